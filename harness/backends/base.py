@@ -1,0 +1,96 @@
+"""What a backend owes the two sides: memory that both see, and a device on which a worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class BufferHandle:
+    """A worker's key to one shared buffer; travels as JSON, its descriptor (if any) beside it.
+
+    `cuda_ipc`: `token` is the hexadecimal cudaIpcMemHandle_t.
+    `memfd`: `nbytes` bytes at `offset` of the descriptor sent with the message.
+    `periodic_memfd`: the descriptor holds `period` bytes (whole pages), repeated over `nbytes`.
+    """
+
+    kind: Literal["cuda_ipc", "memfd", "periodic_memfd"]
+    nbytes: int
+    token: str | None = None
+    offset: int = 0
+    period: int | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault that the backend itself saw while a kernel ran."""
+
+    kind: str
+    """Closed list, see harness/backends/sim/findings.py."""
+    detail: str
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    count: int = 1
+
+
+class WorkerDevice(Protocol):
+    """The device as a worker uses it. One per process."""
+
+    torch_device: str
+    """Always 'cuda': a solution can't tell the simulator by the device's name."""
+
+    def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
+        """A one-dimensional uint8 tensor on the device that aliases the shared buffer."""
+
+    def close_buffer(self, buffer: torch.Tensor) -> None:
+        """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
+
+    def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
+        """Run `call` on a cold cache; its result and its device time in ns, None where time means nothing."""
+
+    def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
+        """Copy an output into its shared buffer, in stream order. Same shape and dtype."""
+
+    def synchronize(self) -> None:
+        """Wait for all work; raises what the device reports (RuntimeError)."""
+
+    def sample_blocks(self, count: int | None, seed: int) -> None:
+        """From now on run only `count` blocks of each launch (first, last, random); None for all."""
+
+    def take_findings(self) -> tuple[tuple[Finding, ...], int]:
+        """Faults seen and kernels launched since the last call."""
+
+
+@dataclass(frozen=True)
+class SharedBuffer:
+    """Memory that the referee owns and a worker may open. `content` is the referee's own view, uint8, flat."""
+
+    content: torch.Tensor
+    handle: BufferHandle
+    descriptor: int | None
+    release: Callable[[], None]
+
+
+class Host(Protocol):
+    """A backend as the referee uses it."""
+
+    name: Literal["cuda", "sim"]
+    torch_device: str
+    """Where the referee's own tensors live: the GPU, or the CPU under the simulator."""
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        """Fresh shared memory. Raises: MemoryError."""
+
+    def worker_arguments(self) -> list[str]:
+        """What `python -m harness.worker` needs to know beyond the cache."""
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        """Environment variables of a worker; a building one doesn't see the GPU."""

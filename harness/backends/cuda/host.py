@@ -1,0 +1,36 @@
+"""The referee's GPU: the memory it shares, and how its workers start."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import torch
+
+from harness.backends.base import BufferHandle, SharedBuffer
+from harness.backends.cuda import runtime
+
+
+class CudaHost:
+    """Implements base.Host on the first visible GPU."""
+
+    name: Literal["cuda", "sim"] = "cuda"
+    torch_device = "cuda"
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        address = runtime.allocate(nbytes)
+        return SharedBuffer(
+            content=runtime.as_bytes(address, nbytes),
+            handle=BufferHandle("cuda_ipc", nbytes, token=runtime.ipc_token(address)),
+            descriptor=None,
+            release=lambda: runtime.free(address),
+        )
+
+    def worker_arguments(self) -> list[str]:
+        return []
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        """A build needs the architecture's name, not the GPU, which meanwhile measures something else."""
+        architecture = os.environ.get("TORCH_CUDA_ARCH_LIST") or "{}.{}".format(*torch.cuda.get_device_capability())
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if for_build else {}
+        return {"TORCH_CUDA_ARCH_LIST": architecture, **hidden}

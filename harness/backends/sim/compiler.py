@@ -1,0 +1,119 @@
+"""What the simulator needs of this machine: a C++ compiler, a CPU build of torch, an x86-64 Linux."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+OLDEST_GCC = 11
+OLDEST_TORCH = (2, 6)
+_WANTED_FEATURES = frozenset({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"})
+
+
+class SimUnavailable(Exception):
+    """This machine can't simulate; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """The installed torch, read without importing it."""
+
+    root: Path
+    version: str
+    standard: str
+    """The C++ standard that torch builds extensions with, such as -std=c++20."""
+
+    @property
+    def include_flags(self) -> list[str]:
+        """As torch's cpp_extension gives them."""
+        folders = (self.root / "include", self.root / "include/torch/csrc/api/include")
+        flags = [flag for folder in folders for flag in ("-isystem", str(folder))]
+        return [*flags, "-isystem", sysconfig.get_path("include", scheme="posix_prefix")]
+
+    @property
+    def libraries(self) -> Path:
+        return self.root / "lib"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A g++ that can be run, and the instruction set that it may use here."""
+
+    command: tuple[str, ...]
+    version: str
+    machine_flags: tuple[str, ...]
+
+
+def find_torch() -> Torch:
+    """Raises SimUnavailable where the simulator doesn't fit the platform or the installed torch."""
+    if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
+        raise SimUnavailable(
+            f"the simulator runs on Linux x86-64 only, not on {platform.system()} {platform.machine()}; "
+            "use a Linux x86-64 machine, or `--backend cuda` on one with a GPU"
+        )
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise SimUnavailable(
+            f"torch is not installed for {sys.executable}; "
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+        )
+    root = Path(spec.origin).parent
+    version = _assigned(root / "version.py", "__version__") or "0"
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_TORCH:
+        raise SimUnavailable(f"the simulator needs torch 2.6 or later, not {version}; pip install --upgrade torch")
+    if _assigned(root / "version.py", "cuda") or _assigned(root / "version.py", "hip"):
+        raise SimUnavailable(
+            f"the simulator needs a CPU build of torch, and torch {version} is built for a GPU; in an environment of "
+            "its own: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+        )
+    standard = re.search(r"-std=c\+\+\d\d", (root / "utils/cpp_extension.py").read_text())
+    return Torch(root, version, standard.group() if standard else "-std=c++17")
+
+
+def find_compiler() -> Compiler:
+    """The user's CXX, else c++ or g++. Raises SimUnavailable if none is a g++ that is new enough."""
+    seen = []
+    for candidate in (os.environ.get("CXX", ""), "c++", "g++"):
+        command = shlex.split(candidate)
+        if not command or not shutil.which(command[0]):
+            continue
+        version = _gcc_version(command)
+        if version is not None and int(version.split(".")[0]) >= OLDEST_GCC:
+            return Compiler(tuple(command), version, _machine_flags())
+        seen.append(f"{candidate} is {'gcc ' + version if version else 'no g++'}")
+    found = "; ".join(seen) or "no C++ compiler is on the PATH"
+    raise SimUnavailable(f"the simulator needs g++ {OLDEST_GCC} or later ({found}); apt-get install g++")
+
+
+def _assigned(module: Path, name: str) -> str | None:
+    match = re.search(rf"^{name}\b[^=\n]*=\s*['\"](.*)['\"]", module.read_text(), re.MULTILINE)
+    return match.group(1) if match else None
+
+
+def _gcc_version(command: list[str]) -> str | None:
+    macros = subprocess.run(
+        [*command, "-dM", "-E", "-x", "c++", "/dev/null"], capture_output=True, text=True, check=False
+    ).stdout
+    if "__clang__" in macros:
+        return None
+    match = re.search(r'#define __VERSION__ "(\d+[\d.]*)', macros)
+    return match.group(1) if match else None
+
+
+def _machine_flags() -> tuple[str, ...]:
+    try:
+        cpu = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ()
+    features = re.search(r"^flags\s*:(.*)$", cpu, re.MULTILINE)
+    has_all = features is not None and set(features.group(1).split()) >= _WANTED_FEATURES
+    return ("-march=x86-64-v3",) if has_all else ()

@@ -1,0 +1,51 @@
+"""The stand-in for c++: the real compiler, with torch's header slim and precompiled where that changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.backends.sim.flags import HOST_FLAGS, without_tuning
+from harness.backends.sim.slim import can_be_slim, was_too_slim
+
+_FIRST_LINE = "#include <torch/extension.h>\n"
+
+
+def main(arguments: list[str], toolkit: Path) -> int:
+    """The real compiler's exit status."""
+    compiler = json.loads((toolkit / "toolkit.json").read_text())["compiler"]
+    faster = slimmed(arguments, toolkit)
+    if faster is not None:
+        result = subprocess.run([*compiler, *faster], stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+        if result.returncode == 0 or not was_too_slim(result.stderr):
+            sys.stderr.write(result.stderr)
+            return result.returncode
+    command = [*compiler, *_shims(arguments, toolkit), *arguments]
+    os.execvp(command[0], command)
+
+
+def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:
+    """`arguments` for a file that torch generated and that needs no more than bindings; None for any other."""
+    source = _source(arguments)
+    if not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
+        return None
+    headers = toolkit / "headers"
+    prelude = ["-include", str(headers / "sim" / "prelude_host.h"), f"-I{headers / 'slim'}"]
+    return [*HOST_FLAGS, *prelude, *_shims(arguments, toolkit), *without_tuning(arguments)]
+
+
+def _shims(arguments: list[str], toolkit: Path) -> list[str]:
+    """Our CUDA headers, for a build with CUDA sources alone: torch names the toolkit's folder there."""
+    return [f"-I{toolkit / 'headers'}"] if str(toolkit / "include") in arguments else []
+
+
+def _source(arguments: list[str]) -> str:
+    if "-c" not in arguments[:-1]:
+        return ""
+    try:
+        return Path(arguments[arguments.index("-c") + 1]).read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,113 @@
+"""The simulated device inside a worker: what `harness.backends.base.WorkerDevice` asks for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.backends.base import BufferHandle, Finding
+from harness.backends.sim.compiler import find_torch
+from harness.backends.sim.findings import parse_report
+from harness.backends.sim.toolkit import Toolkit
+
+if TYPE_CHECKING:
+    import torch
+
+_TORCH_LIBRARIES = ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so")
+_OWN_LIBRARIES = ("libcudart.so", "libc10_cuda.so", "libtorch_cuda.so")
+
+
+def activate(toolkit: Toolkit) -> SimDevice:
+    """Makes this process see one CUDA device. Must come before `import torch`, which looks for devices once.
+
+    Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not a CPU build.
+    """
+    if "torch" in sys.modules:
+        raise RuntimeError("the simulator must be activated before torch is imported in this process")
+    torch_libraries = find_torch().libraries
+    for name in _TORCH_LIBRARIES:
+        _load(torch_libraries / name)
+    runtime, *_ = [_load(toolkit.libraries / name) for name in _OWN_LIBRARIES]
+    os.environ.update(toolkit.environment())
+
+    import torch.utils.cpp_extension
+
+    from harness.backends.sim.torch_cuda import patch_torch
+
+    torch.utils.cpp_extension.CUDA_HOME = str(toolkit.root)
+    device = SimDevice(runtime)
+    patch_torch(device.synchronize)
+    return device
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+class SimDevice:
+    """One per process, from `activate`."""
+
+    torch_device = "cuda"
+
+    def __init__(self, runtime: ctypes.CDLL) -> None:
+        self._runtime = runtime
+        self._is_sampling = False
+        runtime.sim_take_report.restype = ctypes.c_char_p
+        runtime.sim_error_string.restype = ctypes.c_char_p
+        runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
+        runtime.sim_sample_blocks.restype = None
+        runtime.sim_reset_errors.restype = None
+
+    def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
+        """A one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
+
+        The tensor keeps its own mapping: `fd` may be closed afterwards. What is written to a `periodic_memfd`
+        stays in this process.
+        """
+        import torch
+
+        if handle.kind == "cuda_ipc" or fd is None:
+            raise ValueError(f"the simulator opens memfd buffers with their descriptor, not {handle.kind!r} (fd {fd})")
+        period = (handle.period or 0) if handle.kind == "periodic_memfd" else 0
+        tensor: torch.Tensor = torch.ops.harness_sim.map_buffer(fd, handle.offset, handle.nbytes, period)
+        return tensor
+
+    def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
+        """The call's result; simulated time means nothing."""
+        return call(), None
+
+    def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
+        """Copy an output into its shared buffer; when sampling blocks, only the pages that were written.
+
+        A page of the source that holds nothing but poison or zero is not copied and stays a hole.
+        """
+        import torch
+
+        is_sparse = self._is_sampling and source.is_contiguous() and destination.is_contiguous()
+        if not is_sparse or source.dtype != destination.dtype:
+            destination.copy_(source)
+            return
+        torch.ops.harness_sim.copy_touched(source.detach(), destination)
+
+    def synchronize(self) -> None:
+        """Raises RuntimeError, worded as torch words it, once a kernel has faulted."""
+        error = self._runtime.sim_sticky_error()
+        if error:
+            raise RuntimeError(f"CUDA error: {self._runtime.sim_error_string(error).decode()}")
+
+    def sample_blocks(self, count: int | None, seed: int) -> None:
+        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None."""
+        self._is_sampling = count is not None
+        self._runtime.sim_sample_blocks(count or 0, seed)
+
+    def take_findings(self) -> tuple[tuple[Finding, ...], int]:
+        """Findings and launches since the last call; errors that make later calls fail stay in force."""
+        return parse_report(self._runtime.sim_take_report().decode(errors="replace"))
+
+    def reset_errors(self) -> None:
+        """Forget a fault, as a new process would."""
+        self._runtime.sim_reset_errors()

@@ -1,0 +1,40 @@
+"""Compiler flags that a precompiled header and the files that use it must share."""
+
+from __future__ import annotations
+
+import re
+
+# torch's own definitions for nvcc (cpp_extension.COMMON_NVCC_FLAGS); the headers below depend on them.
+TORCH_DEVICE_DEFINITIONS = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+)
+
+TORCH_DEFINITIONS = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
+
+# Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line.
+DEVICE_FLAGS = (
+    "-DHARNESS_SIM_DEVICE=1",
+    "-O2",
+    "-g1",
+    "-fwrapv",
+    "-fPIC",
+    "-fno-strict-aliasing",
+    "-ffp-contract=fast",
+    "-fno-gnu-unique",
+    "-w",
+)
+
+# Bindings run once per call: the time to compile them is all that counts.
+HOST_FLAGS = ("-O0", "-fPIC")
+
+_TUNING = re.compile(r"-O\w*|-g\w*|-march=.*|-mtune=.*|-mavx\w*|-mfma|-ffast-math|-funroll-loops|-flto\S*|-W\S*|-w")
+# The default of every g++ that we accept; torch before 2.7 passes it, which alone would reject the header.
+_DEFAULTS = ("-D_GLIBCXX_USE_CXX11_ABI=1", "-fPIC")
+
+
+def without_tuning(flags: list[str]) -> list[str]:
+    """`flags` less those that only make code faster or warn, which would rule the precompiled header out."""
+    return [flag for flag in flags if flag not in _DEFAULTS and not _TUNING.fullmatch(flag)]

@@ -1,0 +1,59 @@
+"""The referee's side of the simulator: shared memory in memfds."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Literal
+
+import torch
+
+from harness.backends.base import BufferHandle, SharedBuffer
+from harness.backends.sim.toolkit import Toolkit
+
+_ALIGNMENT = 16
+"""The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
+
+
+class SimHost:
+    """Implements base.Host without a GPU."""
+
+    name: Literal["cuda", "sim"] = "sim"
+    torch_device = "cpu"
+
+    def __init__(self, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        """Pages are taken only when touched, so a huge buffer costs what is written to it."""
+        size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        offset = (size - nbytes) // _ALIGNMENT * _ALIGNMENT
+        descriptor = os.memfd_create("harness")
+        os.ftruncate(descriptor, size)
+        whole = torch.frombuffer(mmap.mmap(descriptor, size), dtype=torch.uint8)
+        return SharedBuffer(
+            content=whole[offset : offset + nbytes],
+            handle=BufferHandle("memfd", nbytes, offset=offset),
+            descriptor=descriptor,
+            release=lambda: os.close(descriptor),
+        )
+
+    def allocate_periodic(self, nbytes: int, stretch: torch.Tensor) -> SharedBuffer:
+        """`nbytes` of address space over which the bytes of `stretch` (whole pages) repeat."""
+        period = stretch.numel()
+        if period % mmap.PAGESIZE:
+            raise ValueError(f"a period of {period} bytes is no whole number of pages")
+        plain = self.allocate(period)
+        plain.content.copy_(stretch)
+        return SharedBuffer(
+            content=plain.content,
+            handle=BufferHandle("periodic_memfd", nbytes, period=period),
+            descriptor=plain.descriptor,
+            release=plain.release,
+        )
+
+    def worker_arguments(self) -> list[str]:
+        return [str(self._toolkit.root)]
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        return self._toolkit.environment()

@@ -1,0 +1,20 @@
+// torch's view of the device's properties.
+#pragma once
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+namespace at::cuda {
+
+inline cudaDeviceProp* getDeviceProperties(c10::DeviceIndex) {
+  static cudaDeviceProp properties = [] {
+    cudaDeviceProp queried;
+    cudaGetDeviceProperties(&queried, 0);
+    return queried;
+  }();
+  return &properties;
+}
+inline cudaDeviceProp* getCurrentDeviceProperties() { return getDeviceProperties(0); }
+inline int warp_size() { return 32; }
+inline bool is_available() { return true; }
+
+}  // namespace at::cuda

@@ -1,0 +1,40 @@
+// torch's streams: there is one, the default.
+#pragma once
+#include <c10/core/Stream.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+namespace c10::cuda {
+
+class CUDAStream {
+ public:
+  explicit CUDAStream(c10::Stream stream = c10::Stream(c10::Stream::DEFAULT, c10::Device(c10::DeviceType::CUDA, 0)))
+      : stream_(stream) {}
+  operator cudaStream_t() const { return nullptr; }
+  operator c10::Stream() const { return stream_; }
+  cudaStream_t stream() const { return nullptr; }
+  c10::Stream unwrap() const { return stream_; }
+  c10::Device device() const { return stream_.device(); }
+  c10::DeviceIndex device_index() const { return 0; }
+  c10::StreamId id() const { return 0; }
+  bool query() const { return true; }
+  void synchronize() const { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
+
+ private:
+  c10::Stream stream_;
+};
+
+inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
+inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
+inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) { return CUDAStream(); }
+inline void setCurrentCUDAStream(CUDAStream) {}
+
+}  // namespace c10::cuda
+
+namespace at::cuda {
+using c10::cuda::CUDAStream;
+using c10::cuda::getCurrentCUDAStream;
+using c10::cuda::getDefaultCUDAStream;
+using c10::cuda::getStreamFromPool;
+using c10::cuda::setCurrentCUDAStream;
+}  // namespace at::cuda

@@ -1,0 +1,94 @@
+// What translated CUDA code and the simulator's runtime agree on. Needs no other header of ours.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+struct uint3 {
+  unsigned int x, y, z;
+};
+
+struct dim3 {
+  unsigned int x, y, z;
+  constexpr dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return uint3{x, y, z}; }
+};
+
+// blockDim and gridDim are thread-local, and a thread-local variable may have no constructor.
+struct sim_extent {
+  unsigned int x, y, z;
+  operator dim3() const { return dim3(x, y, z); }
+};
+
+// Only translated .cu files see the device's names: in a .cpp file nvcc's host compiler has none of them.
+#if defined(HARNESS_SIM_DEVICE)
+#define SIM_THREAD_LOCAL extern __thread __attribute__((tls_model("initial-exec"), visibility("default")))
+SIM_THREAD_LOCAL uint3 threadIdx;
+SIM_THREAD_LOCAL uint3 blockIdx;
+SIM_THREAD_LOCAL sim_extent blockDim;
+SIM_THREAD_LOCAL sim_extent gridDim;
+#undef SIM_THREAD_LOCAL
+#endif
+
+typedef enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidSymbol = 13,
+  cudaErrorInvalidDevicePointer = 17,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchOutOfResources = 701,
+  cudaErrorLaunchTimeout = 702,
+  cudaErrorAssert = 710,
+  cudaErrorMisalignedAddress = 716,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999
+} cudaError_t;
+
+extern "C" {
+#pragma GCC visibility push(default)
+typedef void (*sim_kernel_fn)(void*);
+
+// Launches.
+void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
+                sim_kernel_fn body, void* argument);
+void sim_allow_dynamic_shared(const char* kernel, int attribute, int value);
+
+// Barriers and warp collectives; the caller's file and line go into findings.
+enum sim_vote { sim_vote_count, sim_vote_and, sim_vote_or };
+void sim_syncthreads(const char* file, int line);
+int sim_syncthreads_vote(sim_vote vote, int predicate, const char* file, int line);
+// Publishes `size` (at most 16) bytes, waits for the lanes of `mask`, then reads lane `source`; -1 reads its own.
+void sim_warp_exchange(unsigned mask, const void* mine, void* out, int source, unsigned size, const char* what,
+                       const char* file, int line);
+unsigned sim_warp_ballot(unsigned mask, int predicate, const char* what, const char* file, int line);
+unsigned sim_warp_match(unsigned mask, const void* mine, unsigned size, const char* file, int line);
+unsigned sim_active_mask(void);
+unsigned sim_linear_thread(void);
+void sim_before_atomic(void);
+void sim_trap(const char* what, const char* file, int line);
+
+// Memory.
+void* sim_shared_static(const void* key, size_t size, size_t alignment);
+void* sim_shared_dynamic(void);
+void* sim_device_alloc(size_t nbytes);
+void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period);
+int sim_device_free(void* pointer);
+void sim_fill(void* pointer, int byte, size_t nbytes);
+size_t sim_copy_touched(void* destination, const void* source, size_t nbytes);
+
+// Errors and the account that the harness reads.
+cudaError_t sim_last_error(int clear);
+void sim_set_last_error(int error);
+cudaError_t sim_sticky_error(void);
+const char* sim_error_string(int error);
+const char* sim_last_launch_problem(void);
+void sim_sample_blocks(long count, unsigned long seed);
+const char* sim_take_report(void);
+void sim_reset_errors(void);
+#pragma GCC visibility pop
+}

@@ -1,0 +1,60 @@
+// What the translator writes for `kernel<<<grid, block, shared, stream>>>(arguments)` and for `__shared__`.
+#pragma once
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sim/abi.h"
+
+namespace sim {
+
+struct Configuration {
+  dim3 grid, block;
+  size_t dynamic_shared;
+  Configuration(dim3 grid_, dim3 block_, size_t dynamic_shared_ = 0, const void* = nullptr)
+      : grid(grid_), block(block_), dynamic_shared(dynamic_shared_) {}
+};
+
+// Arguments are copied at the launch, as the hardware does, and handed to each thread afresh.
+template <class... Arguments>
+struct BoundLaunch {
+  Configuration configuration;
+  const char *kernel, *file;
+  int line;
+  std::tuple<Arguments...> arguments;
+
+  template <class Kernel>
+  void operator()(Kernel&& run) {
+    struct Call {
+      Kernel* run;
+      std::tuple<Arguments...>* arguments;
+    } call{&run, &arguments};
+    auto body = [](void* erased) {
+      auto* to_run = static_cast<Call*>(erased);
+      std::apply(*to_run->run, *to_run->arguments);
+    };
+    sim_launch(configuration.grid, configuration.block, configuration.dynamic_shared, kernel, file, line, body, &call);
+  }
+};
+
+struct Launcher {
+  Configuration configuration;
+  const char *kernel, *file;
+  int line;
+
+  template <class... Arguments>
+  BoundLaunch<std::decay_t<Arguments>...> with(Arguments&&... arguments) {
+    return {configuration, kernel, file, line, {std::forward<Arguments>(arguments)...}};
+  }
+};
+
+// `T` is a local struct that holds the declared variables, so each declaration has a key of its own.
+template <class T>
+inline T& shared_static() {
+  static_assert(sizeof(T) <= 49152, "ptxas error: kernel uses too much shared data (more than 0xc000 bytes)");
+  static const char key = 0;
+  return *static_cast<T*>(sim_shared_static(&key, sizeof(T), alignof(T)));
+}
+
+}  // namespace sim

@@ -1,0 +1,3 @@
+#pragma once
+#include <torch/extension.h>
+#include "sim/prelude.h"

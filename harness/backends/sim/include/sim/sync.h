@@ -1,0 +1,102 @@
+// Barriers, votes and shuffles.
+#pragma once
+#include "sim/abi.h"
+
+#define __syncthreads() sim_syncthreads(__FILE__, __LINE__)
+#define __syncthreads_count(predicate) sim_syncthreads_vote(sim_vote_count, (predicate), __FILE__, __LINE__)
+#define __syncthreads_and(predicate) sim_syncthreads_vote(sim_vote_and, (predicate), __FILE__, __LINE__)
+#define __syncthreads_or(predicate) sim_syncthreads_vote(sim_vote_or, (predicate), __FILE__, __LINE__)
+#define __trap() sim_trap("__trap()", __FILE__, __LINE__)
+
+// Default arguments are evaluated at the call: they name the user's line.
+#define SIM_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+static inline void __threadfence() {}
+static inline void __threadfence_block() {}
+static inline void __threadfence_system() {}
+static inline void __nanosleep(unsigned) { sim_before_atomic(); }
+static inline long long clock64() { return (long long)__builtin_ia32_rdtsc(); }
+
+static inline void __syncwarp(unsigned mask = 0xffffffffu, SIM_CALLER) {
+  char none = 0, out;
+  sim_warp_exchange(mask, &none, &out, -1, sizeof none, "__syncwarp", file, line);
+}
+
+static inline unsigned __activemask() { return sim_active_mask(); }
+
+namespace sim {
+
+static inline int lane() { return int(sim_linear_thread() & 31); }
+
+template <class T>
+static inline T exchange(unsigned mask, T value, int source, const char* what, const char* file, int line) {
+  static_assert(sizeof(T) <= 16, "a shuffle moves at most 16 bytes");
+  T out;
+  sim_warp_exchange(mask, &value, &out, source, sizeof(T), what, file, line);
+  return out;
+}
+
+// A source outside the lane's own section of `width` lanes means: keep your own value.
+static inline int within_section(int source, int width) {
+  int first = lane() & ~(width - 1);
+  return source < first || source >= first + width ? -1 : source;
+}
+
+}  // namespace sim
+
+template <class T>
+static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIM_CALLER) {
+  int first = sim::lane() & ~(width - 1);
+  return sim::exchange(mask, value, first + (source & (width - 1)), "__shfl_sync", file, line);
+}
+template <class T>
+static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {
+  return sim::exchange(mask, value, sim::within_section(sim::lane() - int(delta), width), "__shfl_up_sync", file, line);
+}
+template <class T>
+static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {
+  return sim::exchange(mask, value, sim::within_section(sim::lane() + int(delta), width), "__shfl_down_sync", file,
+                       line);
+}
+template <class T>
+static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIM_CALLER) {
+  // Lower sections may be read across the border of `width`, higher ones may not.
+  int source = sim::lane() ^ lane_mask, end = (sim::lane() & ~(width - 1)) + width;
+  return sim::exchange(mask, value, source >= end ? -1 : source, "__shfl_xor_sync", file, line);
+}
+
+static inline unsigned __ballot_sync(unsigned mask, int predicate, SIM_CALLER) {
+  return sim_warp_ballot(mask, predicate, "__ballot_sync", file, line);
+}
+static inline int __any_sync(unsigned mask, int predicate, SIM_CALLER) {
+  return sim_warp_ballot(mask, predicate, "__any_sync", file, line) != 0;
+}
+static inline int __all_sync(unsigned mask, int predicate, SIM_CALLER) {
+  return sim_warp_ballot(mask, !predicate, "__all_sync", file, line) == 0;
+}
+template <class T>
+static inline unsigned __match_any_sync(unsigned mask, T value, SIM_CALLER) {
+  return sim_warp_match(mask, &value, sizeof value, file, line);
+}
+
+#define SIM_REDUCE(name, T, expression)                                                    \
+  static inline T __reduce_##name##_sync(unsigned mask, T value, SIM_CALLER) {             \
+    int first = __builtin_ctz(mask);                                                       \
+    T a = sim::exchange(mask, value, first, "__reduce_" #name "_sync", file, line);        \
+    for (int i = first + 1; i < 32; i++) {                                                 \
+      if (!(mask >> i & 1)) continue;                                                      \
+      T b = sim::exchange(mask, value, i, "__reduce_" #name "_sync", file, line);          \
+      a = expression;                                                                      \
+    }                                                                                      \
+    return a;                                                                              \
+  }
+SIM_REDUCE(add, int, a + b)
+SIM_REDUCE(add, unsigned, a + b)
+SIM_REDUCE(max, int, a > b ? a : b)
+SIM_REDUCE(max, unsigned, a > b ? a : b)
+SIM_REDUCE(min, int, a < b ? a : b)
+SIM_REDUCE(min, unsigned, a < b ? a : b)
+SIM_REDUCE(and, unsigned, a & b)
+SIM_REDUCE(or, unsigned, a | b)
+SIM_REDUCE(xor, unsigned, a ^ b)
+#undef SIM_REDUCE

@@ -1,0 +1,81 @@
+#include "faults.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "memory.h"
+#include "worker.h"
+
+namespace sim {
+namespace {
+
+constexpr int caught_signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+struct sigaction previous[NSIG];
+
+struct Fault {
+  const char* kind;
+  std::string detail;
+  cudaError_t error;
+};
+
+Fault classify(int signal, const siginfo_t& info) {
+  if (signal == SIGFPE)
+    return {"integer-divide-by-zero", "integer division by zero, whose result a GPU leaves undefined",
+            cudaErrorLaunchFailure};
+  if (worker->current->guards(info.si_addr))
+    return {"stack-overflow", "the thread uses more local memory than a GPU has for it (512 KiB)",
+            cudaErrorLaunchFailure};
+  // The processor gives no address when a vector access is misaligned (or the address is not canonical).
+  if (signal == SIGSEGV && info.si_code == SI_KERNEL)
+    return {"misaligned-address", "a vector access is not aligned to its size", cudaErrorMisalignedAddress};
+  return {"illegal-address", describe_address(reinterpret_cast<uintptr_t>(info.si_addr)), cudaErrorIllegalAddress};
+}
+
+void unblock(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (!worker || !worker->current) {  // not a kernel's: whoever was there before decides
+    sigaction(signal, &previous[signal], nullptr);
+    return;
+  }
+  void* instruction = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  Fault fault = classify(signal, *info);
+  report(fault.kind, fault.detail, {"", 0, instruction});
+  raise_sticky(fault.error);
+  unblock(signal);
+  worker->abandon_block();
+}
+
+}  // namespace
+
+FaultHandlers::FaultHandlers() {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int signal : caught_signals) sigaction(signal, &action, &previous[signal]);
+}
+
+FaultHandlers::~FaultHandlers() {
+  for (int signal : caught_signals) sigaction(signal, &previous[signal], nullptr);
+}
+
+}  // namespace sim
+
+extern "C" void sim_trap(const char* what, const char* file, int line) {
+  using namespace sim;
+  if (!worker || !worker->current) {
+    fprintf(stderr, "%s:%d: %s\n", file, line, what);
+    abort();
+  }
+  report("device-assert", what, {file, line});
+  raise_sticky(cudaErrorAssert);
+  worker->abandon_block();
+}

@@ -1,0 +1,157 @@
+// A launch: checked against the limits of sm_90, then its blocks shared out among host threads.
+#define HARNESS_SIM_DEVICE 1
+#include <sched.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "faults.h"
+#include "worker.h"
+
+namespace sim {
+namespace {
+
+constexpr unsigned max_threads = 1024, max_block_z = 64;
+constexpr unsigned max_grid_x = 2147483647, max_grid_yz = 65535;
+constexpr size_t default_shared = 48 * 1024, most_shared = 227 * 1024;
+// Below this many CUDA threads a launch is done sooner than a second host thread starts.
+constexpr uint64_t worth_a_thread = 2048;
+
+std::mutex launch_mutex;  // one launch at a time, as in one stream
+std::vector<std::unique_ptr<Worker>> workers;
+std::map<std::string, size_t> dynamic_shared_limits;
+uint64_t sampled_blocks = 0, sampling_seed = 0;
+
+// `ns::kernel<float, 4>` and `&kernel` name the same entry for cudaFuncSetAttribute.
+std::string base_name(std::string name) {
+  name = name.substr(0, name.find('<'));
+  auto is_name = [](unsigned char c) { return isalnum(c) || c == '_'; };
+  auto end = std::find_if(name.rbegin(), name.rend(), is_name);
+  auto start = std::find_if_not(end, name.rend(), is_name);
+  return std::string(start.base(), end.base());
+}
+
+size_t shared_limit(const char* kernel) {
+  auto found = dynamic_shared_limits.find(base_name(kernel));
+  return found == dynamic_shared_limits.end() ? default_shared : std::max(default_shared, found->second);
+}
+
+std::string describe(const dim3& d) {
+  return '(' + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ')';
+}
+
+bool fits(const dim3& grid, const dim3& block) {
+  uint64_t threads = uint64_t(block.x) * block.y * block.z;
+  bool block_fits = threads > 0 && threads <= max_threads && block.x <= max_threads && block.y <= max_threads &&
+                    block.z <= max_block_z;
+  bool grid_fits = grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= max_grid_x && grid.y <= max_grid_yz &&
+                   grid.z <= max_grid_yz;
+  return block_fits && grid_fits;
+}
+
+bool is_accepted(const Launch& launch) {
+  if (!fits(launch.grid, launch.block)) {
+    raise_launch_error(cudaErrorInvalidConfiguration,
+                       "grid " + describe(launch.grid) + " of blocks " + describe(launch.block) +
+                           " is outside the device's limits: 1 to 1024 threads in a block, grid at most (2147483647, "
+                           "65535, 65535)",
+                       launch.kernel, launch.source);
+    return false;
+  }
+  if (launch.dynamic_shared <= launch.shared_limit) return true;
+  bool can_opt_in = launch.dynamic_shared <= most_shared;
+  raise_launch_error(cudaErrorInvalidValue,
+                     std::to_string(launch.dynamic_shared) + " bytes of dynamic shared memory, " +
+                         std::to_string(launch.shared_limit) + " are allowed" +
+                         (can_opt_in ? " without cudaFuncSetAttribute(MaxDynamicSharedMemorySize)" : "") +
+                         "; grid " + describe(launch.grid) + ", block " + describe(launch.block),
+                     launch.kernel, launch.source);
+  return false;
+}
+
+std::vector<uint64_t> choose_blocks(uint64_t total) {
+  if (!sampled_blocks || sampled_blocks >= total) return {};
+  std::mt19937_64 random(sampling_seed);
+  std::set<uint64_t> chosen{0};
+  if (sampled_blocks > 1) chosen.insert(total - 1);
+  while (chosen.size() < sampled_blocks) chosen.insert(random() % total);
+  return {chosen.begin(), chosen.end()};
+}
+
+unsigned processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::clamp(CPU_COUNT(&set), 1, 64);
+}
+
+uint64_t workers_for(const Launch& launch) {
+  uint64_t blocks = launch.blocks_to_run();
+  uint64_t wanted = std::max<uint64_t>(1, blocks * launch.threads() / worth_a_thread);
+  return std::min({uint64_t(processors()), blocks, wanted});
+}
+
+void run(Launch& launch) {
+  FaultHandlers handlers;
+  uint64_t count = workers_for(launch);
+  while (workers.size() < count) workers.push_back(std::make_unique<Worker>());
+  uint3 thread = threadIdx, block = blockIdx;
+  std::vector<std::thread> others;
+  for (uint64_t i = 1; i < count; i++) others.emplace_back([&launch, i] { workers[i]->run(launch); });
+  workers[0]->run(launch);
+  for (auto& other : others) other.join();
+  threadIdx = thread;
+  blockIdx = block;
+}
+
+}  // namespace
+}  // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
+                sim_kernel_fn body, void* argument) {
+  if (worker) {
+    report("launch-error", "a kernel launches a kernel, which the simulator can't run", {file, line});
+    raise_sticky(cudaErrorNotSupported);
+    worker->abandon_block();
+  }
+  std::lock_guard<std::mutex> guard(launch_mutex);
+  if (sim_sticky_error() != cudaSuccess) return;
+  Launch launch{};
+  launch.grid = grid;
+  launch.block = block;
+  launch.dynamic_shared = dynamic_shared;
+  launch.shared_limit = shared_limit(kernel);
+  launch.kernel = kernel;
+  launch.source = {file, line};
+  launch.body = body;
+  launch.argument = argument;
+  if (!is_accepted(launch)) return;
+  launch.blocks = choose_blocks(launch.grid_blocks());
+  count_launch();
+  run(launch);
+}
+
+void sim_allow_dynamic_shared(const char* kernel, int attribute, int value) {
+  constexpr int max_dynamic_shared_memory_size = 8;
+  if (attribute != max_dynamic_shared_memory_size) return;
+  if (value < 0 || size_t(value) > most_shared) {
+    sim_set_last_error(cudaErrorInvalidValue);
+    return;
+  }
+  std::lock_guard<std::mutex> guard(launch_mutex);
+  dynamic_shared_limits[base_name(kernel)] = value;
+}
+
+void sim_sample_blocks(long count, unsigned long seed) {
+  std::lock_guard<std::mutex> guard(launch_mutex);
+  sampled_blocks = count > 0 ? count : 0;
+  sampling_seed = seed;
+}
+}

@@ -1,0 +1,170 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "sim/abi.h"
+
+namespace sim {
+namespace {
+
+constexpr size_t MiB = size_t(1) << 20, GiB = size_t(1) << 30;
+// From here on memory is poisoned and zeroed by mapping, so that only pages that a kernel writes cost memory.
+constexpr size_t lazy_from = 64 * MiB;
+// An index that overflows 32 bits misses by at most 2^32 elements; 16 GiB catch it for elements of 4 bytes.
+constexpr size_t wide_guard_from = 256 * MiB, wide_guard = 16 * GiB;
+// Address space is free, and a miss by a row or two is named with the allocation that it missed.
+constexpr size_t narrow_guard = 4 * MiB;
+constexpr size_t poison_period = 16 * MiB;
+constexpr size_t device_alignment = 16;
+constexpr int poison = 0xFF;  // NaN in every float format, -1 in every integer
+
+struct Region {
+  size_t nbytes;
+  char* mapping;
+  size_t mapping_nbytes;
+  bool shared;  // with another process: its pages may not be replaced
+};
+
+std::mutex mutex;
+std::map<char*, Region> regions;
+
+// Inaccessible address space: a guard, `body` bytes, a guard. Null if there is none.
+char* reserve(size_t body, size_t nbytes, Region& region) {
+  size_t guard = nbytes >= wide_guard_from ? wide_guard : narrow_guard;
+  size_t total = body + 2 * guard;
+  void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  region = {nbytes, static_cast<char*>(mapping), total, false};
+  return region.mapping + guard;
+}
+
+bool map_over(char* at, size_t nbytes, int flags, int fd, size_t offset) {
+  return mmap(at, nbytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE, fd, offset) != MAP_FAILED;
+}
+
+bool map_repeatedly(char* at, size_t nbytes, int fd, size_t period) {
+  for (size_t done = 0; done < nbytes; done += period)
+    if (!map_over(at + done, std::min(period, nbytes - done), MAP_PRIVATE, fd, 0)) return false;
+  return true;
+}
+
+int poison_file() {
+  static const int fd = [] {
+    int file = memfd_create("harness-sim-poison", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, poison_period) != 0) return -1;
+    void* view = mmap(nullptr, poison_period, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (view == MAP_FAILED) return -1;
+    memset(view, poison, poison_period);
+    munmap(view, poison_period);
+    return file;
+  }();
+  return fd;
+}
+
+bool map_poisoned(char* at, size_t nbytes) {
+  if (nbytes >= lazy_from) return poison_file() >= 0 && map_repeatedly(at, nbytes, poison_file(), poison_period);
+  if (!map_over(at, nbytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) return false;
+  memset(at, poison, nbytes);
+  return true;
+}
+
+void* add_region(char* data, const Region& region) {
+  std::lock_guard<std::mutex> guard(mutex);
+  regions[data] = region;
+  return data;
+}
+
+void* drop(const Region& region) {
+  munmap(region.mapping, region.mapping_nbytes);
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_private(const void* pointer, size_t nbytes) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* start = const_cast<char*>(static_cast<const char*>(pointer));
+  auto after = regions.upper_bound(start);
+  if (after == regions.begin()) return false;
+  auto& [data, region] = *std::prev(after);
+  return !region.shared && start + nbytes <= data + region.nbytes;
+}
+
+std::string describe_address(uintptr_t address) {
+  std::lock_guard<std::mutex> guard(mutex);
+  char hex[32];
+  snprintf(hex, sizeof hex, "0x%zx", static_cast<size_t>(address));
+  for (auto& [data, region] : regions) {
+    uintptr_t start = reinterpret_cast<uintptr_t>(data), end = start + region.nbytes;
+    uintptr_t mapping = reinterpret_cast<uintptr_t>(region.mapping);
+    if (address < mapping || address >= mapping + region.mapping_nbytes) continue;
+    bool before = address < start;
+    size_t distance = before ? start - address : address - end;
+    return std::string(hex) + " is " + std::to_string(distance) + " bytes " + (before ? "before" : "past the end of") +
+           " a device allocation of " + std::to_string(region.nbytes) + " bytes";
+  }
+  return std::string(hex) + " is in no device allocation";
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+// The data ends at the guard, or up to 15 bytes before it: device pointers are aligned to 16 bytes.
+void* sim_device_alloc(size_t nbytes) {
+  nbytes = std::max<size_t>(nbytes, 1);
+  size_t body = round_up(nbytes, page_size);
+  Region region;
+  char* start = reserve(body, nbytes, region);
+  if (!start) return nullptr;
+  if (!map_poisoned(start, body)) return drop(region);
+  return add_region(start + body - round_up(nbytes, device_alignment), region);
+}
+
+// `period` 0 shares the file's bytes; otherwise the file's first `period` bytes repeat, and writes stay private.
+void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period) {
+  if (period % page_size || nbytes == 0) return nullptr;
+  size_t first_page = offset / page_size * page_size, lead = offset - first_page;
+  size_t body = round_up(lead + nbytes, page_size);
+  Region region;
+  char* start = reserve(body, nbytes, region);
+  if (!start) return nullptr;
+  bool mapped = period ? map_repeatedly(start, body, fd, period) : map_over(start, body, MAP_SHARED, fd, first_page);
+  if (!mapped) return drop(region);
+  region.shared = period == 0;
+  return add_region(start + lead, region);
+}
+
+int sim_device_free(void* pointer) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto found = regions.find(static_cast<char*>(pointer));
+  if (found == regions.end()) return 1;
+  drop(found->second);
+  regions.erase(found);
+  return 0;
+}
+
+void sim_fill(void* pointer, int byte, size_t nbytes) {
+  char* start = static_cast<char*>(pointer);
+  char* end = start + nbytes;
+  auto address = reinterpret_cast<uintptr_t>(start);
+  char* first = start + (round_up(address, page_size) - address);
+  char* last = end - reinterpret_cast<uintptr_t>(end) % page_size;
+  bool lazily = byte == 0 && nbytes >= lazy_from && is_private(start, nbytes) &&
+                map_over(first, last - first, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (!lazily) {
+    memset(start, byte, nbytes);
+    return;
+  }
+  memset(start, 0, first - start);
+  memset(last, 0, end - last);
+}
+}

@@ -1,0 +1,19 @@
+// Device memory: host mappings between inaccessible guards.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sim {
+
+constexpr size_t page_size = 4096;
+
+constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Where an address that faulted lies, in words.
+std::string describe_address(uintptr_t address);
+
+// Whether the range is device memory that no other process sees, so that its pages may be replaced.
+bool is_private(const void* pointer, size_t nbytes);
+
+}  // namespace sim

@@ -1,0 +1,172 @@
+#define HARNESS_SIM_DEVICE 1
+#include "report.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "worker.h"
+
+namespace sim {
+namespace {
+
+struct Finding {
+  std::string kind, detail, kernel;
+  Source source;
+  uint3 block, thread;
+  long count;
+  bool awaits_check;
+};
+
+constexpr size_t max_findings = 200;
+
+std::mutex mutex;
+std::vector<Finding> findings;
+long launches = 0;
+int last_error = cudaSuccess;
+int sticky_error = cudaSuccess;
+std::string launch_problem;
+
+void add(Finding finding) {
+  for (auto& known : findings)
+    if (known.kind == finding.kind && known.kernel == finding.kernel && known.source.line == finding.source.line &&
+        known.source.instruction == finding.source.instruction && known.awaits_check == finding.awaits_check) {
+      known.count++;
+      return;
+    }
+  if (findings.size() < max_findings) findings.push_back(std::move(finding));
+}
+
+void append_string(std::string& json, const std::string& text) {
+  json += '"';
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += c < 32 ? ' ' : static_cast<char>(c);
+  }
+  json += '"';
+}
+
+void append_index(std::string& json, const uint3& index) {
+  json += '[' + std::to_string(index.x) + ',' + std::to_string(index.y) + ',' + std::to_string(index.z) + ']';
+}
+
+void append_finding(std::string& json, const Finding& finding) {
+  json += "{\"kind\":";
+  append_string(json, finding.kind);
+  json += ",\"detail\":";
+  append_string(json, finding.detail);
+  json += ",\"kernel\":";
+  append_string(json, finding.kernel);
+  json += ",\"file\":";
+  append_string(json, finding.source.file);
+  json += ",\"line\":" + std::to_string(finding.source.line) + ",\"count\":" + std::to_string(finding.count);
+  json += ",\"block\":";
+  append_index(json, finding.block);
+  json += ",\"thread\":";
+  append_index(json, finding.thread);
+  Dl_info library{};
+  if (finding.source.instruction && dladdr(finding.source.instruction, &library) && library.dli_fname) {
+    auto offset = static_cast<char*>(finding.source.instruction) - static_cast<char*>(library.dli_fbase);
+    json += ",\"library\":";
+    append_string(json, library.dli_fname);
+    json += ",\"offset\":" + std::to_string(offset);
+  }
+  json += '}';
+}
+
+void withdraw_checked() {
+  auto checked = [](const Finding& finding) { return finding.awaits_check; };
+  findings.erase(std::remove_if(findings.begin(), findings.end(), checked), findings.end());
+}
+
+}  // namespace
+
+void report(const char* kind, const std::string& detail, const Source& source) {
+  std::lock_guard<std::mutex> guard(mutex);
+  const char* kernel = worker && worker->launch ? worker->launch->kernel : "";
+  add({kind, detail, kernel, source, blockIdx, threadIdx, 1, false});
+}
+
+void raise_sticky(cudaError_t error) {
+  std::lock_guard<std::mutex> guard(mutex);
+  sticky_error = last_error = error;
+}
+
+void raise_launch_error(cudaError_t error, const std::string& detail, const char* kernel, const Source& source) {
+  std::lock_guard<std::mutex> guard(mutex);
+  last_error = error;
+  launch_problem = detail;
+  add({"launch-error", detail, kernel, source, {0, 0, 0}, {0, 0, 0}, 1, true});
+}
+
+void count_launch() {
+  std::lock_guard<std::mutex> guard(mutex);
+  launches++;
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+cudaError_t sim_last_error(int clear) {
+  std::lock_guard<std::mutex> guard(mutex);
+  int error = last_error;
+  if (error != cudaSuccess) withdraw_checked();
+  if (clear) last_error = sticky_error;
+  return static_cast<cudaError_t>(error);
+}
+
+void sim_set_last_error(int error) {
+  std::lock_guard<std::mutex> guard(mutex);
+  last_error = error;
+}
+
+cudaError_t sim_sticky_error(void) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return static_cast<cudaError_t>(sticky_error);
+}
+
+const char* sim_last_launch_problem(void) { return launch_problem.c_str(); }
+
+const char* sim_error_string(int error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
+    case cudaErrorLaunchTimeout: return "the launch timed out and was terminated";
+    case cudaErrorAssert: return "device-side assert triggered";
+    case cudaErrorMisalignedAddress: return "misaligned address";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
+    case cudaErrorNotSupported: return "operation not supported";
+    default: return "unknown error";
+  }
+}
+
+const char* sim_take_report(void) {
+  static std::string json;
+  std::lock_guard<std::mutex> guard(mutex);
+  json = "{\"findings\":[";
+  for (size_t i = 0; i < findings.size(); i++) {
+    if (i) json += ',';
+    append_finding(json, findings[i]);
+  }
+  json += "],\"launches\":" + std::to_string(launches) + '}';
+  findings.clear();
+  launches = 0;
+  return json.c_str();
+}
+
+void sim_reset_errors(void) {
+  std::lock_guard<std::mutex> guard(mutex);
+  last_error = sticky_error = cudaSuccess;
+  launch_problem.clear();
+}
+}

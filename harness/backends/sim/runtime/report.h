@@ -1,0 +1,24 @@
+// Findings and error codes: what a launch leaves behind for the host program and for the harness.
+#pragma once
+#include <string>
+
+#include "sim/abi.h"
+
+namespace sim {
+
+struct Source {
+  const char* file = "";
+  int line = 0;
+  void* instruction = nullptr;  // for faults, whose line the harness looks up in the debug information
+};
+
+// Adds a finding at the current block and thread; equal ones are counted, not repeated.
+void report(const char* kind, const std::string& detail, const Source& source);
+
+void raise_sticky(cudaError_t error);
+// An error that the host may still ask for: its finding is withdrawn when it does.
+void raise_launch_error(cudaError_t error, const std::string& detail, const char* kernel, const Source& source);
+
+void count_launch();
+
+}  // namespace sim

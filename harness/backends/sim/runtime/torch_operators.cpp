@@ -1,0 +1,183 @@
+// Operators of the fake device: each runs its CPU kernel on aliases of the same memory.
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/fill.h>
+#include <torch/library.h>
+
+#include <cstring>
+
+#include "sim/abi.h"
+#include "torch_aliases.h"
+#include "torch_device.h"
+
+namespace sim {
+namespace {
+
+using at::Tensor;
+const c10::DispatchKeySet cuda_keys(c10::DispatchKey::CUDA);
+
+// ---- Any operator.
+
+struct Request {
+  bool names_cuda = false, names_cpu = false;
+};
+
+c10::IValue lowered(const c10::IValue& value, Aliases& aliases, Request& request) {
+  auto lower = [&](const Tensor& tensor) {
+    request.names_cuda |= tensor.defined() && tensor.is_cuda();
+    return aliases.on_cpu(tensor);
+  };
+  if (value.isTensor()) return lower(value.toTensor());
+  if (value.isTensorList()) {
+    std::vector<Tensor> tensors;
+    for (const Tensor& tensor : value.toTensorVector()) tensors.push_back(lower(tensor));
+    return tensors;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<Tensor>> tensors;
+    for (std::optional<Tensor> tensor : value.toOptionalTensorList())
+      tensors.push_back(tensor ? std::optional<Tensor>(lower(*tensor)) : tensor);
+    return tensors;
+  }
+  if (value.isDevice()) {
+    bool is_cuda = value.toDevice().is_cuda();
+    (is_cuda ? request.names_cuda : request.names_cpu) = true;
+    return c10::Device(c10::kCPU);
+  }
+  return value;
+}
+
+c10::IValue raised(const c10::IValue& value, const Aliases& aliases, bool moves) {
+  if (value.isTensor()) return aliases.on_device(value.toTensor(), moves);
+  if (!value.isTensorList()) return value;
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : value.toTensorVector()) tensors.push_back(aliases.on_device(tensor, moves));
+  return tensors;
+}
+
+// Indices may lie on the CPU, and a scalar tensor may be mixed in, as on a GPU.
+void refuse_mixed_devices(const c10::FunctionSchema& schema, const c10::IValue& value, const Aliases& aliases) {
+  if (!value.isTensor() || !value.toTensor().defined()) return;
+  const Tensor& tensor = value.toTensor();
+  if (tensor.dim() == 0 || !tensor.device().is_cpu() || aliases.is_alias(tensor)) return;
+  if (schema.name().find("index") != std::string::npos) return;
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (",
+              schema.name(), ")");
+}
+
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  check_device_is_well();
+  const auto& schema = op.schema();
+  size_t first = stack->size() - schema.arguments().size();
+  Aliases aliases;
+  Request request;
+  for (size_t i = first; i < stack->size(); i++) (*stack)[i] = lowered((*stack)[i], aliases, request);
+  if (request.names_cuda)
+    for (size_t i = first; i < stack->size(); i++) refuse_mixed_devices(schema, (*stack)[i], aliases);
+  op.callBoxedForDispatchKey(c10::DispatchKey::CPU, *stack);
+  aliases.write_back();
+  bool moves = request.names_cuda && !request.names_cpu;
+  for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); i++)
+    (*stack)[i] = raised((*stack)[i], aliases, moves);
+}
+
+// ---- Operators that make, copy or alias memory.
+
+Tensor empty(c10::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+             std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(sizes, cuda_allocator(), cuda_keys, c10::dtype_or_default(dtype), format);
+}
+
+Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::optional<at::ScalarType> dtype,
+                     std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(sizes, strides, cuda_allocator(), cuda_keys, c10::dtype_or_default(dtype));
+}
+
+Tensor& copy_(Tensor& self, const Tensor& source, bool) {
+  check_device_is_well();
+  Aliases aliases;
+  at::NoGradGuard no_grad;
+  aliases.on_cpu(self).copy_(aliases.on_cpu(source));
+  return self;
+}
+
+Tensor& fill_scalar(Tensor& self, const at::Scalar& value) {
+  check_device_is_well();
+  if (self.is_non_overlapping_and_dense() && value.isIntegral(true) && value.toLong() == 0) {
+    sim_fill(self.mutable_data_ptr(), 0, self.nbytes());
+    return self;
+  }
+  Aliases aliases;
+  at::NoGradGuard no_grad;
+  aliases.on_cpu(self).fill_(value);
+  return self;
+}
+
+Tensor& zero_(Tensor& self) { return fill_scalar(self, 0); }
+
+Tensor& set_storage(Tensor& self, c10::Storage storage, int64_t offset, c10::IntArrayRef sizes,
+                    c10::IntArrayRef strides) {
+  auto* target = self.unsafeGetTensorImpl();
+  target->set_storage_keep_dtype(std::move(storage));
+  if (strides.data() != nullptr && strides.size() == sizes.size()) {
+    target->set_sizes_and_strides(sizes, strides, offset);
+    return self;
+  }
+  std::vector<int64_t> contiguous(sizes.size());
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0; step *= sizes[i]) contiguous[i] = step;
+  target->set_sizes_and_strides(sizes, contiguous, offset);
+  return self;
+}
+
+Tensor& set_whole_storage(Tensor& self, c10::Storage storage) {
+  int64_t elements = int64_t(storage.nbytes() / self.itemsize());
+  return set_storage(self, std::move(storage), 0, {elements}, {});
+}
+
+Tensor& set_tensor(Tensor& self, const Tensor& source) {
+  return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+}
+
+// ---- The harness's own: shared memory as a tensor.
+
+Tensor map_buffer(int64_t fd, int64_t offset, int64_t nbytes, int64_t period) {
+  void* data = sim_map_buffer(int(fd), offset, nbytes, period);
+  TORCH_CHECK(data, "the simulator can't map ", nbytes, " bytes of descriptor ", fd, " at ", offset, ", period ",
+              period);
+  auto release = [](void* pointer) { sim_device_free(pointer); };
+  c10::Storage storage(c10::Storage::use_byte_size_t(), nbytes, c10::DataPtr(data, data, release, cuda_device),
+                       cuda_allocator(), false);
+  auto tensor =
+      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), cuda_keys, caffe2::TypeMeta::Make<uint8_t>());
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous({nbytes});
+  return tensor;
+}
+
+int64_t copy_touched(const Tensor& source, const Tensor& destination) {
+  return int64_t(sim_copy_touched(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes()));
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>()); }
+
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  library.impl("empty.memory_format", &empty);
+  library.impl("empty_strided", &empty_strided);
+  library.impl("copy_", &copy_);
+  library.impl("fill_.Scalar", &fill_scalar);
+  library.impl("zero_", &zero_);
+  library.impl("set_.source_Storage", &set_whole_storage);
+  library.impl("set_.source_Storage_storage_offset", &set_storage);
+  library.impl("set_.source_Tensor", &set_tensor);
+}
+
+TORCH_LIBRARY(harness_sim, library) {
+  library.def("map_buffer(int fd, int offset, int nbytes, int period) -> Tensor",
+              torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &map_buffer));
+  library.def("copy_touched(Tensor source, Tensor(a!) destination) -> int",
+              torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &copy_touched));
+}
+
+}  // namespace sim

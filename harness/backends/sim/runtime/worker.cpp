@@ -1,0 +1,211 @@
+// The scheduler: one fiber runs thread after thread, and another starts only when one must wait.
+#define HARNESS_SIM_DEVICE 1
+#include "worker.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "memory.h"
+
+__thread __attribute__((tls_model("initial-exec"))) uint3 threadIdx;
+__thread __attribute__((tls_model("initial-exec"))) uint3 blockIdx;
+__thread __attribute__((tls_model("initial-exec"))) sim_extent blockDim;
+__thread __attribute__((tls_model("initial-exec"))) sim_extent gridDim;
+
+namespace sim {
+
+__thread __attribute__((tls_model("initial-exec"))) Worker* worker = nullptr;
+
+namespace {
+
+constexpr size_t signal_stack_nbytes = 64 * 1024;
+constexpr unsigned atomics_per_turn = 512;
+
+uint3 index_of(unsigned thread, const dim3& block) {
+  return {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+}
+
+}  // namespace
+
+Worker::Worker() : signal_stack_(new char[signal_stack_nbytes]) {
+  void* arena = mmap(nullptr, shared_capacity + 2 * page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (arena == MAP_FAILED) throw std::bad_alloc();
+  shared_ = static_cast<char*>(arena) + page_size;
+  mprotect(shared_, shared_capacity, PROT_READ | PROT_WRITE);
+}
+
+Worker::~Worker() { munmap(shared_ - page_size, shared_capacity + 2 * page_size); }
+
+void Worker::run(Launch& to_run) {
+  stack_t outer{}, faults{};
+  faults.ss_sp = signal_stack_.get();
+  faults.ss_size = signal_stack_nbytes;
+  sigaltstack(&faults, &outer);
+  worker = this;
+  prepare(to_run);
+  while (!to_run.is_aborted) {
+    uint64_t i = to_run.next_block++;
+    if (i >= to_run.blocks_to_run()) break;
+    run_block(to_run.block_number(i));
+  }
+  launch = nullptr;
+  worker = nullptr;
+  sigaltstack(&outer, nullptr);
+}
+
+void Worker::prepare(Launch& to_run) {
+  launch = &to_run;
+  blockDim = {to_run.block.x, to_run.block.y, to_run.block.z};
+  gridDim = {to_run.grid.x, to_run.grid.y, to_run.grid.z};
+  threads_total_ = to_run.threads();
+  threads_.resize(threads_total_);
+  warps_.resize((threads_total_ + warp_size - 1) / warp_size);
+  statics_.clear();
+  // 128 bytes: wide enough for any vector type that a kernel may lay over it.
+  char* end = shared_ + shared_capacity;
+  dynamic_shared_ = end - round_up(to_run.dynamic_shared, 128);
+  lowest_shared_ = dynamic_shared_;
+}
+
+void Worker::run_block(uint64_t number) {
+  const dim3& grid = launch->grid;
+  blockIdx = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
+  reset_block();
+  Fiber* first = take_idle();
+  current = first;
+  sim_switch_stack(&host_stack_, first->stack_pointer);
+  current = nullptr;
+  if (is_abandoned_) {
+    reset_fibers();
+  } else if (exited_ != threads_total_) {
+    report_deadlock();
+    raise_sticky(cudaErrorLaunchTimeout);
+    launch->is_aborted = true;
+    reset_fibers();
+  }
+}
+
+void Worker::reset_block() {
+  next_thread_ = exited_ = waiting_ = 0;
+  ready_.clear();
+  ready_head_ = 0;
+  early_exit_reported_ = is_abandoned_ = false;
+  vote_ = Vote{};
+  poison_shared();
+  for (auto& thread : threads_) thread.state = ThreadState::fresh;
+  for (size_t i = 0; i < warps_.size(); i++) {
+    unsigned left = threads_total_ - i * warp_size;
+    warps_[i].present = left >= warp_size ? ~0u : (1u << left) - 1;
+    warps_[i].exited = 0;
+    warps_[i].pending.clear();
+  }
+}
+
+void Worker::fiber_main() {
+  for (;;) {
+    Worker* self = worker;
+    Fiber* fiber = self->current;
+    self->run_fresh_threads(fiber);
+    Fiber* next = self->next_fiber();
+    self->idle_.push_back(fiber);
+    self->switch_to(next, fiber);
+  }
+}
+
+void Worker::run_fresh_threads(Fiber* self) {
+  while (next_thread_ < threads_total_) {
+    unsigned thread = next_thread_++;
+    self->thread = thread;
+    self->index = threadIdx = index_of(thread, launch->block);
+    threads_[thread].fiber = self;
+    threads_[thread].state = ThreadState::running;
+    launch->body(launch->argument);
+    exit_thread(thread);
+  }
+}
+
+void Worker::exit_thread(unsigned thread) {
+  threads_[thread].state = ThreadState::exited;
+  exited_++;
+  Warp& left = warps_[thread / warp_size];
+  left.exited |= 1u << thread % warp_size;
+  // The hardware counts an exited lane as arrived.
+  auto pending = left.pending;
+  for (Collective* met : pending)
+    if (left.is_complete(*met)) complete(left, met, thread / warp_size * warp_size);
+  if (waiting_ && waiting_ + exited_ == threads_total_) release_barrier();
+}
+
+// Null when no thread can go on: the block is done, or deadlocked.
+Fiber* Worker::next_fiber() {
+  if (next_thread_ < threads_total_) return take_idle();
+  if (ready_head_ == ready_.size()) return nullptr;
+  Fiber* fiber = ready_[ready_head_++];
+  if (ready_head_ == ready_.size()) {
+    ready_.clear();
+    ready_head_ = 0;
+  }
+  return fiber;
+}
+
+Fiber* Worker::take_idle() {
+  if (idle_.empty()) {
+    fibers_.push_back(std::make_unique<Fiber>());
+    fibers_.back()->reset(&Worker::fiber_main);
+    return fibers_.back().get();
+  }
+  Fiber* fiber = idle_.back();
+  idle_.pop_back();
+  return fiber;
+}
+
+void Worker::switch_to(Fiber* next, Fiber* self) {
+  current = next;
+  sim_switch_stack(&self->stack_pointer, next ? next->stack_pointer : host_stack_);
+}
+
+void Worker::suspend() {
+  Fiber* self = current;
+  Fiber* next = next_fiber();
+  if (next != self) switch_to(next, self);
+  current = self;
+  threadIdx = self->index;
+  threads_[self->thread].state = ThreadState::running;
+}
+
+void Worker::make_ready(unsigned thread) {
+  threads_[thread].state = ThreadState::ready;
+  ready_.push_back(threads_[thread].fiber);
+}
+
+// Atomics yield now and then, or a thread that spins on one would wait for ever.
+void Worker::yield() {
+  if (++atomics_ < atomics_per_turn) return;
+  atomics_ = 0;
+  make_ready(current->thread);
+  suspend();
+}
+
+void Worker::abandon_block() {
+  is_abandoned_ = true;
+  launch->is_aborted = true;
+  void* never_resumed;
+  current = nullptr;
+  sim_switch_stack(&never_resumed, host_stack_);
+  __builtin_unreachable();
+}
+
+void Worker::reset_fibers() {
+  idle_.clear();
+  free_collectives_.clear();
+  for (auto& met : collectives_) free_collectives_.push_back(met.get());
+  for (auto& fiber : fibers_) {
+    fiber->reset(&Worker::fiber_main);
+    idle_.push_back(fiber.get());
+  }
+}
+
+}  // namespace sim

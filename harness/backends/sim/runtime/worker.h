@@ -1,0 +1,138 @@
+// A worker runs blocks of a launch, one after another, on one host thread; each CUDA thread that must wait
+// gets a fiber of its own.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "fiber.h"
+#include "sim/abi.h"
+#include "report.h"
+
+namespace sim {
+
+constexpr unsigned warp_size = 32;
+constexpr size_t shared_capacity = 232 * 1024;  // a little over what sm_90 lends a block
+
+struct Launch {
+  dim3 grid, block;
+  size_t dynamic_shared;
+  size_t shared_limit;  // static and dynamic together
+  const char* kernel;
+  Source source;
+  sim_kernel_fn body;
+  void* argument;
+  std::vector<uint64_t> blocks;  // those to run when sampling; empty for all
+  std::atomic<uint64_t> next_block{0};
+  std::atomic<bool> is_aborted{false};
+
+  uint64_t grid_blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
+  uint64_t blocks_to_run() const { return blocks.empty() ? grid_blocks() : blocks.size(); }
+  uint64_t block_number(uint64_t i) const { return blocks.empty() ? i : blocks[i]; }
+  unsigned threads() const { return block.x * block.y * block.z; }
+};
+
+enum class ThreadState : uint8_t { fresh, running, at_barrier, in_collective, ready, exited };
+
+struct Thread {
+  ThreadState state = ThreadState::fresh;
+  Fiber* fiber = nullptr;
+  Source barrier;
+};
+
+// Lanes of a warp that meet: each leaves up to 16 bytes for the others.
+struct Collective {
+  unsigned mask, arrived, still_reading, size;
+  const char* what;
+  Source source;
+  alignas(16) char values[warp_size][16];
+};
+
+struct Warp {
+  unsigned present = 0, exited = 0;
+  std::vector<Collective*> pending;
+
+  bool is_complete(const Collective& met) const { return ((met.arrived | exited | ~present) & met.mask) == met.mask; }
+};
+
+struct Vote {
+  int count = 0;
+  bool all = true, any = false;
+};
+
+struct SharedVariable {
+  const void* key;
+  char* address;
+};
+
+class Worker {
+ public:
+  Worker();
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void run(Launch& launch);
+
+  // Called on a fiber.
+  void wait_at_barrier(int predicate, const Source& source);
+  Collective* meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source);
+  void leave(Collective* met);
+  void yield();
+  void* shared_static(const void* key, size_t size, size_t alignment);
+  void* shared_dynamic() { return dynamic_shared_; }
+  unsigned lane() const { return current->thread % warp_size; }
+  Warp& warp() { return warps_[current->thread / warp_size]; }
+  // Gives up the block and the launch; does not return. Also called from a signal handler.
+  [[noreturn]] void abandon_block();
+
+  Launch* launch = nullptr;
+  Fiber* current = nullptr;
+  Vote last_vote;
+
+ private:
+  static void fiber_main();
+
+  void prepare(Launch& launch);
+  void run_block(uint64_t number);
+  void reset_block();
+  void run_fresh_threads(Fiber* self);
+  void exit_thread(unsigned thread);
+  void release_barrier();
+  void complete(Warp& warp, Collective* met, unsigned first_thread);
+  void make_ready(unsigned thread);
+  void suspend();
+  void switch_to(Fiber* next, Fiber* self);
+  Fiber* next_fiber();
+  Fiber* take_idle();
+  void reset_fibers();
+  void report_deadlock();
+  void report_early_exit(const Source& barrier);
+  void report_divergence();
+  void poison_shared();
+
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_, ready_;
+  size_t ready_head_ = 0;
+  void* host_stack_ = nullptr;
+  std::unique_ptr<char[]> signal_stack_;
+
+  unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::vector<std::unique_ptr<Collective>> collectives_;
+  std::vector<Collective*> free_collectives_;
+  Vote vote_;
+  bool early_exit_reported_ = false;
+  bool is_abandoned_ = false;
+  unsigned atomics_ = 0;
+
+  char* shared_ = nullptr;  // the arena; its end lies at a guard page
+  char* dynamic_shared_ = nullptr;
+  char* lowest_shared_ = nullptr;
+  std::vector<SharedVariable> statics_;
+};
+
+extern __thread __attribute__((tls_model("initial-exec"))) Worker* worker;
+
+}  // namespace sim

@@ -1,0 +1,146 @@
+"""How a toolkit is compiled: two libraries, two precompiled headers, and launchers for the stand-ins."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
+from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS, TORCH_DEVICE_DEFINITIONS
+
+_PACKAGE = Path(__file__).parent
+_IMPORT_ROOT = _PACKAGE.parents[2]
+
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
+_FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
+
+# Headers that a solution may name; ours has all of it in one.
+_FORWARDED = {
+    "cuda_runtime.h": (
+        "cuda.h cuda_runtime_api.h cuda_device_runtime_api.h device_functions.h device_launch_parameters.h "
+        "driver_types.h math_constants.h sm_30_intrinsics.h vector_functions.h vector_types.h crt/device_functions.h"
+    ),
+    "cuda_fp16.h": "cuda_fp16.hpp",
+    "c10/cuda/CUDAException.h": "c10/cuda/CUDAMacros.h",
+    "ATen/cuda/CUDAContext.h": (
+        "ATen/cuda/CUDAContextLight.h ATen/cuda/CUDAEvent.h ATen/cuda/CUDAUtils.h ATen/cuda/Exceptions.h "
+        "ATen/cuda/detail/CUDAHooks.h c10/cuda/CUDACachingAllocator.h THC/THC.h THC/THCAtomics.cuh"
+    ),
+}
+
+_LAUNCHER = """#!/bin/sh
+exec {python} -I -S {script} "$@"
+"""
+
+_SCRIPT = """import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, {import_root!r})
+
+from harness.backends.sim.{module} import main
+
+sys.exit(main(sys.argv[1:], Path({root!r})))
+"""
+
+
+def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+    """Fills the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
+    progress("compiling the simulator's runtime and precompiling torch's headers (once, about half a minute)")
+    for folder in ("bin", "lib64", "include", "objects"):
+        (root / folder).mkdir(parents=True)
+    _copy_headers(root / "headers")
+    _write_launcher(root, "nvcc", "nvcc")
+    _write_launcher(root, "c++", "cxx")
+    # Longest first; two compilers of torch's headers take about 1 GB each.
+    jobs = [
+        lambda: _precompile(root, torch, compiler, "prelude_host.h", is_device=False),
+        lambda: _precompile(root, torch, compiler, "prelude_slim.h", is_device=True),
+        *[lambda source=source: _compile(root, torch, compiler, source) for source in _runtime_sources()],
+    ]
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        for done in [pool.submit(job) for job in jobs]:
+            done.result()
+    _link(root, torch, compiler)
+    shutil.rmtree(root / "objects")
+    progress("the simulator is ready")
+
+
+def _copy_headers(headers: Path) -> None:
+    shutil.copytree(_PACKAGE / "include", headers)
+    for target, names in _FORWARDED.items():
+        for name in names.split():
+            (headers / name).parent.mkdir(parents=True, exist_ok=True)
+            (headers / name).write_text(f"#pragma once\n#include <{target}>\n")
+
+
+def _write_launcher(root: Path, name: str, module: str) -> None:
+    script, launcher = root / "bin" / f"{module}.py", root / "bin" / name
+    script.write_text(_SCRIPT.format(import_root=str(_IMPORT_ROOT), module=module, root=str(root)))
+    launcher.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable), script=shlex.quote(str(script))))
+    launcher.chmod(0o755)
+
+
+def _precompile(root: Path, torch: Torch, compiler: Compiler, prelude: str, is_device: bool) -> None:
+    header = root / "headers/sim" / prelude
+    slim = f"-I{root / 'headers/slim'}"
+    flags = [*HOST_FLAGS, slim]
+    if is_device:
+        ours = f"-I{root / 'headers'}"
+        flags = [*DEVICE_FLAGS, *compiler.machine_flags, slim, ours, *TORCH_DEVICE_DEFINITIONS]
+    _run(
+        [*compiler.command, torch.standard, *flags, *TORCH_DEFINITIONS, *torch.include_flags]
+        + ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
+    )
+
+
+def _runtime_sources() -> list[Path]:
+    return sorted((_PACKAGE / "runtime").glob("*.cpp"), key=lambda path: -path.stat().st_size)
+
+
+def _is_fake_device(source: Path) -> bool:
+    return source.name.startswith("torch_")
+
+
+def _compile(root: Path, torch: Torch, compiler: Compiler, source: Path) -> None:
+    flags: list[str] = [*_RUNTIME_FLAGS]
+    if _is_fake_device(source):
+        flags = [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]
+    _run(
+        [*compiler.command, *flags, f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
+        + ["-c", str(source), "-o", str(root / "objects" / f"{source.stem}.o")]
+    )
+
+
+def _link(root: Path, torch: Torch, compiler: Compiler) -> None:
+    sources = _runtime_sources()
+    runtime = [str(root / "objects" / f"{source.stem}.o") for source in sources if not _is_fake_device(source)]
+    device = [str(root / "objects" / f"{source.stem}.o") for source in sources if _is_fake_device(source)]
+    here = f"-L{root / 'lib64'}"
+    _link_library(root, compiler, "libcudart.so", [*runtime, "-ldl", "-lpthread"])
+    _link_library(
+        root, compiler, "libc10_cuda.so", [*device, f"-L{torch.libraries}", "-lc10", "-ltorch_cpu", here, "-lcudart"]
+    )
+    # torch puts it on every extension's link line; all that it would hold is in libc10_cuda.
+    _link_library(root, compiler, "libtorch_cuda.so", [])
+
+
+def _link_library(root: Path, compiler: Compiler, name: str, inputs: list[str]) -> None:
+    _run([*compiler.command, "-shared", f"-Wl,-soname,{name}", "-o", str(root / "lib64" / name), *inputs])
+
+
+def _run(command: list[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if result.returncode:
+        errors = [line for line in result.stderr.splitlines() if "error" in line] or result.stderr.splitlines()
+        raise SimUnavailable(
+            "the simulator does not compile with this compiler and torch; please report it with these lines:\n"
+            + "\n".join(errors[:5])
+            + f"\ncommand: {shlex.join(command)}"
+        )

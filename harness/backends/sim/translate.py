@@ -1,0 +1,213 @@
+"""CUDA C++ to C++: rewrites launches and `__shared__` declarations, and leaves every line where it was."""
+
+from __future__ import annotations
+
+from harness.backends.sim.tokens import (
+    Token,
+    Unbalanced,
+    closing,
+    next_visible,
+    opening,
+    previous_visible,
+    tokenize,
+)
+from harness.backends.sim.unsupported import Unsupported, refuse_unsupported
+
+__all__ = ["Unsupported", "translate"]
+
+_STATEMENT_ENDS = (";", "{", "}", ")", ":")
+
+
+def translate(source: str, path: str) -> str:
+    """The C++ of a `.cu` file that will be known to the compiler as `path`.
+
+    Raises Unsupported for what the simulator has no counterpart for.
+    """
+    tokens = tokenize(source)
+    refuse_unsupported(tokens)
+    tokens = _with_launches(_with_shared_memory(tokens))
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'#line 1 "{quoted}"\n' + "".join(token.text for token in tokens)
+
+
+# ---- __shared__ declarations.
+
+
+def _with_shared_memory(tokens: list[Token]) -> list[Token]:
+    tokens = list(tokens)
+    i, count = 0, 0
+    while i < len(tokens):
+        if tokens[i].kind == "name" and tokens[i].text == "__shared__":
+            start, end = _declaration(tokens, i)
+            if _is_outside_functions(tokens, start):
+                raise Unsupported("__shared__ outside a function", tokens[i].line)
+            code = _shared_code(tokens[start:end], count)
+            tokens[start:end] = [Token("code", code, tokens[start].line)]
+            i, count = start, count + 1
+        i += 1
+    return tokens
+
+
+def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
+    """From the first token of the declaration to its semicolon."""
+    start = index
+    while (before := previous_visible(tokens, start)) is not None:
+        is_alignas = tokens[before].text == ")" and tokens[_name_before_call(tokens, before)].text == "alignas"
+        if tokens[before].text in _STATEMENT_ENDS and not is_alignas:
+            break
+        start = _name_before_call(tokens, before) if is_alignas else before
+    # A directive between the last statement and this one is no part of it.
+    directives = [i for i in range(start, index) if tokens[i].kind == "directive"]
+    if directives:
+        start = next_visible(tokens, directives[-1]) or index
+    end = index
+    while end < len(tokens) and tokens[end].text != ";":
+        end = closing(tokens, end) if tokens[end].text in ("(", "[", "{") else end
+        end += 1
+    return start, end
+
+
+def _name_before_call(tokens: list[Token], close: int) -> int:
+    try:
+        before = previous_visible(tokens, opening(tokens, close))
+    except Unbalanced:
+        before = None
+    return close if before is None else before
+
+
+def _is_outside_functions(tokens: list[Token], index: int) -> bool:
+    depth = 0
+    for i in range(index - 1, -1, -1):
+        text = tokens[i].text if tokens[i].kind == "symbol" else ""
+        depth += (text == "}") - (text == "{")
+        if depth < 0:
+            if not _opens_namespace(tokens, i):
+                return False
+            depth = 0
+        if tokens[i].kind == "directive" and tokens[i].text.endswith("define"):
+            return False
+    return True
+
+
+def _opens_namespace(tokens: list[Token], brace: int) -> bool:
+    words = []
+    i = previous_visible(tokens, brace)
+    while i is not None and tokens[i].text not in (";", "{", "}", ")"):
+        words.append(tokens[i].text)
+        i = previous_visible(tokens, i)
+    return "namespace" in words or '"C"' in words
+
+
+def _shared_code(declaration: list[Token], count: int) -> str:
+    words = [token.text for token in declaration if token.kind == "name"]
+    body = [t for t in declaration if t.text not in ("__shared__", "static", "extern") or t.kind != "name"]
+    names = _declared_names(body)
+    text = _plain(body).strip()
+    if "extern" in words:
+        return _dynamic_code(text, names, count, declaration[0].line)
+    struct = f"sim_shared_{count}"
+    references = "; ".join(f"auto& {name} = ::sim::shared_static<{struct}>().{name}" for name in names)
+    return f"struct {struct} {{ {text}; }}; {references}"
+
+
+def _dynamic_code(text: str, names: list[str], count: int, line: int) -> str:
+    if len(names) != 1:
+        raise Unsupported("several names in one extern __shared__ declaration", line)
+    array = f"sim_dynamic_{count}"
+    head, bracket, tail = text.rpartition("[")
+    stem = head.rstrip().removesuffix(names[0])
+    return f"typedef {stem}{array}{bracket}{tail}; auto& {names[0]} = *({array}*)sim_shared_dynamic()"
+
+
+def _declared_names(declaration: list[Token]) -> list[str]:
+    """The names before `[`, `,` or the end, outside of brackets and template arguments."""
+    visible = [token for token in declaration if token.is_visible]
+    names, depth, angle = [], 0, 0
+    for i, token in enumerate(visible):
+        after = visible[i + 1].text if i + 1 < len(visible) else ";"
+        if token.kind == "name" and depth == angle == 0 and after in ("[", ",", ";"):
+            names.append(token.text)
+        elif token.text == "=" and depth == angle == 0:
+            raise Unsupported("initialised __shared__ variable (nvcc refuses it too)", token.line)
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        angle += (token.text == "<") - (token.text == ">") if depth == 0 else 0
+    return names
+
+
+# ---- Launches.
+
+
+def _with_launches(tokens: list[Token]) -> list[Token]:
+    tokens = list(tokens)
+    while (index := next((i for i, t in enumerate(tokens) if t.text == "<<<"), None)) is not None:
+        try:
+            start, end, code = _launch(tokens, index)
+        except (Unbalanced, IndexError):
+            raise Unsupported("a launch whose brackets don't match", tokens[index].line) from None
+        tokens[start:end] = [Token("code", code, tokens[start].line)]
+    return tokens
+
+
+def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
+    """First token, end and replacement of the launch whose `<<<` is at `index`."""
+    close = index + 1
+    while tokens[close].text != ">>>":
+        close = closing(tokens, close) if tokens[close].text in ("(", "[", "{") else close
+        close += 1
+    left = next_visible(tokens, close)
+    if left is None or tokens[left].text != "(":
+        raise Unsupported("a launch without arguments in parentheses", tokens[index].line)
+    right = closing(tokens, left)
+    start = _kernel_start(tokens, index)
+    kernel = _plain(tokens[start:index]).strip()
+    configuration, arguments = _plain(tokens[index + 1 : close]), _plain(tokens[left + 1 : right])
+    gap = _plain(tokens[close + 1 : left])
+    label = " ".join(kernel.replace("\\", " ").replace('"', "'").split())
+    code = (
+        f'::sim::Launcher{{::sim::Configuration({configuration}), "{label}", __FILE__, __LINE__}}'
+        f"{gap}.with({arguments})([&](auto&... sim_argument) {{ {kernel}(sim_argument...); }})"
+    )
+    return start, right + 1, code
+
+
+def _kernel_start(tokens: list[Token], index: int) -> int:
+    """The first token of the expression that names the kernel, left of `<<<`."""
+    start = previous_visible(tokens, index)
+    if start is None:
+        raise Unbalanced("<<<")
+    if tokens[start].text in (">", ">>>"):
+        start = previous_visible(tokens, _template_opening(tokens, start))
+    elif tokens[start].text in (")", "]"):
+        bracket = tokens[start].text
+        start = opening(tokens, start)
+        start = previous_visible(tokens, start) if bracket == "]" else start
+    while start is not None:
+        before = previous_visible(tokens, start)
+        if before is None or tokens[before].text not in ("::", ".", "->"):
+            return start
+        owner = previous_visible(tokens, before)
+        is_name = owner is not None and tokens[owner].kind == "name" and tokens[owner].text != "return"
+        start = owner if is_name else before
+        if not is_name:
+            return before
+    raise Unbalanced("<<<")
+
+
+def _template_opening(tokens: list[Token], index: int) -> int:
+    depth, i = 0, index
+    while i >= 0:
+        text = tokens[i].text if tokens[i].kind == "symbol" else ""
+        if text in (";", "{"):
+            break
+        if text in (")", "]", "}"):
+            i = opening(tokens, i)
+        depth += {">": 1, ">>>": 3, "<": -1, "<<<": -3}.get(text, 0)
+        if depth == 0 and text:
+            return i
+        i -= 1
+    raise Unbalanced(">")
+
+
+def _plain(tokens: list[Token]) -> str:
+    """The text without comments, which could swallow what we write behind it; its newlines stay."""
+    return "".join("\n" * t.text.count("\n") + " " if t.kind == "comment" else t.text for t in tokens)

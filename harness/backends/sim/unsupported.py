@@ -1,0 +1,101 @@
+"""The constructs that the simulator refuses, since nothing on a CPU stands in for them."""
+
+from __future__ import annotations
+
+import re
+
+from harness.backends.sim.tokens import Token, next_visible, previous_visible
+
+_HEADERS = {
+    r"mma\.h": "wmma",
+    r"cooperative_groups": "cooperative groups",
+    r"cub/": "CUB",
+    r"thrust/": "Thrust",
+    r"cutlass|cute/": "CUTLASS",
+    r"cublas": "cuBLAS",
+    r"cudnn": "cuDNN",
+    r"cufft": "cuFFT",
+    r"curand": "cuRAND",
+    r"cusparse": "cuSPARSE",
+    r"cusolver": "cuSOLVER",
+    r"nvrtc": "NVRTC",
+    r"cuda_fp8|cuda_fp6|cuda_fp4": "8-bit and smaller floats",
+    r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": "asynchronous copies and barriers",
+    r"cuda/(std|atomic|functional)": "libcu++",
+    r"cudaTypedefs": "the CUDA driver API",
+    r"ATen/native": "ATen's own CUDA kernels",
+}
+
+_NAMES = {
+    r"asm|__asm|__asm__": "inline PTX (asm)",
+    r"__wmma\w*|__mma\w*": "mma",
+    r"cooperative_groups": "cooperative groups",
+    r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
+    r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
+    r"cublas\w+": "cuBLAS",
+    r"cudnn\w+": "cuDNN",
+    r"curand\w*": "cuRAND",
+    r"cudaGraph\w*|cudaStreamBeginCapture": "CUDA graphs",
+    r"cudaLaunch(Cooperative)?Kernel\w*|cuLaunchKernel\w*": "launches by function instead of <<<>>>",
+    r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
+    r"cuTensorMap\w*|CUtensorMap": "TMA",
+    r"cuModule\w+|cuCtx\w+": "the CUDA driver API",
+    r"__cluster_dims__": "thread block clusters",
+}
+
+# Their namespaces; a variable may well bear such a name.
+_NAMESPACES = {
+    "cub": "CUB",
+    "thrust": "Thrust",
+    "cutlass": "CUTLASS",
+    "cute": "CUTLASS",
+    "wmma": "wmma",
+    "nvcuda": "wmma",
+}
+
+_HEADER_PATTERN = {re.compile(pattern): construct for pattern, construct in _HEADERS.items()}
+_NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
+
+
+class Unsupported(Exception):
+    """The source uses something that the simulator can't run. No verdict on the solution."""
+
+    def __init__(self, construct: str, line: int) -> None:
+        super().__init__(f"{construct} at line {line}")
+        self.construct = construct
+        self.line = line
+
+
+def refuse_unsupported(tokens: list[Token]) -> None:
+    """Raises Unsupported for the first construct of the tables above."""
+    for index, token in enumerate(tokens):
+        construct = _construct(tokens, index)
+        if construct is not None:
+            raise Unsupported(construct, token.line)
+
+
+def _construct(tokens: list[Token], index: int) -> str | None:
+    token = tokens[index]
+    if token.kind == "directive" and re.match(r"#\s*include\b", token.text):
+        return _first_match(_HEADER_PATTERN, token.text, re.Pattern.search)
+    if token.kind != "name" or _is_member(tokens, index):
+        return None
+    if token.text in _NAMESPACES:
+        return _NAMESPACES[token.text] if _names_namespace(tokens, index) else None
+    return _first_match(_NAME_PATTERN, token.text, re.Pattern.fullmatch)
+
+
+def _first_match(table: dict[re.Pattern[str], str], text: str, match: object) -> str | None:
+    assert callable(match)
+    return next((construct for pattern, construct in table.items() if match(pattern, text)), None)
+
+
+def _is_member(tokens: list[Token], index: int) -> bool:
+    before = previous_visible(tokens, index)
+    return before is not None and tokens[before].text in (".", "->")
+
+
+def _names_namespace(tokens: list[Token], index: int) -> bool:
+    before, after = previous_visible(tokens, index), next_visible(tokens, index)
+    is_used = before is not None and tokens[before].text == "namespace"
+    return is_used or (after is not None and tokens[after].text == "::")

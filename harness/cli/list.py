@@ -1,0 +1,69 @@
+"""`harness list`: what the workspace holds, and how it last went."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def list_workspace(
+    problem: Annotated[str | None, typer.Argument(help="Only this problem.", show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """List problems, their cases and solutions, and each solution's last verdict."""
+    from harness.records.journal import read_journals
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    last: dict[tuple[str, str], Any] = {}
+    for evaluation in sorted(read_journals(workspace.results), key=lambda e: e.started_at):
+        last[evaluation.problem.name, evaluation.solution.name] = evaluation
+    names = workspace.problem_names() if problem is None else [workspace.problem(problem).name]
+    listing = [_entry(workspace.problem(name), workspace.solution_names(name), last) for name in names]
+    if json:
+        typer.echo(json_module.dumps({"problems": listing}, indent=2))
+    else:
+        _print(listing)
+
+
+def _entry(problem: Any, solutions: list[str], last: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    return {
+        "name": problem.name,
+        "title": problem.title,
+        "tags": list(problem.tags),
+        "precision": problem.precision,
+        "cases": list(problem.cases),
+        "solutions": [_solution(problem.name, name, last) for name in solutions],
+    }
+
+
+def _solution(problem: str, name: str, last: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    evaluation = last.get((problem, name))
+    if evaluation is None:
+        return {"name": name, "last_verdict": None}
+    return {
+        "name": name,
+        "last_verdict": evaluation.verdict.value,
+        "backend": evaluation.environment.backend,
+        "at": evaluation.started_at,
+        "evaluation": evaluation.id,
+    }
+
+
+def _print(listing: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for entry in listing:
+        console.print(Text.assemble((entry["name"], "bold"), f"  {entry['title']} ({entry['precision']})"))
+        console.print(Text(f"  cases: {', '.join(entry['cases'])}", style="dim"))
+        for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
+            verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
+            where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""
+            console.print(Text(f"  {solution['name']:<24} {verdict}{where}"))
+    if not listing:
+        console.print("no problems yet: make one with problems/<name>/problem.py")

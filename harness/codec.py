@@ -1,0 +1,140 @@
+"""Frozen dataclasses to JSON and back, strictly: what doesn't fit its annotation is refused.
+
+Used for records and for the messages between referee and worker. A float that JSON can't carry
+(NaN and the infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import math
+import types
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Json = Any  # JSON's own recursive type; checked at run time by decode()
+T = TypeVar("T")
+
+_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class CodecError(ValueError):
+    """Data that doesn't fit the type it should have; names the place."""
+
+
+def encode(value: object) -> Json:
+    """The JSON form of a record: dataclasses become objects, tuples become arrays."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(name for name, special in _SPECIAL_FLOATS.items() if repr(special) == repr(value))
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise CodecError(f"{type(value).__name__} has no JSON form")
+
+
+def decode(cls: type[T], data: Json, where: str = "") -> T:
+    """Build a `cls` from JSON data.
+
+    Raises:
+        CodecError: a key is missing or unknown, or a value has the wrong type; or the class's own
+            validation refused the combination.
+    """
+    result: T = _decode(cls, data, where or cls.__name__)
+    return result
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _decode(hint: Any, data: Json, where: str) -> Any:
+    if hint is Any:
+        return data
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _decode_dataclass(hint, data, where)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _decode_optional(hint, data, where)
+    if origin is Literal:
+        if data not in get_args(hint):
+            raise CodecError(f"{where}: {data!r} is not one of {', '.join(map(repr, get_args(hint)))}")
+        return data
+    if origin is tuple:
+        return _decode_tuple(get_args(hint), data, where)
+    if origin is dict:
+        item = get_args(hint)[1]
+        return {key: _decode(item, value, f"{where}.{key}") for key, value in _expect(dict, data, where).items()}
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        try:
+            return hint(data)
+        except ValueError as error:
+            raise CodecError(f"{where}: {error}") from None
+    return _decode_scalar(hint, data, where)
+
+
+def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
+    _expect(dict, data, where)
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+    if unknown := set(data) - set(fields):
+        raise CodecError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    hints = _hints(cls)
+    values = {}
+    for name, field in fields.items():
+        if name in data:
+            values[name] = _decode(hints[name], data[name], f"{where}.{name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise CodecError(f"{where}: key {name!r} is missing")
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise CodecError(f"{where}: {error}") from error
+
+
+def _decode_optional(hint: Any, data: Json, where: str) -> Any:
+    if data is None and type(None) in get_args(hint):
+        return None
+    choices = [arg for arg in get_args(hint) if arg is not type(None)]
+    for choice in choices[:-1]:
+        try:
+            return _decode(choice, data, where)
+        except CodecError:
+            continue
+    return _decode(choices[-1], data, where)
+
+
+def _decode_tuple(args: tuple[Any, ...], data: Json, where: str) -> tuple[Any, ...]:
+    items = _expect(list, data, where)
+    if len(args) == 2 and args[1] is Ellipsis:
+        return tuple(_decode(args[0], item, f"{where}[{i}]") for i, item in enumerate(items))
+    if len(items) != len(args):
+        raise CodecError(f"{where}: {len(items)} items where {len(args)} belong")
+    return tuple(_decode(arg, item, f"{where}[{i}]") for i, (arg, item) in enumerate(zip(args, items, strict=True)))
+
+
+def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
+    if hint is float:
+        if isinstance(data, str) and data in _SPECIAL_FLOATS:
+            return _SPECIAL_FLOATS[data]
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            return float(data)
+    elif hint is int:
+        if isinstance(data, int) and not isinstance(data, bool):
+            return data
+    elif isinstance(data, hint):
+        return data
+    raise CodecError(f"{where}: {type(data).__name__} where {getattr(hint, '__name__', hint)} belongs")
+
+
+def _expect(kind: type, data: Json, where: str) -> Any:
+    if not isinstance(data, kind):
+        raise CodecError(f"{where}: {type(data).__name__} where {kind.__name__} belongs")
+    return data

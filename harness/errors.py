@@ -1,0 +1,30 @@
+"""What went wrong on our side of the line, or on the user's. What a solution did is a verdict, never one of these.
+
+HarnessError
+├── UsageError        a name, an option or a file that the user wrote is wrong (exit 2)
+│   └── InvalidFile   a YAML or Python file of the workspace, named with file and key
+├── MachineError      the machine lacks something that the job needs (exit 3)
+└── JournalError      a result can't be written or read (exit 3)
+"""
+
+from __future__ import annotations
+
+
+class HarnessError(Exception):
+    """Base of everything that the harness raises on purpose."""
+
+
+class UsageError(HarnessError):
+    """The request can't be carried out as the user wrote it."""
+
+
+class InvalidFile(UsageError):
+    """A file of the workspace breaks its rules."""
+
+
+class MachineError(HarnessError):
+    """The machine lacks something: no GPU, no compiler, no space."""
+
+
+class JournalError(HarnessError):
+    """The journal can't take or give a record."""

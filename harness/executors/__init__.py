@@ -1,0 +1,1 @@
+"""Where evaluations run. Today: processes of this machine."""

@@ -1,0 +1,131 @@
+"""Examining this machine: can it build, can it run, can processes share GPU memory?"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.executors.session import cache_folder
+from harness.records.finding import MachineFinding
+
+_LEAST_DISK_GIB = 5
+_LEAST_MEMORY_GIB = 4
+
+
+def examine() -> list[MachineFinding]:
+    """Every finding, cheapest first; none raises."""
+    findings = [_torch(), _host_compiler(), _nvcc(), _ninja(), _gpu(), _driver(), _memory(), _disk()]
+    findings.append(_backend("backend cuda", _try_cuda))
+    findings.append(_backend("backend sim", _try_sim))
+    return findings
+
+
+def _torch() -> MachineFinding:
+    import torch
+
+    kind = f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
+    return MachineFinding("torch", "good", f"{torch.__version__} ({kind})")
+
+
+def _host_compiler() -> MachineFinding:
+    from harness.referee.environment import host_compiler_version
+
+    version = host_compiler_version()
+    if version is None:
+        return MachineFinding("host compiler", "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX")
+    return MachineFinding("host compiler", "good", version)
+
+
+def _nvcc() -> MachineFinding:
+    from harness.referee.environment import nvcc_version
+
+    version = nvcc_version()
+    if version is None:
+        return MachineFinding(
+            "nvcc", "warning", "not found: extensions can't be built for a GPU", "install the CUDA toolkit"
+        )
+    return MachineFinding("nvcc", "good", version)
+
+
+def _ninja() -> MachineFinding:
+    if shutil.which("ninja") or importlib.util.find_spec("ninja"):
+        return MachineFinding("ninja", "good", shutil.which("ninja") or "Python package")
+    return MachineFinding("ninja", "missing", "torch builds extensions with ninja", "pip install ninja")
+
+
+def _gpu() -> MachineFinding:
+    import torch
+
+    if not torch.cuda.is_available():
+        why = "torch is a CPU build" if torch.version.cuda is None else "no GPU or no driver"
+        return MachineFinding("GPU", "warning", f"none that torch can use ({why})", "the simulator is used instead")
+    properties = torch.cuda.get_device_properties(0)
+    memory = f"{properties.total_memory / 2**30:.0f} GiB, sm_{properties.major}{properties.minor}"
+    return MachineFinding("GPU", "good", f"{torch.cuda.device_count()} × {properties.name} ({memory})")
+
+
+def _driver() -> MachineFinding:
+    from harness.referee.environment import driver_version
+
+    version = driver_version()
+    if version is None:
+        return MachineFinding("driver", "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU")
+    return MachineFinding("driver", "good", version)
+
+
+def _memory() -> MachineFinding:
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    if gib < _LEAST_MEMORY_GIB:
+        return MachineFinding("memory", "warning", f"{gib:.1f} GiB", "compiling torch's headers takes 2 GiB")
+    return MachineFinding("memory", "good", f"{gib:.1f} GiB")
+
+
+def _disk() -> MachineFinding:
+    cache = cache_folder()
+    place = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    gib = shutil.disk_usage(place).free / 2**30
+    detail = f"{gib:.1f} GiB free for the cache in {cache}"
+    if not os.access(place, os.W_OK):
+        return MachineFinding("disk", "missing", f"{place} can't be written", "set HARNESS_CACHE to a folder of yours")
+    if gib < _LEAST_DISK_GIB:
+        return MachineFinding("disk", "warning", detail, "free space, or set HARNESS_CACHE")
+    return MachineFinding("disk", "good", detail)
+
+
+def _backend(name: str, attempt: Callable[[Path], str]) -> MachineFinding:
+    try:
+        return MachineFinding(name, "good", attempt(cache_folder()))
+    except Exception as error:  # whatever is wrong with the machine is the answer
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return MachineFinding(name, "missing", first, "see the findings above")
+
+
+def _try_cuda(cache: Path) -> str:
+    """A worker opens a buffer of the referee's: CUDA IPC, the worker's start and the protocol in one."""
+    from harness.backends.choice import open_host
+    from harness.protocol.messages import Attach, Detach
+    from harness.referee.worker_process import Workers
+
+    host = open_host("cuda", cache, lambda what: None)
+    if shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
+        raise HarnessError("no nvcc")
+    buffer = host.allocate(2**21)
+    try:
+        with Workers(host, cache).start() as worker:
+            worker.ask(Attach(1, buffer.handle), 60)
+            worker.ask(Detach((1,)), 60)
+    finally:
+        buffer.release()
+    return "workers share GPU memory (CUDA IPC)"
+
+
+def _try_sim(cache: Path) -> str:
+    from harness.backends.sim.toolkit import check_supported, toolkit_root
+
+    check_supported()
+    state = "built" if toolkit_root(cache).exists() else "is built at the first run, about a minute"
+    return f"CUDA C++ compiled for the CPU; toolkit {state}"

@@ -1,0 +1,153 @@
+"""The requests of the referee and the replies of a worker.
+
+Every request carries a fresh nonce; a reply is accepted only with the nonce of the request it answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.backends.base import BufferHandle, Finding
+
+Structure = Literal["tensor", "tuple", "list"]
+
+
+@dataclass(frozen=True)
+class TensorRef:
+    """A tensor inside an attached buffer, from byte `offset` on. Strides in elements."""
+
+    buffer: int
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One positional input: a shared tensor, or a plain value (protocol.values)."""
+
+    tensor: TensorRef | None = None
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Import a file and keep its class `class_name`; extensions are built or found in the cache."""
+
+    path: str
+    class_name: str
+    flags: dict[str, bool]
+
+
+@dataclass(frozen=True)
+class Attach:
+    """Open a shared buffer under a number. Its descriptor, if it has one, comes with the frame."""
+
+    buffer: int
+    handle: BufferHandle
+
+
+@dataclass(frozen=True)
+class Detach:
+    """Forget buffers."""
+
+    buffers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NamedTensor:
+    name: str
+    tensor: TensorRef
+
+
+@dataclass(frozen=True)
+class Construct:
+    """Make the model under a seed, then load the state whose names and shapes match."""
+
+    init_inputs: Any
+    seed: int
+    state: tuple[NamedTensor, ...]
+
+
+@dataclass(frozen=True)
+class TakeTurn:
+    """Call the model `calls` times and copy what it returns into the output buffers after each call."""
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[TensorRef, ...]
+    calls: int
+    sample_blocks: int | None = None
+    sample_seed: int = 0
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """One extension that the worker built or found. Paths are in the cache."""
+
+    name: str
+    key: str
+    succeeded: bool
+    was_cached: bool
+    seconds: float
+    log: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    extensions: tuple[ExtensionReport, ...]
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """Names of the model's parameters and buffers, and which of them took the reference's state."""
+
+    state: tuple[str, ...]
+    loaded: tuple[str, ...]
+    extensions: tuple[ExtensionReport, ...] = ()
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """What one output looked like. `type_name` is set, and the rest empty, where it is no tensor."""
+
+    type_name: str | None
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class TurnTaken:
+    """`structure` is a Structure or the name of another type; `call_ns` is None where time means nothing."""
+
+    structure: str
+    outputs: tuple[OutputForm, ...]
+    call_ns: tuple[int, ...] | None
+    findings: tuple[Finding, ...]
+    launches: int
+    extensions: tuple[ExtensionReport, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done:
+    """Nothing to report."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception in the solution's code or in the device's answer to it."""
+
+    type_name: str
+    message: str
+    traceback: str
+    extensions: tuple[ExtensionReport, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+Request = Load | Attach | Detach | Construct | TakeTurn
+Reply = Loaded | Constructed | TurnTaken | Done | Raised
+
+REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (Load, Attach, Detach, Construct, TakeTurn)}
+REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Loaded, Constructed, TurnTaken, Done, Raised)}

@@ -1,0 +1,81 @@
+"""What one comparison of outputs with the oracle found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+OracleKind = Literal["float64", "float32"]
+Scope = Literal["complete", "sampled_blocks", "timed_turn"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A value is accepted if |got − want| ≤ atol + rtol·|want|; NaN and infinities must coincide.
+
+    Both zero means exact equality.
+    """
+
+    atol: float
+    rtol: float
+
+    def __post_init__(self) -> None:
+        if not (self.atol >= 0 and self.rtol >= 0):
+            raise ValueError("a tolerance is not negative")
+
+    @property
+    def is_exact(self) -> bool:
+        return self.atol == 0 and self.rtol == 0
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One element outside the tolerance."""
+
+    index: tuple[int, ...]
+    got: float
+    want: float
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """One output tensor against the oracle's.
+
+    `worst` is the largest |got − want| / (atol + rtol·|want|): above 1 is a mismatch. It is infinite where NaN
+    or infinities don't coincide, and where an exact comparison differs. `compared` may be below `elements`:
+    in sampled blocks only what these blocks wrote is compared.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    elements: int
+    compared: int
+    mismatches: int
+    max_abs_error: float
+    max_rel_error: float
+    worst: float
+    first_mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.mismatches == 0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One turn of the solution, judged. `seed` reproduces its inputs (`harness run --seed`)."""
+
+    case: str
+    seed: int
+    scope: Scope
+    oracle: OracleKind
+    tolerance: Tolerance
+    outputs: tuple[OutputComparison, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(output.passed for output in self.outputs)
+
+    @property
+    def worst(self) -> float:
+        return max((output.worst for output in self.outputs), default=0.0)

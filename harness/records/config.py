@@ -1,0 +1,60 @@
+"""The settings of an evaluation that a user may change, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class CorrectnessConfig:
+    """`seeds` turns per case, each with inputs of its own, drawn at run time."""
+
+    seeds: int = 3
+    sampled_blocks: int = 4
+    """Blocks of the full shape's launch that the simulator runs."""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or self.sampled_blocks < 2:
+            raise ValueError("correctness: seeds must be at least 1 and sampled_blocks at least 2")
+
+
+@dataclass(frozen=True)
+class TimingConfig:
+    """Blocks of four turns (A B B A) until `blocks` are measured or `budget_s` is spent."""
+
+    enabled: bool = True
+    case: str = "full"
+    warmup_turns: int = 2
+    blocks: int = 12
+    calls_per_turn: int = 5
+    budget_s: float = 60.0
+    checked_turns: int = 2
+    """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
+
+    def __post_init__(self) -> None:
+        if self.blocks < 6:
+            raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
+        if self.calls_per_turn < 1 or self.warmup_turns < 1 or self.budget_s <= 0 or self.checked_turns < 0:
+            raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
+
+
+@dataclass(frozen=True)
+class LimitsConfig:
+    """Seconds after which a worker's process group is ended, and how many builds run at once."""
+
+    build_s: float = 600.0
+    load_s: float = 120.0
+    turn_s: float = 120.0
+    parallel_builds: int | None = None
+    """None: a core each, two at least."""
+    worker_memory_gib: float | None = None
+    """Resident memory of one worker on the host. None: 80 % of what is available at its start."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that a file under configs/ may set."""
+
+    correctness: CorrectnessConfig = field(default_factory=CorrectnessConfig)
+    timing: TimingConfig = field(default_factory=TimingConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)

@@ -1,0 +1,50 @@
+"""Where an evaluation ran: everything that a number depends on and the code doesn't say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.codec import encode
+
+BackendName = Literal["cuda", "sim"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Facts read off the machine. None where the machine couldn't say."""
+
+    backend: BackendName
+    gpu: str | None
+    gpu_memory_bytes: int | None
+    driver: str | None
+    compute_capability: str | None
+    torch: str
+    torch_cuda: str | None
+    cudnn: str | None
+    nvcc: str | None
+    host_compiler: str | None
+    python: str
+    os: str
+    cpu: str
+    cpu_count: int
+    harness: str
+    flags: dict[str, bool]
+    """torch's global switches that both arms run under, e.g. cudnn_allow_tf32."""
+    commit: str | None = None
+    """The workspace's git commit, with '+' where files differ from it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit has no part in it."""
+        facts = {key: value for key, value in encode(self).items() if key != "commit"}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def label(self) -> str:
+        """A file-system-safe name for people, e.g. 'h100-80gb-hbm3-torch2.11.0-3fa9c1d2'."""
+        device = self.gpu or "sim"
+        words = device.replace("NVIDIA", "").lower().split()
+        return "-".join([*words, f"torch{self.torch.split('+')[0]}", self.fingerprint])

@@ -1,0 +1,97 @@
+"""The record of one solution on one problem in one environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.records.build import ExtensionBuild
+from harness.records.check import Check
+from harness.records.config import Config
+from harness.records.environment import Environment
+from harness.records.timing import Timing
+from harness.records.verdict import Verdict
+
+SCHEMA = 1
+
+WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
+"""Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
+shapes; construction under the same seed alone; or some of each."""
+
+
+@dataclass(frozen=True)
+class ProblemRef:
+    """Which problem: its name and the hash of its files."""
+
+    name: str
+    sha256: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class SolutionRef:
+    """Which solution: its name, the hash of its files, and what its author declares."""
+
+    name: str
+    sha256: str
+    author: str | None
+    precision: str | None
+    expected_verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an evaluation didn't pass: what happened, where, and what its author can do next."""
+
+    reason: str
+    next_step: str
+    case: str | None = None
+    seed: int | None = None
+    details: str | None = None
+    """A traceback, compiler errors, the end of the worker's output: text of the solution's, not to be trusted."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Immutable; one line of the journal."""
+
+    id: str
+    run: str
+    started_at: str
+    """UTC, ISO 8601."""
+    duration_s: float
+    problem: ProblemRef
+    solution: SolutionRef
+    config: Config
+    environment: Environment
+    seed: int
+    """The master seed; every other is derived from it."""
+    verdict: Verdict
+    weights: WeightsSource | None = None
+    failure: Failure | None = None
+    builds: tuple[ExtensionBuild, ...] = ()
+    checks: tuple[Check, ...] = ()
+    timing: Timing | None = None
+    remarks: tuple[str, ...] = ()
+    stages_s: dict[str, float] = field(default_factory=dict)
+    """Wall-clock seconds of build, load, correctness, timing."""
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        if self.schema != SCHEMA:
+            raise ValueError(f"schema {self.schema} is not {SCHEMA}")
+        if self.verdict.passed != (self.failure is None):
+            raise ValueError("exactly the evaluations that did not pass have a failure")
+        if self.verdict.passed and not self.checks:
+            raise ValueError("nothing passes unchecked")
+        if self.verdict.passed and not all(check.passed for check in self.checks):
+            raise ValueError("a failed check can't pass")
+        if self.timing is not None and self.environment.backend == "sim":
+            raise ValueError("a simulated run has no timing")
+        if self.timing is not None and not self.verdict.passed:
+            raise ValueError("only what passed is timed")
+
+    @property
+    def worst(self) -> float | None:
+        """The largest error as a multiple of its tolerance; None where nothing was compared."""
+        return max((check.worst for check in self.checks), default=None)

@@ -1,0 +1,76 @@
+"""The journal: JSON lines, appended and synced, never rewritten."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.codec import CodecError, decode, encode
+from harness.errors import JournalError
+from harness.records.evaluation import Evaluation
+
+
+def to_line(evaluation: Evaluation) -> str:
+    """The record as one line of JSON, without its newline."""
+    return json.dumps(encode(evaluation), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def from_line(line: str) -> Evaluation:
+    """Raises: CodecError where the line is no evaluation of this schema."""
+    try:
+        data = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise CodecError(f"not JSON: {error}") from None
+    return decode(Evaluation, data)
+
+
+class Journal:
+    """The append-only files of one run, under results/<run>/, one per environment."""
+
+    def __init__(self, results: Path, run: str) -> None:
+        self.folder = results / run
+
+    def append(self, evaluation: Evaluation) -> Path:
+        """Write one evaluation and wait until it is on the disk.
+
+        Raises:
+            JournalError: the disk is full or the folder can't be written; what was written before stays whole.
+        """
+        path = self.folder / f"{evaluation.environment.label}.jsonl"
+        line = (to_line(evaluation) + "\n").encode()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with path.open("ab", buffering=0) as file:
+                start = file.tell()
+                try:
+                    _write_all(file, line)
+                    os.fsync(file.fileno())
+                except OSError:
+                    os.truncate(path, start)  # a torn line would spoil the next one
+                    raise
+        except OSError as error:
+            raise JournalError(
+                f"can't write {path}: {error.strerror}; free space or choose --results, "
+                "results already written are safe"
+            ) from error
+        return path
+
+
+def _write_all(file: io.RawIOBase, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+def read_journals(results: Path) -> Iterator[Evaluation]:
+    """Every readable evaluation under `results`; torn lines and lines of other schemas are passed over."""
+    for path in sorted(results.glob("*/*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                try:
+                    yield from_line(line)
+                except CodecError:
+                    continue

@@ -1,0 +1,73 @@
+"""Medians, and intervals that assume nothing about the distribution.
+
+Order-statistic interval of a median: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., section 7.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between its bounds; `confidence` is what the bounds really cover, at least what was asked."""
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.estimate <= self.high:
+            raise ValueError("an interval holds its estimate")
+
+    @property
+    def half_width(self) -> float:
+        """Half the width relative to the estimate."""
+        return (self.high - self.low) / 2 / self.estimate
+
+
+def median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if not ordered:
+        raise ValueError("no values, no median")
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """The median between two order statistics, so far out that they cover it with `confidence`.
+
+    None where there are too few values (under six for 95 %).
+    """
+    n = len(values)
+    rank, coverage = _outermost_rank(n, confidence)
+    if rank is None:
+        return None
+    ordered = sorted(values)
+    return Interval(median(ordered), ordered[rank], ordered[n - 1 - rank], coverage)
+
+
+def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Interval | None:
+    """The median of the ratios of paired measurements with its interval, on a log scale."""
+    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
+    interval = median_interval(logs)
+    if interval is None:
+        return None
+    low, high = math.exp(interval.low), math.exp(interval.high)
+    estimate = min(max(math.exp(interval.estimate), low), high)
+    return Interval(estimate, low, high, interval.confidence)
+
+
+def _outermost_rank(n: int, confidence: float) -> tuple[int | None, float]:
+    """The largest k such that the values of rank k and n−1−k (from 0) enclose the median with `confidence`."""
+    best: tuple[int | None, float] = (None, 0.0)
+    for rank in range(n // 2):
+        outside = sum(math.comb(n, i) for i in range(rank + 1)) / 2**n
+        coverage = 1 - 2 * outside
+        if coverage < confidence:
+            break
+        best = (rank, coverage)
+    return best

@@ -1,0 +1,70 @@
+"""The next step for the author of a solution that failed: known causes first, then by verdict."""
+
+from __future__ import annotations
+
+import re
+
+from harness.records.verdict import Verdict
+
+_KNOWN_CAUSES = (
+    (
+        r"load_inline\(\) missing .*cpp_sources",
+        "pass C++ declarations of the host functions as cpp_sources and name these functions in 'functions'; "
+        "a __global__ kernel can't be bound, it needs a host function that launches it",
+    ),
+    (
+        r"main\.cpp.*cuda_runtime\.h: No such file|main\.cpp.*__global__|main\.cpp.*threadIdx",
+        "CUDA code was passed as cpp_sources, which the C++ compiler gets: pass it as cuda_sources and leave the "
+        "declarations of the bound functions in cpp_sources",
+    ),
+    (
+        r"DeprecatedTypeProperties|AT_DISPATCH\w*.*\.type\(\)",
+        "AT_DISPATCH_… takes a ScalarType: write x.scalar_type() instead of x.type()",
+    ),
+    (
+        r"main\.cpp.*was not declared in this scope",
+        "declare every bound function in cpp_sources, with the signature that cuda_sources defines",
+    ),
+    (r'identifier "?\w+"? is undefined|was not declared in this scope', "declare the name, or pass it to the function"),
+    (
+        r"dynamic shared memory .* above the limit|invalid argument.*shared",
+        "above 48 KiB a kernel must opt in: cudaFuncSetAttribute(kernel, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); and check cudaGetLastError() after the launch",
+    ),
+    (
+        r"illegal.(memory|address)|illegal-address",
+        "check index arithmetic: at large shapes a 32-bit index overflows at 2^31 elements, so compute offsets in "
+        "int64_t; 'compute-sanitizer python …' names the access",
+    ),
+    (
+        r"defines no class 'ModelNew'",
+        "name the module's class ModelNew",
+    ),
+)
+
+_BY_VERDICT = {
+    Verdict.COMPILE_ERROR: "mend the compiler's errors above; the whole log is at the path named",
+    Verdict.LOAD_ERROR: "mend the exception: importing solution.py and ModelNew(*init_inputs) must work",
+    Verdict.RUNTIME_ERROR: "mend the exception or the launch; check cudaGetLastError() after each launch",
+    Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
+    Verdict.OUT_OF_MEMORY: "allocate less, or reuse a workspace between calls",
+    Verdict.TIMEOUT: "look for an endless loop or a barrier that some threads never reach; limits are in the config",
+    Verdict.CRASHED: "look at the end of the output: the process ended without an answer",
+    Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
+    Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
+    Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
+    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
+    Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
+    Verdict.CHEATING: "the evidence is in the record; if this is an honest solution, please report it",
+    Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
+    Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",
+    Verdict.HARNESS_ERROR: "run 'harness doctor'; if the machine is sound, report this with the record",
+}
+
+
+def advice_for(verdict: Verdict, text: str) -> str:
+    """One sentence, from the failure's text where its cause is known."""
+    for pattern, advice in _KNOWN_CAUSES:
+        if re.search(pattern, text, re.DOTALL if "main" not in pattern else 0):
+            return advice
+    return _BY_VERDICT.get(verdict, "see the record")

@@ -1,0 +1,100 @@
+"""Building a solution's extensions in a worker that doesn't see the GPU, and judging what the compiler said."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised
+from harness.protocol.values import encode_value
+from harness.records.build import ExtensionBuild
+from harness.records.config import LimitsConfig
+from harness.records.verdict import Verdict
+from harness.referee.compiler_log import compiler_errors, kernel_resources
+from harness.referee.environment import FLAGS
+from harness.referee.outcome import SolutionFailed
+from harness.referee.worker_process import SolutionRaised, Workers
+from harness.workspace.solution import Solution
+
+
+@dataclass(frozen=True)
+class BuildOutcome:
+    """What the build stage found; `failed` is set where a compiler refused."""
+
+    builds: tuple[ExtensionBuild, ...]
+    failed: SolutionFailed | None
+    seconds: float
+
+
+def build(workers: Workers, solution: Solution, init_inputs: list[Any], limits: LimitsConfig) -> BuildOutcome:
+    """Load and construct the solution once, for its extensions' sake.
+
+    Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
+    worker that measures will meet the same error if it is real.
+    """
+    started = time.monotonic()
+    with workers.start(for_build=True) as worker:
+        reports: list[ExtensionReport] = []
+        failed: SolutionFailed | None = None
+        try:
+            loaded = worker.ask(Load(str(solution.source_path), "ModelNew", FLAGS), limits.build_s)
+            assert isinstance(loaded, Loaded)
+            reports += loaded.extensions
+            constructed = worker.ask(Construct(encode_value(init_inputs), 0, ()), limits.build_s)
+            assert isinstance(constructed, Constructed)
+            reports += constructed.extensions
+        except SolutionRaised as error:
+            reports += error.raised.extensions
+            failed = compile_failure(error.raised)
+        except SolutionFailed as error:
+            failed = error
+    return BuildOutcome(extension_builds(reports), failed, time.monotonic() - started)
+
+
+def compile_failure(raised: Raised) -> SolutionFailed | None:
+    """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
+    refused = [report for report in raised.extensions if not report.succeeded]
+    if not refused:
+        return None
+    report = refused[-1]
+    log = _read(report.log)
+    verdict, errors = _diagnose(log)
+    what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
+    first = errors.splitlines()[0] if errors else raised.message
+    reason = f"extension '{report.name}' {what}: {first}"
+    return SolutionFailed(verdict, reason, f"{errors}\n\nwhole log: {report.log}")
+
+
+def extension_builds(reports: list[ExtensionReport]) -> tuple[ExtensionBuild, ...]:
+    """Reports of the worker with what the log adds, one per extension."""
+    latest = {report.key: report for report in reports}
+    return tuple(
+        ExtensionBuild(
+            name=report.name,
+            key=report.key,
+            was_cached=report.was_cached,
+            seconds=report.seconds,
+            log=report.log,
+            kernels=kernel_resources(_read(report.log)),
+        )
+        for report in latest.values()
+    )
+
+
+def _diagnose(log: str) -> tuple[Verdict, str]:
+    from harness.backends.sim.diagnose import diagnose_build_log, is_simulated
+
+    if not is_simulated(log):
+        return Verdict.COMPILE_ERROR, compiler_errors(log)
+    diagnosis = diagnose_build_log(log)
+    verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
+    return verdict, diagnosis.summary
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,110 @@
+"""Comparing an output with the oracle, piece by piece."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from harness.records.check import Mismatch, OutputComparison, Tolerance
+
+_FIRST_MISMATCHES = 5
+
+
+class Comparison:
+    """Collects the pieces of one output tensor of `shape` and native `dtype`."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, tolerance: Tolerance) -> None:
+        self._shape = shape
+        self._dtype = dtype
+        self._tolerance = tolerance
+        self._compared = self._mismatches = 0
+        self._max_abs = self._max_rel = self._worst = 0.0
+        self._first: list[Mismatch] = []
+
+    def add(
+        self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...] = (), only: torch.Tensor | None = None
+    ) -> None:
+        """Compare one piece that begins at `origin`. `want` may be of a wider dtype; `only` masks what counts.
+
+        Inexact dtypes: |got − want| ≤ atol + rtol·|want|, NaN equal to NaN, infinities equal in sign.
+        Others, and an exact tolerance: equality.
+        """
+        if got.numel() == 0:
+            return
+        if not (got.is_floating_point() or got.is_complex()):
+            error, excess = _compare_exactly(got, want)
+            relative = error
+        elif self._tolerance.is_exact:
+            error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
+            relative = _relative(error, want)
+        else:
+            error, excess = _compare_floats(got, want, self._tolerance)
+            relative = _relative(error, want)
+        if only is not None:
+            error, excess, relative = (torch.where(only, value, 0.0) for value in (error, excess, relative))
+        self._compared += int(only.sum()) if only is not None else got.numel()
+        self._max_abs = max(self._max_abs, float(error.max()))
+        self._max_rel = max(self._max_rel, float(relative.max()))
+        self._worst = max(self._worst, float(excess.max()))
+        wrong = excess > 1
+        count = int(wrong.sum())
+        if count and len(self._first) < _FIRST_MISMATCHES:
+            self._remember(wrong, got, want, origin)
+        self._mismatches += count
+
+    def result(self) -> OutputComparison:
+        return OutputComparison(
+            shape=self._shape,
+            dtype=str(self._dtype).removeprefix("torch."),
+            elements=math.prod(self._shape),
+            compared=self._compared,
+            mismatches=self._mismatches,
+            max_abs_error=self._max_abs,
+            max_rel_error=self._max_rel,
+            worst=self._worst,
+            first_mismatches=tuple(self._first),
+        )
+
+    def _remember(self, wrong: torch.Tensor, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...]) -> None:
+        flat = wrong.reshape(-1)
+        position = 0
+        while len(self._first) < _FIRST_MISMATCHES and position < flat.numel():
+            found = int(flat[position:].to(torch.uint8).argmax()) + position
+            if not flat[found]:
+                break
+            index = [int(i) for i in torch.unravel_index(torch.tensor(found), wrong.shape)]
+            values = (_number(got[tuple(index)]), _number(want[tuple(index)]))
+            for axis, start in enumerate(origin):
+                index[axis] += start
+            self._first.append(Mismatch(tuple(index), *values))
+            position = found + 1
+
+
+def _compare_exactly(got: torch.Tensor, want: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    unequal = got != want.to(got.dtype)
+    error = torch.where(unequal, (got.double() - want.double()).abs(), 0.0)
+    return error, torch.where(unequal, math.inf, 0.0)
+
+
+def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> tuple[torch.Tensor, torch.Tensor]:
+    """Absolute error, and error as a multiple of what is allowed (infinite where special values don't coincide)."""
+    wide = torch.complex128 if got.is_complex() else torch.float64
+    have, need = got.to(wide), want.to(wide)
+    special = ~(torch.isfinite(have) & torch.isfinite(need))
+    coincide = (have == need) | (torch.isnan(have) & torch.isnan(need))
+    error = (have - need).abs()
+    error = torch.where(special, torch.where(coincide, 0.0, math.inf), error)
+    allowed = tolerance.atol + tolerance.rtol * torch.where(special, torch.zeros_like(error), need.abs())
+    excess = torch.where(error == 0, 0.0, error / allowed)
+    return error, excess
+
+
+def _relative(error: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
+    """Relative error where there is something to be relative to."""
+    size = want.abs().double()
+    return torch.where((error == 0) | (size == 0), 0.0, error / size)
+
+
+def _number(value: torch.Tensor) -> float:
+    return float(value.abs()) if value.is_complex() else float(value)

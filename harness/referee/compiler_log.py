@@ -1,0 +1,89 @@
+"""Reading compilers: the errors that an author needs, and what ptxas says of each kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+from harness.records.build import KernelResources
+
+_MAX_ERRORS = 8
+_LINES_AFTER_ERROR = 2
+_ERROR = re.compile(r"^(?P<file>[^\s:(]+)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
+_OTHER_ERROR = re.compile(r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|.*undefined reference to|.*ld: )")
+_ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(?P<rest>.*)")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def compiler_errors(log: str) -> str:
+    """The first errors with the lines that show them, folders left off; the log's end where none is recognised."""
+    lines = log.splitlines()
+    picked: list[str] = []
+    count = 0
+    for number, line in enumerate(lines):
+        if match := _ERROR.match(line):
+            shown = [f"{_base_name(match['file'])}{line[match.end('file') :]}"]
+            shown += _context(lines[number + 1 : number + 1 + _LINES_AFTER_ERROR])
+        elif _OTHER_ERROR.match(line):
+            shown = [line]
+        else:
+            continue
+        count += 1
+        if count <= _MAX_ERRORS:
+            picked += shown
+    if count > _MAX_ERRORS:
+        picked.append(f"… and {count - _MAX_ERRORS} more errors")
+    return "\n".join(picked) if picked else "\n".join(lines[-15:])
+
+
+def kernel_resources(log: str) -> tuple[KernelResources, ...]:
+    """What `-Xptxas -v` printed, one entry per kernel and architecture, names demangled where c++filt is there."""
+    found: list[tuple[str, str, int | None, int, int, int, int]] = []
+    name, arch, spills = "", "", (0, 0, 0)
+    for line in log.splitlines():
+        if match := _ENTRY.search(line):
+            name, arch, spills = match["name"], match["arch"], (0, 0, 0)
+        elif match := _SPILLS.search(line):
+            spills = (int(match[1]), int(match[2]), int(match[3]))
+        elif name and (match := _USED.search(line)):
+            shared = _SHARED.search(match["rest"])
+            found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, *spills))
+            name = ""
+    demangled = _demangle([entry[0] for entry in found])
+    return tuple(
+        KernelResources(
+            kernel=readable,
+            architecture=arch,
+            registers=registers,
+            shared_bytes=shared_bytes,
+            stack_bytes=stack,
+            spill_store_bytes=stores,
+            spill_load_bytes=loads,
+        )
+        for readable, (_, arch, registers, shared_bytes, stack, stores, loads) in zip(demangled, found, strict=True)
+    )
+
+
+def _context(lines: list[str]) -> list[str]:
+    kept = []
+    for line in lines:
+        if not line.strip() or _ERROR.match(line) or not line.startswith((" ", "\t")):
+            break
+        kept.append(line.rstrip())
+    return kept
+
+
+def _base_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _demangle(names: list[str]) -> list[str]:
+    tool = shutil.which("c++filt")
+    if not names or tool is None:
+        return names
+    result = subprocess.run([tool], input="\n".join(names), capture_output=True, text=True, check=False)
+    readable = result.stdout.splitlines()
+    return readable if len(readable) == len(names) else names

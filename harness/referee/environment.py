@@ -1,0 +1,94 @@
+"""Reading the facts of this machine that a number depends on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import torch
+
+from harness import __version__
+from harness.records.environment import BackendName, Environment
+
+FLAGS = {"cudnn_allow_tf32": True, "matmul_allow_tf32": False, "cudnn_benchmark": False}
+"""torch's defaults, set in every worker, so that both arms run under the same."""
+
+
+def read_environment(backend: BackendName, workspace: Path) -> Environment:
+    """The environment of an evaluation on this machine, now."""
+    on_gpu = backend == "cuda"
+    properties = torch.cuda.get_device_properties(0) if on_gpu else None
+    return Environment(
+        backend=backend,
+        gpu=properties.name if properties else None,
+        gpu_memory_bytes=properties.total_memory if properties else None,
+        driver=driver_version() if on_gpu else None,
+        compute_capability=f"{properties.major}.{properties.minor}" if properties else None,
+        torch=torch.__version__,
+        torch_cuda=torch.version.cuda,
+        cudnn=_cudnn() if on_gpu else None,
+        nvcc=nvcc_version(),
+        host_compiler=host_compiler_version(),
+        python=platform.python_version(),
+        os=f"{platform.system()} {platform.release()}",
+        cpu=_cpu(),
+        cpu_count=os.cpu_count() or 1,
+        harness=__version__,
+        flags=FLAGS,
+        commit=_commit(workspace),
+    )
+
+
+@functools.cache
+def nvcc_version() -> str | None:
+    """'13.0.88', or None without nvcc."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    match = re.search(r"V([\d.]+)", _output(nvcc, "--version") or "")
+    return match[1] if match else None
+
+
+@functools.cache
+def host_compiler_version() -> str | None:
+    """The first line of the C++ compiler's --version, or None."""
+    text = _output(os.environ.get("CXX", "c++"), "--version")
+    return text.splitlines()[0] if text else None
+
+
+def driver_version() -> str | None:
+    """'580.65.06', or None where nvidia-smi does not answer."""
+    text = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return text.splitlines()[0].strip() if text else None
+
+
+def _cudnn() -> str:
+    return str(torch.backends.cudnn.version())  # type: ignore[no-untyped-call]
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError):
+        match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        if match:
+            return match[1].strip()
+    return platform.machine()
+
+
+def _commit(folder: Path) -> str | None:
+    commit = _output("git", "-C", str(folder), "rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return None
+    changed = _output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no")
+    return commit.strip() + ("+" if changed else "")
+
+
+def _output(*command: str) -> str | None:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout if result.returncode == 0 else None

@@ -1,0 +1,160 @@
+"""One evaluation from a built solution to its immutable record."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from harness.backends.base import Host
+from harness.errors import HarnessError
+from harness.records.check import Check
+from harness.records.config import Config
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, WeightsSource
+from harness.records.timing import Timing
+from harness.records.verdict import Verdict
+from harness.referee.advice import advice_for
+from harness.referee.build import BuildOutcome
+from harness.referee.correctness import check_case
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import InvalidProblem
+from harness.referee.setting import prepare_setting
+from harness.referee.timed_case import time_solution
+from harness.referee.turns import load_arm
+from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
+from harness.workspace.problem import Problem
+from harness.workspace.solution import Solution
+
+Notify = Callable[[str], None]
+"""Told what is happening, in a few words."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to evaluate, and under which settings."""
+
+    run: str
+    problem: Problem
+    solution: Solution
+    cases: tuple[str, ...]
+    config: Config
+    seed: int
+
+
+@dataclass
+class _Findings:
+    """What an evaluation has gathered so far; becomes the record however it ends."""
+
+    checks: list[Check] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stages_s: dict[str, float] = field(default_factory=dict)
+    weights: WeightsSource | None = None
+    timing: Timing | None = None
+
+
+def evaluate(
+    job: Job, workers: Workers, environment: Environment, built: BuildOutcome, notify: Notify = lambda what: None
+) -> Evaluation:
+    """Judge and time one solution. Raises nothing on the solution's account, the problem's or ours.
+
+    Raises: Interrupted where the run was told to stop.
+    """
+    started_at, started = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
+    found = _Findings(stages_s={"build": built.seconds})
+    verdict, failure = Verdict.PASSED, None
+    try:
+        if built.failed:
+            raise built.failed
+        _run(job, workers, found, notify)
+    except SolutionFailed as error:
+        verdict, failure = error.verdict, error.failure
+    except InvalidProblem as error:
+        verdict, failure = Verdict.INVALID_PROBLEM, _failure(Verdict.INVALID_PROBLEM, str(error))
+    except Interrupted:
+        raise
+    except Exception as error:  # the border: what is left is our fault or the machine's, and is recorded as such
+        text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+        verdict, failure = Verdict.HARNESS_ERROR, _failure(Verdict.HARNESS_ERROR, text, traceback.format_exc())
+    return Evaluation(
+        id=_new_id(started_at),
+        run=job.run,
+        started_at=started_at.isoformat(timespec="milliseconds"),
+        duration_s=built.seconds + time.monotonic() - started,
+        problem=ProblemRef(job.problem.name, job.problem.sha256, job.problem.precision),
+        solution=_solution_ref(job.solution),
+        config=job.config,
+        environment=environment,
+        seed=job.seed,
+        verdict=verdict,
+        weights=found.weights,
+        failure=failure,
+        builds=built.builds,
+        checks=tuple(found.checks),
+        timing=found.timing if verdict.passed else None,
+        remarks=tuple(dict.fromkeys(found.remarks)),
+        stages_s=found.stages_s,
+    )
+
+
+def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
+    config, host = job.config, workers.host
+    timed = host.name == "cuda" and config.timing.enabled and config.timing.case in job.cases
+    with ExitStack() as stack:
+        worker = stack.enter_context(workers.start())
+        reference = stack.enter_context(workers.start()) if timed else None  # starts up meanwhile
+        with _Stage(found, "load"):
+            notify("loading")
+            load_arm(worker, str(job.solution.source_path), "ModelNew", config.limits)
+        with _Stage(found, "correctness"):
+            for case in job.cases:
+                _check_case(job, case, host, worker, found, notify)
+        if not found.checks:
+            raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
+        if reference is not None:
+            with _Stage(found, "timing"):
+                notify("timing")
+                setting = prepare_setting(job.problem, config.timing.case, job.seed, host.torch_device)
+                found.timing, checks = time_solution(setting, host, worker, reference, config, notify)
+                found.checks += checks
+
+
+def _check_case(job: Job, case: str, host: Host, worker: WorkerProcess, found: _Findings, notify: Notify) -> None:
+    setting = prepare_setting(job.problem, case, job.seed, host.torch_device)
+    outcome = check_case(setting, host, worker, job.config, notify)
+    found.checks += outcome.checks
+    found.remarks += outcome.remarks
+    found.weights = outcome.weights
+    if outcome.failed:
+        raise outcome.failed
+
+
+class _Stage:
+    """Context: the wall-clock seconds of a stage, kept however it ends."""
+
+    def __init__(self, found: _Findings, name: str) -> None:
+        self._found = found
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._found.stages_s[self._name] = time.monotonic() - self._started
+
+
+def _solution_ref(solution: Solution) -> SolutionRef:
+    about = solution.about
+    return SolutionRef(solution.name, solution.sha256, about.author, about.precision, about.expected_verdict)
+
+
+def _failure(verdict: Verdict, reason: str, details: str | None = None) -> Failure:
+    return Failure(reason, advice_for(verdict, ""), details=details)
+
+
+def _new_id(now: datetime.datetime) -> str:
+    return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

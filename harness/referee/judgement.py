@@ -1,0 +1,112 @@
+"""Judging turns: the form of what came back, then every value against the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.backends.base import Finding
+from harness.protocol.messages import TurnTaken
+from harness.records.check import Check, OutputComparison
+from harness.records.verdict import Verdict
+from harness.referee.comparison import Comparison
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import OutputSpec
+from harness.referee.setting import Setting
+
+
+def judge_form(reply: TurnTaken, spec: OutputSpec, device: str = "cuda") -> None:
+    """Type, structure, shapes, dtypes and device, as the worker describes them.
+
+    Raises: SolutionFailed.
+    """
+    if reply.structure != spec.structure or len(reply.outputs) != len(spec.shapes):
+        raise SolutionFailed(
+            Verdict.WRONG_OUTPUT_TYPE,
+            f"returned {_described(reply.structure, len(reply.outputs))} where the reference returns "
+            f"{_described(spec.structure, len(spec.shapes))}",
+        )
+    for number, (form, shape, dtype) in enumerate(zip(reply.outputs, spec.shapes, spec.dtypes, strict=True)):
+        which = f"output {number}: " if len(spec.shapes) > 1 else ""
+        want = str(dtype).removeprefix("torch.")
+        if form.type_name is not None:
+            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a {form.type_name} where a tensor belongs")
+        if form.shape != shape:
+            raise SolutionFailed(Verdict.WRONG_SHAPE, f"{which}got {_shape(form.shape)}, want {_shape(shape)}")
+        if form.dtype != want:
+            raise SolutionFailed(Verdict.WRONG_DTYPE, f"{which}got {form.dtype}, want {want}")
+        if form.device != device:
+            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want {device}")
+
+
+def judge_values(got: Sequence[torch.Tensor], inputs: Sequence[Any], setting: Setting) -> tuple[OutputComparison, ...]:
+    """Compare complete outputs with the oracle's."""
+    spec = setting.spec
+    comparisons = [
+        Comparison(shape, dtype, setting.tolerance) for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
+    ]
+    for piece in setting.oracle.pieces(inputs, spec):
+        first_row = piece.rows.start
+        for comparison, tensor, want in zip(comparisons, got, piece.outputs, strict=True):
+            origin = () if first_row is None else (first_row,)
+            comparison.add(tensor[piece.rows] if tensor.dim() else tensor, want, origin)
+    return tuple(comparison.result() for comparison in comparisons)
+
+
+def require_passed(check: Check) -> None:
+    """Raises: SolutionFailed with the numbers, where values are outside the tolerance."""
+    for number, output in enumerate(check.outputs):
+        if not output.passed:
+            which = f"output {number}: " if len(check.outputs) > 1 else ""
+            raise SolutionFailed(Verdict.WRONG_VALUES, f"{which}{describe_mismatch(output)}", _listed(output))
+
+
+def describe_mismatch(output: OutputComparison) -> str:
+    first = output.first_mismatches[0]
+    share = output.mismatches / max(1, output.compared)
+    return (
+        f"{output.mismatches:,} of {output.compared:,} values ({share:.2%}) are outside the tolerance; "
+        f"first at {list(first.index)}: got {first.got:.9g}, want {first.want:.9g}"
+    )
+
+
+def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
+    """The verdict on the first fault that the simulator saw; None where there are only remarks."""
+    if not findings:
+        return None
+    from harness.backends.sim.findings import verdict_of
+
+    for finding in findings:
+        word = verdict_of(finding.kind)
+        if word is not None:
+            return SolutionFailed(Verdict(word), describe_finding(finding))
+    return None
+
+
+def describe_finding(finding: Finding) -> str:
+    kernel = f" in {finding.kernel}" if finding.kernel else ""
+    line = f" at line {finding.line}" if finding.line else ""
+    thread = f", block {list(finding.block)}, thread {list(finding.thread)}" if finding.block and finding.thread else ""
+    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    return f"{finding.kind}{kernel}{line}{thread}: {finding.detail}{times}"
+
+
+def _described(structure: str, count: int) -> str:
+    return "a tensor" if structure == "tensor" else f"a {structure}" + (f" of {count}" if count else "")
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "a scalar"
+
+
+def _listed(output: OutputComparison) -> str:
+    rows = [f"  {list(m.index)}: got {m.got:.9g}, want {m.want:.9g}" for m in output.first_mismatches]
+    return "\n".join(
+        [
+            f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}, "
+            f"{output.worst:.3g} times the tolerance; first mismatches:",
+            *rows,
+        ]
+    )

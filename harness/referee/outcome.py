@@ -1,0 +1,44 @@
+"""What a solution did wrong, as an exception inside the referee and as a verdict outside."""
+
+from __future__ import annotations
+
+import re
+
+from harness.protocol.messages import Raised
+from harness.records.evaluation import Failure
+from harness.records.verdict import Verdict
+from harness.referee.advice import advice_for
+
+
+class SolutionFailed(Exception):
+    """Ends an evaluation with a verdict."""
+
+    def __init__(self, verdict: Verdict, reason: str, details: str | None = None, next_step: str | None = None) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.failure = Failure(reason, next_step or advice_for(verdict, f"{reason}\n{details or ''}"), details=details)
+
+    @classmethod
+    def cheating(cls, evidence: str, details: str | None = None) -> SolutionFailed:
+        return cls(Verdict.CHEATING, evidence, details)
+
+
+_DEVICE_FAULTS = (
+    (r"illegal memory access|misaligned address|invalid address space|stack overflow", Verdict.MEMORY_ERROR),
+    (r"out of memory", Verdict.OUT_OF_MEMORY),
+)
+_OUT_OF_MEMORY_TYPES = {"OutOfMemoryError", "MemoryError"}
+
+
+def from_exception(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
+    """The verdict on an exception that the solution raised while it did `stage`."""
+    verdict = otherwise
+    if raised.type_name in _OUT_OF_MEMORY_TYPES:
+        verdict = Verdict.OUT_OF_MEMORY
+    else:
+        for pattern, fault in _DEVICE_FAULTS:
+            if re.search(pattern, raised.message, re.IGNORECASE):
+                verdict = fault
+                break
+    first_line = next((line for line in raised.message.splitlines() if line.strip()), "(no message)")
+    return SolutionFailed(verdict, f"{raised.type_name} {stage}: {first_line}", raised.traceback)

@@ -1,0 +1,201 @@
+"""The simulator at the full shape: the true launch configuration, of which only a few blocks run.
+
+Inputs are a short stretch of real values, repeated over the whole buffer, so that gigabytes cost megabytes; outputs
+are sparse files in which a hole means that nothing was written. This finds what reduced shapes hide: 32-bit index
+overflow, limits of the grid, too much shared memory.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from harness.backends.base import Host, SharedBuffer
+from harness.backends.sim.host import SimHost
+from harness.protocol.messages import TurnTaken
+from harness.records.check import Check, OutputComparison
+from harness.records.config import Config
+from harness.records.evaluation import WeightsSource
+from harness.records.verdict import Verdict
+from harness.referee.comparison import Comparison
+from harness.referee.judgement import describe_finding, judge_form
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import Reference
+from harness.referee.setting import Setting
+from harness.referee.table import Table
+from harness.referee.turns import construct_arm, take_turn
+from harness.referee.worker_process import WorkerProcess
+from harness.workspace.problem import FULL
+
+COMPLETE_BYTES = 32 * 2**20
+"""Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
+_PERIOD_PAGES = 4099
+"""16 MiB, and a prime number of pages, so that rows and channels don't repeat in step."""
+
+
+@dataclass(frozen=True)
+class PeriodicInput:
+    """An input of `shape` whose values are `stretch` over and over."""
+
+    stretch: torch.Tensor
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.stretch.dtype.itemsize
+
+    def rows(self, start: int, stop: int) -> torch.Tensor:
+        """Rows of dimension 0, made real."""
+        width = math.prod(self.shape[1:])
+        index, end = start * width, stop * width
+        pieces = []
+        while index < end:
+            begin = index % self.stretch.numel()
+            piece = self.stretch[begin : begin + end - index]
+            pieces.append(piece)
+            index += piece.numel()
+        return torch.cat(pieces).view(stop - start, *self.shape[1:])
+
+
+def must_be_sampled(setting: Setting, host: Host) -> bool:
+    """Whether a case is too large to be simulated whole."""
+    if host.name != "sim" or setting.meta_inputs is None:
+        return False
+    total = sum(value.numel() * value.itemsize for value in setting.meta_inputs if isinstance(value, torch.Tensor))
+    for shape, dtype in zip(setting.spec.shapes, setting.spec.dtypes, strict=True):
+        total += math.prod(shape) * dtype.itemsize
+    return total > COMPLETE_BYTES
+
+
+def check_sampled(
+    setting: Setting, host: Host, worker: WorkerProcess, config: Config
+) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource]:
+    """One turn of a few blocks of the true launch: checks, remarks, and where the weights came from.
+
+    Values are compared only after a single launch: with several, one reads what blocks that didn't run should have
+    written. Raises: SolutionFailed.
+    """
+    assert isinstance(host, SimHost)
+    blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
+    inputs = _draw_inputs(setting, seed)
+    with Table(host, setting.spec) as table:
+        for value, spec in zip(inputs, setting.meta_inputs or [], strict=True):
+            table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
+        table.seat(worker, config.limits.load_s)
+        weights = construct_arm(worker, table, setting, config.limits)
+        reply = _take_sampled_turn(worker, table, config, blocks, seed)
+        judge_form(reply, setting.spec)
+        remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
+        remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
+        if reply.launches != 1 or not setting.problem.independent_batch:
+            remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
+            return (), tuple(remarks), weights
+        compared = _judge_written(table, inputs, setting)
+    return (setting.check(seed, "sampled_blocks", compared),), tuple(remarks), weights
+
+
+def _take_sampled_turn(worker: WorkerProcess, table: Table, config: Config, blocks: int, seed: int) -> TurnTaken:
+    try:
+        return take_turn(worker, table, config.limits, 1, blocks, seed).reply
+    except SolutionFailed as error:
+        if error.verdict in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
+            raise SolutionFailed(Verdict.UNSUPPORTED, f"more than the simulator can bear: {error}") from error
+        raise
+
+
+def _draw_inputs(setting: Setting, seed: int) -> list[PeriodicInput]:
+    """get_inputs() of the problem's first small case, stretched to the shapes of this one."""
+    small = next((case for case in setting.problem.cases if case != FULL), None)
+    if small is None:
+        raise SolutionFailed(
+            Verdict.UNSUPPORTED,
+            "the problem has only its full shape, which is too large to simulate",
+            next_step="add a small case to problem.yaml, or run on a GPU",
+        )
+    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
+    specs = setting.meta_inputs or []
+    if not all(isinstance(spec, torch.Tensor) for spec in specs):
+        raise SolutionFailed(Verdict.UNSUPPORTED, "a case with plain inputs beside tensors can't be sampled")
+    return [periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) for values, spec in zip(drawn, specs, strict=True)]
+
+
+def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int) -> PeriodicInput:
+    """Stretch `values` (drawn at a small shape) over one period."""
+    count = _PERIOD_PAGES * page_bytes // values.dtype.itemsize
+    flat = values.reshape(-1)
+    return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
+
+
+def _judge_written(table: Table, inputs: Sequence[PeriodicInput], setting: Setting) -> tuple[OutputComparison, ...]:
+    """Compare what the sampled blocks wrote, in the first and the last row (dimension 0) that they touched.
+
+    Raises: SolutionFailed where they wrote nothing at all.
+    """
+    comparisons = []
+    for number, (output, buffer) in enumerate(zip(table.outputs(), table.output_buffers(), strict=True)):
+        rows = _touched_rows(output, buffer)
+        if not rows:
+            raise SolutionFailed(
+                Verdict.WRONG_VALUES,
+                "the sampled blocks, the first and the last among them, wrote nothing into the output",
+                next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
+            )
+        comparison = Comparison(tuple(output.shape), output.dtype, setting.tolerance)
+        for row in sorted({rows[0], rows[-1]}):
+            want = setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number]
+            _compare_row(comparison, output, want, row)
+        comparisons.append(comparison.result())
+    return tuple(comparisons)
+
+
+def _compare_row(comparison: Comparison, output: torch.Tensor, want: torch.Tensor, row: int) -> None:
+    """Channel by channel, so that memory stays small."""
+    if output.dim() < 2:
+        part = output[row : row + 1]
+        comparison.add(part, want, (row,), _is_written(part))
+        return
+    for channel in range(output.shape[1]):
+        part = output[row : row + 1, channel : channel + 1]
+        written = _is_written(part)
+        if written.any():
+            comparison.add(part, want[:, channel : channel + 1], (row, channel), written)
+
+
+def _is_written(values: torch.Tensor) -> torch.Tensor:
+    """Neither a hole of the file (zero) nor the poison that the allocation held before."""
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[values.dtype.itemsize]
+    bits = values.contiguous().view(integers)
+    return (bits != 0) & (bits != -1)
+
+
+def _touched_rows(output: torch.Tensor, buffer: SharedBuffer) -> list[int]:
+    row_bytes = output[0].numel() * output.dtype.itemsize
+    rows: set[int] = set()
+    for start, stop in _data_extents(buffer):
+        first, last = max(0, start) // row_bytes, min(output.shape[0] - 1, (stop - 1) // row_bytes)
+        for row in range(first, last + 1):
+            if row in rows:
+                continue
+            begin, end = max(start, row * row_bytes), min(stop, (row + 1) * row_bytes)
+            part = buffer.content[max(0, begin) : end]
+            if bool(((part != 0) & (part != 0xFF)).any()):
+                rows.add(row)
+    return sorted(rows)
+
+
+def _data_extents(buffer: SharedBuffer) -> Iterator[tuple[int, int]]:
+    """Byte ranges of the buffer that are no holes."""
+    assert buffer.descriptor is not None
+    size, position = os.fstat(buffer.descriptor).st_size, 0
+    while position < size:
+        try:
+            start = os.lseek(buffer.descriptor, position, os.SEEK_DATA)
+        except OSError:
+            return
+        position = os.lseek(buffer.descriptor, start, os.SEEK_HOLE)
+        yield start - buffer.handle.offset, position - buffer.handle.offset

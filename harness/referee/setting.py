@@ -1,0 +1,55 @@
+"""The trusted facts about one case: reference, oracle, form of the outputs, and where its seeds come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.records.check import Check, OutputComparison, Scope, Tolerance
+from harness.referee.reference import InvalidProblem, Oracle, OutputSpec, Reference
+from harness.referee.seeds import derive
+from harness.workspace.problem import Problem
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case made ready for judging. `meta_inputs` is None where get_inputs() needs real memory."""
+
+    problem: Problem
+    case: str
+    master_seed: int
+    reference: Reference
+    model: torch.nn.Module
+    oracle: Oracle
+    spec: OutputSpec
+    meta_inputs: list[Any] | None
+
+    @property
+    def tolerance(self) -> Tolerance:
+        return self.problem.tolerance
+
+    @property
+    def construction_seed(self) -> int:
+        return self.seed("construct")
+
+    def seed(self, *purpose: object) -> int:
+        return derive(self.master_seed, self.problem.name, self.case, *purpose)
+
+    def check(self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...]) -> Check:
+        return Check(self.case, seed, scope, self.oracle.kind, self.tolerance, outputs)
+
+
+def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) -> Setting:
+    """Execute the reference for a case. Raises: InvalidProblem."""
+    reference = Reference(problem, case, device)
+    model = reference.construct(derive(master_seed, problem.name, case, "construct"))
+    try:
+        meta_inputs: list[Any] | None = reference.input_specs()
+    except InvalidProblem:
+        meta_inputs = None
+    inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
+    spec = reference.output_spec(model, inputs)
+    oracle = Oracle(reference, model, problem.independent_batch, device)
+    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs)

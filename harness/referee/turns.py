@@ -1,0 +1,75 @@
+"""Asking a worker for its part, with every way of failing turned into its verdict."""
+
+from __future__ import annotations
+
+from harness.backends.base import Finding
+from harness.protocol.messages import Constructed, Load, Raised
+from harness.records.config import LimitsConfig
+from harness.records.evaluation import WeightsSource
+from harness.records.verdict import Verdict
+from harness.referee.build import compile_failure
+from harness.referee.environment import FLAGS
+from harness.referee.judgement import fault_among
+from harness.referee.outcome import SolutionFailed, from_exception
+from harness.referee.setting import Setting
+from harness.referee.table import Table, TimedReply
+from harness.referee.worker_process import SolutionRaised, WorkerProcess
+
+
+def load_arm(worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig) -> None:
+    """Raises: SolutionFailed."""
+    try:
+        worker.ask(Load(path, class_name, FLAGS), limits.load_s + limits.build_s)
+    except SolutionRaised as error:
+        raise _failure(error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
+
+
+def construct_arm(worker: WorkerProcess, table: Table, setting: Setting, limits: LimitsConfig) -> WeightsSource:
+    """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
+    try:
+        reply = table.construct(
+            worker,
+            setting.model,
+            setting.reference.init_inputs,
+            setting.construction_seed,
+            limits.load_s + limits.build_s,
+        )
+    except SolutionRaised as error:
+        raise _failure(error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
+    return _weights_source(reply)
+
+
+def take_turn(
+    worker: WorkerProcess,
+    table: Table,
+    limits: LimitsConfig,
+    calls: int = 1,
+    sample_blocks: int | None = None,
+    sample_seed: int = 0,
+) -> TimedReply:
+    """One turn. Raises: SolutionFailed, also on a fault that the simulator saw in a turn that went through."""
+    try:
+        timed = table.take_turn(worker, calls, limits.turn_s, sample_blocks, sample_seed)
+    except SolutionRaised as error:
+        raise _failure(error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
+    if fault := fault_among(timed.reply.findings):
+        raise fault
+    return timed
+
+
+def _failure(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
+    """What a device saw says more than the exception that came of it."""
+    return compile_failure(raised) or _seen(raised.findings, raised) or from_exception(raised, stage, otherwise)
+
+
+def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
+    fault = fault_among(findings)
+    return SolutionFailed(fault.verdict, fault.failure.reason, raised.traceback) if fault else None
+
+
+def _weights_source(reply: Constructed) -> WeightsSource:
+    if not reply.state:
+        return "none"
+    if set(reply.loaded) >= set(reply.state):
+        return "reference_state"
+    return "partly_reference_state" if reply.loaded else "same_seed"

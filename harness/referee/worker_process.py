@@ -1,0 +1,219 @@
+"""A worker as the referee holds it: started, asked, watched, ended with its whole process group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from harness.backends.base import Host
+from harness.protocol.exchange import envelope, open_envelope
+from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
+from harness.protocol.messages import REPLIES, Raised, Reply, Request
+from harness.records.verdict import Verdict
+from harness.referee.outcome import SolutionFailed
+
+_POLL_S = 0.1
+_KEPT_OUTPUT_BYTES = 16 * 2**10
+_MEMORY_SHARE = 0.8
+
+
+class SolutionRaised(Exception):
+    """The worker answered with an exception of the solution's."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.message)
+        self.raised = raised
+
+
+class Interrupted(Exception):
+    """The run was told to stop while it waited for a worker."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
+
+    Setting `stop` makes every wait for a worker raise Interrupted.
+    """
+
+    host: Host
+    cache: Path
+    memory_gib: float | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def start(self, for_build: bool = False) -> WorkerProcess:
+        return WorkerProcess(self, for_build)
+
+
+class WorkerProcess:
+    """Context manager; on exit the process group is dead and waited for."""
+
+    def __init__(self, workers: Workers, for_build: bool) -> None:
+        host = workers.host
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "harness.worker", str(theirs.fileno()), host.name, str(workers.cache),
+                 *host.worker_arguments()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env=_environment(host.worker_environment(for_build)),
+            )  # fmt: skip
+        self._socket = ours
+        self._stop = workers.stop
+        self._output = _Output(self._process.stdout)
+        gib = workers.memory_gib
+        self._memory_bytes = int(gib * 2**30) if gib else int(_available_bytes() * _MEMORY_SHARE)
+        self._deadline = self._timeout_s = 0.0
+
+    def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int] = ()) -> Reply:
+        """Send a request and wait for its answer.
+
+        Raises:
+            SolutionRaised: the solution raised.
+            SolutionFailed: the process crashed, hung, took too much memory, or answered what no worker answers.
+        """
+        if select.select([self._socket], [], [], 0)[0] and self._process.poll() is None:
+            raise self._misbehaved("spoke before it was asked")
+        nonce = secrets.token_hex(16)
+        self._deadline = time.monotonic() + timeout_s
+        self._timeout_s = timeout_s
+        try:
+            send_frame(self._socket, envelope(nonce, request), descriptors)
+            frame, received = receive_frame(self._socket, self._wait)
+            for descriptor in received:
+                os.close(descriptor)
+            answered, reply = open_envelope(frame, REPLIES)
+        except PeerClosed:
+            raise self._crashed(request) from None
+        except FrameError as error:
+            raise self._misbehaved(str(error)) from None
+        if answered != nonce:
+            raise self._misbehaved("answered with a nonce that was not asked with")
+        if isinstance(reply, Raised):
+            raise SolutionRaised(reply)
+        typed: Reply = reply
+        return typed
+
+    @property
+    def output(self) -> str:
+        """The beginning and the end of what the process printed."""
+        return self._output.text()
+
+    def close(self) -> None:
+        """End the whole process group, at once, and wait for it."""
+        self._socket.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._output.finish()
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _wait(self) -> None:
+        """Until something can be read; the limits are watched meanwhile."""
+        while not select.select([self._socket], [], [], _POLL_S)[0]:
+            if self._stop.is_set():
+                raise Interrupted
+            if time.monotonic() > self._deadline:
+                raise SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
+            if _resident_bytes(self._process.pid) > self._memory_bytes:
+                limit = self._memory_bytes / 2**30
+                raise SolutionFailed(
+                    Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
+                )
+
+    def _crashed(self, request: Request) -> SolutionFailed:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self._misbehaved("closed the referee's socket and went on running")
+        ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
+        self._output.finish()
+        return SolutionFailed(
+            Verdict.CRASHED, f"the process {ending} during {type(request).__name__}", self.output or None
+        )
+
+    def _misbehaved(self, what: str) -> SolutionFailed:
+        return SolutionFailed(Verdict.CHEATING, f"on the referee's private socket the process {what}", self.output)
+
+
+class _Output:
+    """Drains a pipe in the background and keeps its first and last bytes; a flood costs nothing."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._head = b""
+        self._tail: deque[bytes] = deque(maxlen=4)
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        gap = f"\n… {self._dropped} bytes left out …\n".encode() if self._dropped else b""
+        return (self._head + gap + b"".join(self._tail)).decode(errors="replace").strip()
+
+    def finish(self) -> None:
+        self._thread.join(timeout=2)  # a grandchild that left the group may hold the pipe
+
+    def _drain(self) -> None:
+        while piece := os.read(self._stream.fileno(), _KEPT_OUTPUT_BYTES // 4):
+            if len(self._head) < _KEPT_OUTPUT_BYTES:
+                self._head += piece
+                continue
+            if len(self._tail) == self._tail.maxlen:
+                self._dropped += len(self._tail[0])
+            self._tail.append(piece)
+        self._stream.close()
+
+
+def _environment(of_backend: Mapping[str, str]) -> dict[str, str]:
+    package_root = str(Path(__file__).parents[2])
+    inherited = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+    return {**inherited, "PYTHONPATH": path, **of_backend}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _available_bytes() -> int:
+    return _kib("/proc/meminfo", "MemAvailable:") or 4 * 2**30
+
+
+def _resident_bytes(pid: int) -> int:
+    return _kib(f"/proc/{pid}/status", "RssAnon:")
+
+
+def _kib(path: str, key: str) -> int:
+    with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith(key):
+                return int(line.split()[1]) * 1024
+    return 0

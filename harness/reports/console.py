@@ -1,0 +1,105 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.records.evaluation import Evaluation
+from harness.records.verdict import Verdict
+from harness.reports.numbers import format_error, format_ms, format_speedup
+
+SIMULATED = "simulated, not verified on a GPU; times are not measured"
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    style = "green" if verdict.passed else "red" if verdict.blames_solution else "yellow"
+    return Text(verdict.value, style=style)
+
+
+def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
+    """One line per solution, fastest first; what failed comes last."""
+    first = evaluations[0]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("solution", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("worst error", justify="right", no_wrap=True)
+    for column in ("eager ms", "ms", "speed-up [95 %]") if first.environment.backend == "cuda" else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    for evaluation in sorted(evaluations, key=_rank):
+        table.add_row(*_row(evaluation))
+    return Group(Text.from_markup(_title(first)), table)
+
+
+def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
+    """Why it failed, where, and what to do next; the details when asked for."""
+    failure = evaluation.failure
+    assert failure is not None
+    place = f" (case {failure.case}" + (f", seed {evaluation.seed})" if failure.seed is not None else ")")
+    lines: list[RenderableType] = [
+        Text.assemble(
+            (evaluation.solution.name, "bold"), ": ", verdict_text(evaluation.verdict), place if failure.case else ""
+        ),
+        Padding(Text(failure.reason), (0, 0, 0, 2)),
+    ]
+    if failure.details and (verbose or evaluation.verdict in _DETAILS_AT_ONCE):
+        lines.append(Padding(Text(failure.details, style="dim"), (0, 0, 0, 2)))
+    lines.append(Padding(Text.assemble(("next: ", "bold"), failure.next_step), (0, 0, 0, 2)))
+    return Group(*lines)
+
+
+def remarks_text(evaluation: Evaluation) -> RenderableType:
+    lines = [Text(f"  {remark}", style="dim") for remark in evaluation.remarks]
+    return Group(Text(evaluation.solution.name, style="bold"), *lines)
+
+
+def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: bool) -> None:
+    """The whole answer of a run."""
+    console.print(results_table(evaluations))
+    if evaluations[0].environment.backend == "sim":
+        console.print(Text(SIMULATED, style="yellow"))
+    for evaluation in evaluations:
+        if evaluation.failure:
+            console.print()
+            console.print(failure_text(evaluation, verbose))
+        if evaluation.remarks and verbose:
+            console.print(remarks_text(evaluation))
+
+
+_DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}
+
+
+def _title(evaluation: Evaluation) -> str:
+    environment = evaluation.environment
+    where = environment.gpu or "simulator"
+    return f"[bold]{escape(evaluation.problem.name)}[/bold] on {escape(where)}, torch {escape(environment.torch)}"
+
+
+def _rank(evaluation: Evaluation) -> tuple[bool, float, str]:
+    time = evaluation.timing.median_ns("solution") if evaluation.timing else float("inf")
+    return (not evaluation.verdict.passed, time, evaluation.solution.name)
+
+
+def _row(evaluation: Evaluation) -> list[str | Text]:
+    row: list[str | Text] = [
+        Text(evaluation.solution.name),
+        verdict_text(evaluation.verdict),
+        format_error(evaluation.checks),
+    ]
+    if evaluation.environment.backend == "cuda":
+        timing = evaluation.timing
+        row += (
+            [
+                format_ms(timing.median_ns("eager")),
+                format_ms(timing.median_ns("solution")),
+                format_speedup(timing.speedup),
+            ]
+            if timing
+            else ["—", "—", "—"]
+        )
+    return row

@@ -1,0 +1,74 @@
+"""The worker's loop: one request, one reply, until the referee hangs up."""
+
+from __future__ import annotations
+
+import os
+import socket
+import traceback
+
+import torch
+
+from harness.backends.base import WorkerDevice
+from harness.protocol.exchange import envelope, open_envelope
+from harness.protocol.frames import PeerClosed, receive_frame, send_frame
+from harness.protocol.messages import (
+    REQUESTS,
+    Attach,
+    Construct,
+    Detach,
+    Done,
+    Load,
+    Raised,
+    Reply,
+    Request,
+    TakeTurn,
+)
+from harness.worker.arm import Arm
+from harness.worker.extensions import Extensions
+
+_MESSAGE_CHARS = 20_000
+
+
+def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions) -> None:
+    """Answer requests in order. Ends when the socket closes."""
+    torch.set_grad_enabled(False)
+    arm = Arm(device, extensions)
+    while True:
+        try:
+            frame, descriptors = receive_frame(sock)
+        except PeerClosed:
+            return
+        nonce, request = open_envelope(frame, REQUESTS)
+        send_frame(sock, envelope(nonce, _answer(arm, request, descriptors)))
+
+
+def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
+    try:
+        return _dispatch(arm, request, descriptors)
+    except Exception as error:  # the border of the process: whatever the solution raised becomes a reply
+        findings, _ = arm.device.take_findings()
+        return Raised(
+            type_name=type(error).__name__,
+            message=str(error)[:_MESSAGE_CHARS],
+            traceback="".join(traceback.format_exception(error))[-_MESSAGE_CHARS:],
+            extensions=arm.extensions.take_reports(),
+            findings=findings,
+        )
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
+    if isinstance(request, Load):
+        return arm.load(request)
+    if isinstance(request, Attach):
+        arm.attach(request, descriptors[0] if descriptors else None)
+        return Done()
+    if isinstance(request, Detach):
+        arm.detach(request)
+        return Done()
+    if isinstance(request, Construct):
+        return arm.construct(request)
+    assert isinstance(request, TakeTurn)
+    return arm.take_turn(request)

@@ -1,0 +1,1 @@
+"""What the user wrote: problems, solutions, configs. Validated here, once; the other rooms trust the types."""

@@ -1,0 +1,141 @@
+"""A problem: the reference in problem.py (KernelBench's interface) and what problem.yaml adds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.errors import InvalidFile
+from harness.records.check import Tolerance
+from harness.workspace.constants import module_constants, with_constants
+from harness.workspace.source_hash import hash_folder
+from harness.workspace.suggest import did_you_mean
+from harness.workspace.yaml_file import read_yaml
+
+Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
+
+FULL = "full"
+
+DEFAULT_TOLERANCES = {
+    "float64": Tolerance(1e-8, 1e-8),
+    "float32": Tolerance(1e-4, 1e-4),
+    "tf32": Tolerance(2e-3, 2e-3),
+    "float16": Tolerance(1e-2, 1e-2),
+    "bfloat16": Tolerance(2e-2, 2e-2),
+}
+"""By precision, where problem.yaml names none. float32 to bfloat16 as KernelBench, tf32 from the error of torch's own
+tf32 convolution (largest absolute error 6e-4 on outputs up to 2) with room for another order of summation."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of the problem: values for its constants, and init inputs instead of get_init_inputs()'s."""
+
+    constants: dict[str, Any] = field(default_factory=dict)
+    init_inputs: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ProblemFile:
+    """problem.yaml as it is written."""
+
+    title: str | None = None
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    precision: Precision = "float32"
+    tolerance: Literal["exact"] | Tolerance | None = None
+    independent_batch: bool = False
+    cases: dict[str, Case] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A validated problem. `cases` holds 'full' (the constants as written) first.
+
+    `independent_batch`: rows along dimension 0 of tensor inputs and outputs don't depend on each other, so that the
+    oracle may work in pieces; checked on a small case before it is relied on.
+    """
+
+    name: str
+    folder: Path
+    source: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    precision: Precision
+    tolerance: Tolerance
+    independent_batch: bool
+    cases: dict[str, Case]
+
+    @property
+    def sha256(self) -> str:
+        return hash_folder(self.folder)
+
+    def source_for(self, case: str) -> str:
+        """problem.py with the case's constants in place."""
+        return with_constants(self.source, self.cases[case].constants)
+
+
+def load_problem(folder: Path) -> Problem:
+    """Read and validate one problem folder.
+
+    Raises:
+        InvalidFile: names the file, the key and what it should be.
+    """
+    source = _read_source(folder / "problem.py")
+    path = folder / "problem.yaml"
+    written = read_yaml(ProblemFile, path) if path.exists() else ProblemFile()
+    _check_cases(written, source, path)
+    return Problem(
+        name=folder.name,
+        folder=folder,
+        source=source,
+        title=written.title or folder.name,
+        description=written.description.strip(),
+        tags=written.tags,
+        precision=written.precision,
+        tolerance=_tolerance(written),
+        independent_batch=written.independent_batch,
+        cases={FULL: written.cases.get(FULL, Case()), **{k: v for k, v in written.cases.items() if k != FULL}},
+    )
+
+
+def _read_source(path: Path) -> str:
+    try:
+        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(source)
+    except FileNotFoundError:
+        raise InvalidFile(f"{path} is missing: a problem folder holds problem.py with the reference Model") from None
+    except SyntaxError as error:
+        raise InvalidFile(f"{path}:{error.lineno}: {error.msg}") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidFile(f"{path}: can't be read: {error}") from None
+    defined = {n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    for name in ("Model", "get_inputs", "get_init_inputs"):
+        if name not in defined:
+            raise InvalidFile(f"{path}: '{name}' is not defined; a problem needs Model, get_inputs, get_init_inputs")
+    return source
+
+
+def _check_cases(written: ProblemFile, source: str, path: Path) -> None:
+    valid = module_constants(source)
+    for case_name, case in written.cases.items():
+        for name in case.constants:
+            if name not in valid:
+                raise InvalidFile(
+                    f"{path}: cases.{case_name}.constants: problem.py has no constant '{name}'."
+                    f"{did_you_mean(name, valid)}"
+                )
+    full = written.cases.get(FULL)
+    if full is not None and full != Case():
+        raise InvalidFile(f"{path}: cases.full: 'full' is the problem as written and takes no values")
+
+
+def _tolerance(written: ProblemFile) -> Tolerance:
+    if written.tolerance == "exact":
+        return Tolerance(0.0, 0.0)
+    if isinstance(written.tolerance, Tolerance):
+        return written.tolerance
+    return DEFAULT_TOLERANCES[written.precision]

@@ -1,0 +1,55 @@
+"""A solution: solution.py with ModelNew, and what solution.yaml says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import InvalidFile
+from harness.records.verdict import Verdict
+from harness.workspace.problem import Precision
+from harness.workspace.source_hash import hash_folder
+from harness.workspace.yaml_file import read_yaml
+
+
+@dataclass(frozen=True)
+class SolutionFile:
+    """solution.yaml as it is written."""
+
+    author: str | None = None
+    explanation: str = ""
+    language: Literal["cuda", "c++", "triton", "python"] = "cuda"
+    precision: Precision | None = None
+    expected_verdict: Verdict = Verdict.PASSED
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solution folder. Its Python is never read into this process: workers alone run it."""
+
+    name: str
+    problem: str
+    folder: Path
+    about: SolutionFile
+
+    @property
+    def source_path(self) -> Path:
+        return self.folder / "solution.py"
+
+    @property
+    def sha256(self) -> str:
+        return hash_folder(self.folder)
+
+
+def load_solution(folder: Path) -> Solution:
+    """Read one solution folder.
+
+    Raises:
+        InvalidFile: solution.py is missing, or solution.yaml breaks its rules.
+    """
+    if not (folder / "solution.py").is_file():
+        raise InvalidFile(f"{folder / 'solution.py'} is missing: a solution folder holds solution.py with ModelNew")
+    path = folder / "solution.yaml"
+    about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
+    return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)

@@ -1,0 +1,14 @@
+"""The nearest valid word for a mistyped one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """' Did you mean …?' where a valid word is near, else the list of valid words; '' where there is none."""
+    words = sorted(valid)
+    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.5):
+        return f" Did you mean '{near[0]}'?"
+    return f" Valid: {', '.join(words)}." if words else ""

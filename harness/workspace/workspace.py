@@ -1,0 +1,91 @@
+"""The folder that holds problems/ and solutions/: finding it, and finding things in it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.records.config import Config
+from harness.workspace.problem import Problem, load_problem
+from harness.workspace.solution import Solution, load_solution
+from harness.workspace.suggest import did_you_mean
+from harness.workspace.yaml_file import read_yaml
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Names are folder names. Nothing is loaded before it is asked for."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    def problem_names(self) -> list[str]:
+        return _folders_with(self.root / "problems", "problem.py")
+
+    def problem(self, name: str) -> Problem:
+        """Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
+        _require(name, self.problem_names(), "problem", self.root / "problems")
+        return load_problem(self.root / "problems" / name)
+
+    def solution_names(self, problem: str) -> list[str]:
+        return _folders_with(self.root / "solutions" / problem, "solution.py")
+
+    def solutions(self, problem: str, names: Sequence[str] = ()) -> list[Solution]:
+        """The named solutions of a problem, all of them where none is named; each once.
+
+        Raises: UsageError where a name is unknown or there is no solution at all.
+        """
+        folder = self.root / "solutions" / problem
+        known = self.solution_names(problem)
+        for name in names:
+            _require(name, known, "solution", folder)
+        if not known:
+            raise UsageError(f"no solution of '{problem}': put ModelNew into {folder}/<name>/solution.py")
+        return [load_solution(folder / name) for name in dict.fromkeys(names or known)]
+
+    def config(self, name: str | None) -> Config:
+        """The config of a name in configs/ or of a file's path; the defaults for None.
+
+        Raises: UsageError where there is no such file, InvalidFile where it breaks its rules.
+        """
+        if name is None:
+            return Config()
+        for path in (Path(name), self.root / "configs" / f"{name}.yaml"):
+            if path.is_file():
+                return read_yaml(Config, path)
+        known = [path.stem for path in (self.root / "configs").glob("*.yaml")]
+        raise UsageError(f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, known)}")
+
+
+def find_workspace(start: Path) -> Workspace:
+    """The nearest folder from `start` upwards that holds problems/.
+
+    Raises: UsageError where there is none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / "problems").is_dir():
+            return Workspace(folder)
+    raise UsageError(f"no problems/ in {start} or above it: go to a workspace, or make one with 'harness init'")
+
+
+def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
+    """The named cases, all where none is named. Raises: UsageError for an unknown one."""
+    for name in names:
+        _require(name, problem.cases, f"case of '{problem.name}'", None)
+    return list(dict.fromkeys(names)) or list(problem.cases)
+
+
+def _folders_with(folder: Path, file: str) -> list[str]:
+    return sorted(path.parent.name for path in folder.glob(f"*/{file}")) if folder.is_dir() else []
+
+
+def _require(name: str, known: Iterable[str], kind: str, folder: Path | None) -> None:
+    names = list(known)
+    if name not in names:
+        place = f" in {folder}" if folder else ""
+        raise UsageError(f"no {kind} '{name}'{place}.{did_you_mean(name, names)}")

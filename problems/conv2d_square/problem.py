@@ -1,0 +1,50 @@
+"""Convolution with a square kernel, KernelBench level 1 number 63."""
+
+import torch
+from torch import nn
+
+batch_size = 16
+in_channels = 16
+out_channels = 128
+kernel_size = 3
+height = 1024
+width = 1024
+
+
+class Model(nn.Module):
+    """A 2-D convolution in NCHW layout."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.conv2d = nn.Conv2d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map (batch, in_channels, height, width) to (batch, out_channels, ...)."""
+        return self.conv2d(x)
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(batch_size, in_channels, height, width)]
+
+
+def get_init_inputs() -> list[int]:
+    return [in_channels, out_channels, kernel_size]
