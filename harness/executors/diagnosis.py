@@ -124,8 +124,9 @@ def _try_cuda(cache: Path) -> str:
 
 
 def _try_sim(cache: Path) -> str:
-    from harness.backends.sim.toolkit import check_supported, toolkit_root
+    from harness.backends.sim.compiler import find_compiler, find_torch
 
-    check_supported()
-    state = "built" if toolkit_root(cache).exists() else "is built at the first run, about a minute"
-    return f"CUDA C++ compiled for the CPU; toolkit {state}"
+    find_torch()
+    find_compiler()
+    built = any(cache.glob("sim-*"))
+    return "CUDA C++ compiled for the CPU" + ("" if built else "; the first run prepares it, about a minute")

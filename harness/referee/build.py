@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.backends.sim.diagnose import diagnose_build_log
 from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised
 from harness.protocol.values import encode_value
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
+from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.compiler_log import compiler_errors, kernel_resources
 from harness.referee.environment import FLAGS
@@ -47,20 +49,20 @@ def build(workers: Workers, solution: Solution, init_inputs: list[Any], limits: 
             reports += constructed.extensions
         except SolutionRaised as error:
             reports += error.raised.extensions
-            failed = compile_failure(error.raised)
+            failed = compile_failure(error.raised, worker.backend)
         except SolutionFailed as error:
             failed = error
     return BuildOutcome(extension_builds(reports), failed, time.monotonic() - started)
 
 
-def compile_failure(raised: Raised) -> SolutionFailed | None:
+def compile_failure(raised: Raised, backend: BackendName) -> SolutionFailed | None:
     """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
     refused = [report for report in raised.extensions if not report.succeeded]
     if not refused:
         return None
     report = refused[-1]
     log = _read(report.log)
-    verdict, errors = _diagnose(log)
+    verdict, errors = _diagnose(log, backend)
     what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
     first = errors.splitlines()[0] if errors else raised.message
     reason = f"extension '{report.name}' {what}: {first}"
@@ -83,10 +85,9 @@ def extension_builds(reports: list[ExtensionReport]) -> tuple[ExtensionBuild, ..
     )
 
 
-def _diagnose(log: str) -> tuple[Verdict, str]:
-    from harness.backends.sim.diagnose import diagnose_build_log, is_simulated
-
-    if not is_simulated(log):
+def _diagnose(log: str, backend: BackendName) -> tuple[Verdict, str]:
+    """A refusal of the real compiler is the solution's fault; of the simulator's, perhaps a gap of ours."""
+    if backend == "cuda":
         return Verdict.COMPILE_ERROR, compiler_errors(log)
     diagnosis = diagnose_build_log(log)
     verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED

@@ -27,7 +27,7 @@ from harness.referee.setting import prepare_setting
 from harness.referee.timed_case import time_solution
 from harness.referee.turns import load_arm
 from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
-from harness.workspace.problem import Problem
+from harness.workspace.problem import FULL, Problem
 from harness.workspace.solution import Solution
 
 Notify = Callable[[str], None]
@@ -111,7 +111,7 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
             notify("loading")
             load_arm(worker, str(job.solution.source_path), "ModelNew", config.limits)
         with _Stage(found, "correctness"):
-            for case in job.cases:
+            for case in sorted(job.cases, key=lambda name: name == FULL):  # the cheap ones first
                 _check_case(job, case, host, worker, found, notify)
         if not found.checks:
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")

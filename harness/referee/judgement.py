@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from harness.backends.base import Finding
+from harness.backends.sim.findings import FINDING_KINDS
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check, OutputComparison
 from harness.records.verdict import Verdict
@@ -74,14 +75,10 @@ def describe_mismatch(output: OutputComparison) -> str:
 
 def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
     """The verdict on the first fault that the simulator saw; None where there are only remarks."""
-    if not findings:
-        return None
-    from harness.backends.sim.findings import verdict_of
-
     for finding in findings:
-        word = verdict_of(finding.kind)
-        if word is not None:
-            return SolutionFailed(Verdict(word), describe_finding(finding))
+        kind = FINDING_KINDS.get(finding.kind)  # a worker may send any word
+        if kind is not None and kind.verdict is not None:
+            return SolutionFailed(Verdict(kind.verdict), describe_finding(finding))
     return None
 
 

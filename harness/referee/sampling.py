@@ -138,54 +138,50 @@ def _judge_written(table: Table, inputs: Sequence[PeriodicInput], setting: Setti
     """
     comparisons = []
     for number, (output, buffer) in enumerate(zip(table.outputs(), table.output_buffers(), strict=True)):
-        rows = _touched_rows(output, buffer)
-        if not rows:
+        written = list(_written_slices(output, buffer))
+        if not written:
             raise SolutionFailed(
                 Verdict.WRONG_VALUES,
                 "the sampled blocks, the first and the last among them, wrote nothing into the output",
                 next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
             )
         comparison = Comparison(tuple(output.shape), output.dtype, setting.tolerance)
-        for row in sorted({rows[0], rows[-1]}):
+        for row in sorted({written[0][0], written[-1][0]}):
             want = setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number]
-            _compare_row(comparison, output, want, row)
+            for index in (index for index in written if index[0] == row):
+                part, mask = _part(output, index)
+                comparison.add(part, _part(want, (0, *index[1:]))[0], index, mask)
         comparisons.append(comparison.result())
     return tuple(comparisons)
 
 
-def _compare_row(comparison: Comparison, output: torch.Tensor, want: torch.Tensor, row: int) -> None:
-    """Channel by channel, so that memory stays small."""
-    if output.dim() < 2:
-        part = output[row : row + 1]
-        comparison.add(part, want, (row,), _is_written(part))
-        return
-    for channel in range(output.shape[1]):
-        part = output[row : row + 1, channel : channel + 1]
-        written = _is_written(part)
-        if written.any():
-            comparison.add(part, want[:, channel : channel + 1], (row, channel), written)
+def _written_slices(output: torch.Tensor, buffer: SharedBuffer) -> Iterator[tuple[int, ...]]:
+    """Indices of rows and channels (dimensions 0 and 1) into which something was written.
 
-
-def _is_written(values: torch.Tensor) -> torch.Tensor:
-    """Neither a hole of the file (zero) nor the poison that the allocation held before."""
-    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[values.dtype.itemsize]
-    bits = values.contiguous().view(integers)
-    return (bits != 0) & (bits != -1)
-
-
-def _touched_rows(output: torch.Tensor, buffer: SharedBuffer) -> list[int]:
-    row_bytes = output[0].numel() * output.dtype.itemsize
-    rows: set[int] = set()
+    Holes are not read: reading a shared mapping fills it with pages.
+    """
+    depth = min(2, output.dim())
+    nbytes = math.prod(output.shape[depth:]) * output.dtype.itemsize
+    seen: set[int] = set()
     for start, stop in _data_extents(buffer):
-        first, last = max(0, start) // row_bytes, min(output.shape[0] - 1, (stop - 1) // row_bytes)
-        for row in range(first, last + 1):
-            if row in rows:
+        for number in range(max(0, start) // nbytes, -(-stop // nbytes)):
+            index = (number // output.shape[1], number % output.shape[1]) if depth == 2 else (number,)
+            if number in seen or index[0] >= output.shape[0]:
                 continue
-            begin, end = max(start, row * row_bytes), min(stop, (row + 1) * row_bytes)
-            part = buffer.content[max(0, begin) : end]
-            if bool(((part != 0) & (part != 0xFF)).any()):
-                rows.add(row)
-    return sorted(rows)
+            seen.add(number)
+            if _part(output, index)[1].any():
+                yield index
+
+
+def _part(values: torch.Tensor, index: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """One slice with all its dimensions, and which of its elements were written.
+
+    Unwritten is zero, a hole of the file, or the poison that the allocation held before.
+    """
+    part = values[tuple(slice(i, i + 1) for i in index)]
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[values.dtype.itemsize]
+    bits = part.contiguous().view(integers)
+    return part, (bits != 0) & (bits != -1)
 
 
 def _data_extents(buffer: SharedBuffer) -> Iterator[tuple[int, int]]:

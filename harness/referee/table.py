@@ -25,8 +25,10 @@ from harness.protocol.messages import (
     TurnTaken,
 )
 from harness.protocol.values import NotPlain, encode_value
+from harness.records.verdict import Verdict
+from harness.referee.outcome import from_exception
 from harness.referee.reference import InvalidProblem, OutputSpec
-from harness.referee.worker_process import WorkerProcess
+from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
 _POISON = 0xFF
 """NaN in every floating dtype, −1 in integers: what nobody overwrote can't pass for a result."""
@@ -142,7 +144,7 @@ class Table:
         try:
             if error is None:
                 for worker, timeout_s in self._seated:
-                    worker.ask(Detach(tuple(self._buffers)), timeout_s)
+                    _detach(worker, tuple(self._buffers), timeout_s)
         finally:
             for buffer in self._buffers.values():
                 buffer.release()
@@ -175,6 +177,13 @@ class Table:
     def _synchronize(self) -> None:
         if self._host.torch_device == "cuda":
             torch.cuda.synchronize()
+
+
+def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float) -> None:
+    try:
+        worker.ask(Detach(buffers), timeout_s)
+    except SolutionRaised as error:
+        raise from_exception(error.raised, "after its turns", Verdict.RUNTIME_ERROR) from None
 
 
 def _ref(number: int, dtype: torch.dtype, shape: tuple[int, ...], stride: Sequence[int], offset: int = 0) -> TensorRef:

@@ -21,7 +21,7 @@ def load_arm(worker: WorkerProcess, path: str, class_name: str, limits: LimitsCo
     try:
         worker.ask(Load(path, class_name, FLAGS), limits.load_s + limits.build_s)
     except SolutionRaised as error:
-        raise _failure(error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
+        raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
 
 
 def construct_arm(worker: WorkerProcess, table: Table, setting: Setting, limits: LimitsConfig) -> WeightsSource:
@@ -35,7 +35,7 @@ def construct_arm(worker: WorkerProcess, table: Table, setting: Setting, limits:
             limits.load_s + limits.build_s,
         )
     except SolutionRaised as error:
-        raise _failure(error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
+        raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
     return _weights_source(reply)
 
 
@@ -51,15 +51,19 @@ def take_turn(
     try:
         timed = table.take_turn(worker, calls, limits.turn_s, sample_blocks, sample_seed)
     except SolutionRaised as error:
-        raise _failure(error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
+        raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
     if fault := fault_among(timed.reply.findings):
         raise fault
     return timed
 
 
-def _failure(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
+def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
     """What a device saw says more than the exception that came of it."""
-    return compile_failure(raised) or _seen(raised.findings, raised) or from_exception(raised, stage, otherwise)
+    return (
+        compile_failure(raised, worker.backend)
+        or _seen(raised.findings, raised)
+        or from_exception(raised, stage, otherwise)
+    )
 
 
 def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:

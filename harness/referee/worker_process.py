@@ -23,6 +23,7 @@ from harness.backends.base import Host
 from harness.protocol.exchange import envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
 from harness.protocol.messages import REPLIES, Raised, Reply, Request
+from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.outcome import SolutionFailed
 
@@ -76,6 +77,7 @@ class WorkerProcess:
                 start_new_session=True,
                 env=_environment(host.worker_environment(for_build)),
             )  # fmt: skip
+        self.backend: BackendName = host.name
         self._socket = ours
         self._stop = workers.stop
         self._output = _Output(self._process.stdout)

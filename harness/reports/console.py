@@ -53,11 +53,6 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
     return Group(*lines)
 
 
-def remarks_text(evaluation: Evaluation) -> RenderableType:
-    lines = [Text(f"  {remark}", style="dim") for remark in evaluation.remarks]
-    return Group(Text(evaluation.solution.name, style="bold"), *lines)
-
-
 def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: bool) -> None:
     """The whole answer of a run."""
     console.print(results_table(evaluations))
@@ -67,8 +62,8 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.failure:
             console.print()
             console.print(failure_text(evaluation, verbose))
-        if evaluation.remarks and verbose:
-            console.print(remarks_text(evaluation))
+    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
+        console.print(Text(f"remark: {remark}", style="dim"))
 
 
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}

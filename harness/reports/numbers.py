@@ -33,4 +33,6 @@ def format_error(checks: tuple[Check, ...]) -> str:
         return "exact"
     if math.isinf(worst):
         return "wrong"
+    if worst < 0.01:
+        return "< 0.01 of tol."
     return f"{worst:.2f} of tol." if worst < 100 else f"{worst:.1e} × tol."

@@ -76,6 +76,9 @@ class SimDevice:
         tensor: torch.Tensor = torch.ops.harness_sim.map_buffer(fd, handle.offset, handle.nbytes, period)
         return tensor
 
+    def close_buffer(self, buffer: torch.Tensor) -> None:
+        """Nothing to do: the last tensor over the mapping takes it along."""
+
     def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
         """The call's result; simulated time means nothing."""
         return call(), None

@@ -33,7 +33,7 @@ class SimHost:
         whole = torch.frombuffer(mmap.mmap(descriptor, size), dtype=torch.uint8)
         return SharedBuffer(
             content=whole[offset : offset + nbytes],
-            handle=BufferHandle("memfd", nbytes, offset=offset),
+            handle=BufferHandle("memfd", max(nbytes, 1), offset=offset),
             descriptor=descriptor,
             release=lambda: os.close(descriptor),
         )

@@ -28,6 +28,8 @@ Fault classify(int signal, const siginfo_t& info) {
   if (worker->current->guards(info.si_addr))
     return {"stack-overflow", "the thread uses more local memory than a GPU has for it (512 KiB)",
             cudaErrorLaunchFailure};
+  if (worker->guards_shared(info.si_addr))
+    return {"shared-out-of-bounds", "an access outside the shared memory of the block", cudaErrorIllegalAddress};
   // The processor gives no address when a vector access is misaligned (or the address is not canonical).
   if (signal == SIGSEGV && info.si_code == SI_KERNEL)
     return {"misaligned-address", "a vector access is not aligned to its size", cudaErrorMisalignedAddress};

@@ -26,13 +26,22 @@ std::vector<std::unique_ptr<Worker>> workers;
 std::map<std::string, size_t> dynamic_shared_limits;
 uint64_t sampled_blocks = 0, sampling_seed = 0;
 
-// `ns::kernel<float, 4>` and `&kernel` name the same entry for cudaFuncSetAttribute.
+// `ns::kernel<float, 4>` and `&kernel` name the same entry.
 std::string base_name(std::string name) {
   name = name.substr(0, name.find('<'));
   auto is_name = [](unsigned char c) { return isalnum(c) || c == '_'; };
   auto end = std::find_if(name.rbegin(), name.rend(), is_name);
   auto start = std::find_if_not(end, name.rend(), is_name);
   return std::string(start.base(), end.base());
+}
+
+// From the text of a call's arguments, in which the kernel may be cast to a pointer first.
+std::string kernel_argument(std::string call) {
+  call = call.substr(0, call.find(", cudaFuncAttribute"));
+  if (call.rfind("reinterpret_cast<", 0) == 0 || call.rfind("static_cast<", 0) == 0) call = call.substr(call.find('('));
+  auto cast_end = call.rfind("*)");
+  if (call[0] == '(' && cast_end != std::string::npos) call = call.substr(cast_end + 2);
+  return base_name(call.substr(0, call.find(',') < call.find('<') ? call.find(',') : std::string::npos));
 }
 
 size_t shared_limit(const char* kernel) {
@@ -138,15 +147,16 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   run(launch);
 }
 
-void sim_allow_dynamic_shared(const char* kernel, int attribute, int value) {
+cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value) {
   constexpr int max_dynamic_shared_memory_size = 8;
-  if (attribute != max_dynamic_shared_memory_size) return;
+  if (attribute != max_dynamic_shared_memory_size) return sim_sticky_error();
   if (value < 0 || size_t(value) > most_shared) {
     sim_set_last_error(cudaErrorInvalidValue);
-    return;
+    return cudaErrorInvalidValue;
   }
   std::lock_guard<std::mutex> guard(launch_mutex);
-  dynamic_shared_limits[base_name(kernel)] = value;
+  dynamic_shared_limits[kernel_argument(call)] = value;
+  return sim_sticky_error();
 }
 
 void sim_sample_blocks(long count, unsigned long seed) {

@@ -11,6 +11,10 @@ namespace sim {
 // NaN in each block, so that what a kernel forgot to fill shows in its result.
 void Worker::poison_shared() { memset(lowest_shared_, 0xFF, shared_ + shared_capacity - lowest_shared_); }
 
+bool Worker::guards_shared(const void* address) const {
+  return address >= shared_ - shared_guard && address < shared_ + shared_capacity + shared_guard;
+}
+
 void* Worker::shared_static(const void* key, size_t size, size_t alignment) {
   for (auto& variable : statics_)
     if (variable.key == key) return variable.address;

@@ -31,13 +31,13 @@ uint3 index_of(unsigned thread, const dim3& block) {
 }  // namespace
 
 Worker::Worker() : signal_stack_(new char[signal_stack_nbytes]) {
-  void* arena = mmap(nullptr, shared_capacity + 2 * page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* arena = mmap(nullptr, shared_capacity + 2 * shared_guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
-  shared_ = static_cast<char*>(arena) + page_size;
+  shared_ = static_cast<char*>(arena) + shared_guard;
   mprotect(shared_, shared_capacity, PROT_READ | PROT_WRITE);
 }
 
-Worker::~Worker() { munmap(shared_ - page_size, shared_capacity + 2 * page_size); }
+Worker::~Worker() { munmap(shared_ - shared_guard, shared_capacity + 2 * shared_guard); }
 
 void Worker::run(Launch& to_run) {
   stack_t outer{}, faults{};

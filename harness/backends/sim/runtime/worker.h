@@ -13,6 +13,7 @@ namespace sim {
 
 constexpr unsigned warp_size = 32;
 constexpr size_t shared_capacity = 232 * 1024;  // a little over what sm_90 lends a block
+constexpr size_t shared_guard = 1 << 20;
 
 struct Launch {
   dim3 grid, block;
@@ -81,6 +82,7 @@ class Worker {
   void yield();
   void* shared_static(const void* key, size_t size, size_t alignment);
   void* shared_dynamic() { return dynamic_shared_; }
+  bool guards_shared(const void* address) const;
   unsigned lane() const { return current->thread % warp_size; }
   Warp& warp() { return warps_[current->thread / warp_size]; }
   // Gives up the block and the launch; does not return. Also called from a signal handler.

@@ -56,7 +56,8 @@ typedef void (*sim_kernel_fn)(void*);
 // Launches.
 void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
                 sim_kernel_fn body, void* argument);
-void sim_allow_dynamic_shared(const char* kernel, int attribute, int value);
+// `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name.
+cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value);
 
 // Barriers and warp collectives; the caller's file and line go into findings.
 enum sim_vote { sim_vote_count, sim_vote_and, sim_vote_or };

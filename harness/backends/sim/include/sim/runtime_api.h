@@ -141,12 +141,26 @@ static inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr
   return cudaSuccess;
 }
 
-// The kernel's name is its key: a template's instances share one limit.
-#define cudaFuncSetAttribute(kernel, attribute, value) \
-  (sim_allow_dynamic_shared(#kernel, int(attribute), int(value)), sim_last_error(0))
-#define cudaFuncSetCacheConfig(kernel, config) cudaSuccess
+// Kernels.
+#define cudaFuncSetAttribute(...) sim::set_kernel_attribute(#__VA_ARGS__, __VA_ARGS__)
+namespace sim {
 template <class Kernel>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int threads, size_t) {
+static inline cudaError_t set_kernel_attribute(const char* call, Kernel&&, int attribute, int value) {
+  return sim_set_kernel_attribute(call, attribute, value);
+}
+}  // namespace sim
+template <class Kernel>
+static inline cudaError_t cudaFuncSetCacheConfig(Kernel&&, cudaFuncCache) {
+  return sim_sticky_error();
+}
+template <class Kernel>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel&&, size_t = 0, int = 0) {
+  *grid = 2 * 132;
+  *block = 1024;
+  return cudaSuccess;
+}
+template <class Kernel>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel&&, int threads, size_t) {
   *blocks = threads > 0 ? 2048 / threads : 0;
   return cudaSuccess;
 }

@@ -1,0 +1,275 @@
+// Kernels for the end-to-end tests: first those that must work, then one for each fault.
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace kernels {
+// A comment with <<<launch>>> and __shared__ and asm("nop") changes nothing.
+static const char* text = "neither does kernel<<<1, 2>>>(); or __shared__ float x;";
+
+__global__ void __launch_bounds__(256) add(const float* __restrict__ a, const float* __restrict__ b, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a[i] + b[i];
+}
+}  // namespace kernels
+
+torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {
+  TORCH_CHECK(a.is_cuda() && b.is_cuda(), "inputs must be on the GPU");
+  const at::cuda::OptionalCUDAGuard guard(device_of(a));
+  auto out = torch::empty_like(a);
+  const int threads = 256, n = a.numel();
+  kernels::add<<<(n + threads - 1) / threads, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+      a.data_ptr<float>(), b.data_ptr<float>(), out.data_ptr<float>(), n);  // a comment at the end
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+template <int TILE>
+__global__ void tiled_product(const float* a, const float* b, float* c, int n) {
+  __shared__ float left[TILE][TILE], right[TILE][TILE + 1];
+  int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;
+  float sum = 0.0f;
+  for (int t = 0; t < (n + TILE - 1) / TILE; ++t) {
+    int k = t * TILE;
+    left[threadIdx.y][threadIdx.x] = row < n && k + threadIdx.x < n ? a[row * n + k + threadIdx.x] : 0.0f;
+    right[threadIdx.y][threadIdx.x] = column < n && k + threadIdx.y < n ? b[(k + threadIdx.y) * n + column] : 0.0f;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < TILE; ++i) sum += left[threadIdx.y][i] * right[i][threadIdx.x];
+    __syncthreads();
+  }
+  if (row < n && column < n) c[row * n + column] = sum;
+}
+
+torch::Tensor matmul(torch::Tensor a, torch::Tensor b) {
+  int n = a.size(0);
+  auto c = torch::empty({n, n}, a.options());
+  dim3 block(16, 16), grid((n + 15) / 16, (n + 15) / 16);
+  tiled_product<16><<<grid, block>>>(a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), n);
+  return c;
+}
+
+template <typename scalar_t>
+__global__ void reverse_blocks(const scalar_t* in, scalar_t* out) {
+  extern __shared__ char raw[];
+  scalar_t* kept = reinterpret_cast<scalar_t*>(raw);
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  kept[threadIdx.x] = in[i];
+  __syncthreads();
+  out[i] = kept[blockDim.x - 1 - threadIdx.x];
+}
+
+torch::Tensor reverse(torch::Tensor x) {
+  auto out = torch::empty_like(x);
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "reverse", [&] {
+    reverse_blocks<scalar_t><<<x.numel() / 64, 64, 64 * sizeof(scalar_t)>>>(x.data_ptr<scalar_t>(),
+                                                                         out.data_ptr<scalar_t>());
+  });
+  return out;
+}
+
+__global__ void position(int* out) {
+  int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  out[block * blockDim.x * blockDim.y * blockDim.z + thread] = block * 1000 + thread;
+}
+
+torch::Tensor positions() {
+  auto out = torch::empty({5 * 3 * 2, 4 * 3 * 2}, torch::dtype(torch::kInt).device(torch::kCUDA));
+  position<<<dim3(5, 3, 2), dim3(4, 3, 2)>>>(out.data_ptr<int>());
+  return out;
+}
+
+__constant__ float weights[3];
+
+__global__ void smooth(const float* in, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n - 2) return;
+  out[i] = weights[0] * in[i] + weights[1] * in[i + 1] + weights[2] * in[i + 2];
+}
+
+torch::Tensor convolve(torch::Tensor x) {
+  float host[3] = {1.0f, 2.0f, 4.0f};
+  C10_CUDA_CHECK(cudaMemcpyToSymbol(weights, host, sizeof host));
+  auto out = torch::zeros({x.numel() - 2}, x.options());
+  smooth<<<(x.numel() + 31) / 32, 32>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+  return out;
+}
+
+__inline__ __device__ float warp_sum(float value) {
+  for (int offset = warpSize / 2; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffff, value, offset);
+  return value;
+}
+
+__global__ void sum_all(const float* in, float* out, int* counted, int n) {
+  __shared__ float partial[32];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float value = warp_sum(i < n ? in[i] : 0.0f);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
+  int present = __syncthreads_count(i < n);
+  if (threadIdx.x < 32) {
+    value = threadIdx.x < blockDim.x / 32 ? partial[threadIdx.x] : 0.0f;
+    value = warp_sum(value);
+    unsigned voters = __ballot_sync(0xffffffffu, threadIdx.x < 4);
+    if (threadIdx.x == 0) {
+      atomicAdd(out, value);
+      atomicAdd(counted, present);
+      if (voters != 15u) __trap();
+    }
+  }
+}
+
+std::vector<torch::Tensor> reduce(torch::Tensor x) {
+  auto out = torch::zeros({1}, x.options());
+  auto counted = torch::zeros({1}, x.options().dtype(torch::kInt));
+  int n = x.numel();
+  sum_all<<<(n + 127) / 128, 128>>>(x.data_ptr<float>(), out.data_ptr<float>(), counted.data_ptr<int>(), n);
+  return {out, counted};
+}
+
+__global__ void scale4(const float4* in, float4* out, int n, float by) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float4 v = in[i];
+    out[i] = make_float4(v.x * by, v.y * by, v.z * by, v.w * by);
+  }
+}
+
+torch::Tensor scale(torch::Tensor x, double by) {
+  auto out = torch::empty_like(x);
+  int n = x.numel() / 4;
+  scale4<<<(n + 63) / 64, 64>>>(reinterpret_cast<const float4*>(x.data_ptr<float>()),
+                                reinterpret_cast<float4*>(out.data_ptr<float>()), n, (float)by);
+  return out;
+}
+
+__global__ void half_fma(const __half* a, const __nv_bfloat16* b, __half2* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    __half product = __float2half(__half2float(a[i]) * __bfloat162float(b[i]));
+    out[i] = __halves2half2(product, __hadd(product, __float2half(1.0f)));
+  }
+}
+
+torch::Tensor halves(torch::Tensor a, torch::Tensor b) {
+  auto out = torch::empty({a.numel(), 2}, a.options());
+  half_fma<<<1, 64>>>(reinterpret_cast<const __half*>(a.data_ptr<at::Half>()),
+                      reinterpret_cast<const __nv_bfloat16*>(b.data_ptr<at::BFloat16>()),
+                      reinterpret_cast<__half2*>(out.data_ptr<at::Half>()), a.numel());
+  return out;
+}
+
+__global__ void dynamic_sum(const float* in, float* out, int n) {
+  extern __shared__ float cache[];
+  for (int i = threadIdx.x; i < n; i += blockDim.x) cache[i] = in[i];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    float sum = 0.0f;
+    for (int i = 0; i < n; ++i) sum += cache[i];
+    *out = sum;
+  }
+}
+
+torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks) {
+  int nbytes = x.numel() * sizeof(float);
+  auto out = torch::empty({}, x.options());
+  if (opts_in) cudaFuncSetAttribute(dynamic_sum, cudaFuncAttributeMaxDynamicSharedMemorySize, nbytes);
+  dynamic_sum<<<1, 128, nbytes>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+  if (checks) C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+// ---- Faults.
+
+__global__ void write_behind(float* out, int at) {
+  out[at] = 1.0f;
+}
+
+void out_of_bounds(torch::Tensor x, int64_t at) { write_behind<<<1, 1>>>(x.data_ptr<float>(), (int)at); }
+
+void too_many_threads(torch::Tensor x) { write_behind<<<1, 2048>>>(x.data_ptr<float>(), 0); }
+
+bool too_many_threads_handled(torch::Tensor x) {
+  write_behind<<<1, 2048>>>(x.data_ptr<float>(), 0);
+  if (cudaGetLastError() == cudaSuccess) return false;
+  write_behind<<<1, 32>>>(x.data_ptr<float>(), 0);
+  return cudaGetLastError() == cudaSuccess;
+}
+
+__global__ void wait_for_each_other() {
+  if (threadIdx.x < 16)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
+void deadlock() { wait_for_each_other<<<1, 32>>>(); }
+
+__global__ void leave_early(float* out, int n) {
+  __shared__ float kept[64];
+  if (threadIdx.x >= n) return;
+  kept[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  out[threadIdx.x] = kept[n - 1 - threadIdx.x];
+}
+
+void early_exit(torch::Tensor out) { leave_early<<<1, 64>>>(out.data_ptr<float>(), out.numel()); }
+
+__global__ void forget_to_fill(float* out) {
+  __shared__ float kept[32];
+  if (threadIdx.x < 16) kept[threadIdx.x] = 1.0f;
+  __syncthreads();
+  out[blockIdx.x * 32 + threadIdx.x] = kept[threadIdx.x];
+}
+
+void uninitialised_shared(torch::Tensor out) { forget_to_fill<<<out.numel() / 32, 32>>>(out.data_ptr<float>()); }
+
+__global__ void run_over(float* out) {
+  extern __shared__ float kept[];
+  kept[threadIdx.x + 2048] = 1.0f;
+  out[0] = kept[0];
+}
+
+void shared_overrun(torch::Tensor out) { run_over<<<1, 32, 128>>>(out.data_ptr<float>()); }
+
+__global__ void check_sign(const float* in) { assert(in[threadIdx.x] >= 0.0f); }
+
+void device_assert(torch::Tensor x) { check_sign<<<1, 4>>>(x.data_ptr<float>()); }
+
+__global__ void divide(int* out, int by) { out[0] = 7 / by; }
+
+void divide_by_zero(torch::Tensor x) { divide<<<1, 1>>>(x.data_ptr<int>(), 0); }
+
+__global__ void recurse(float* out, int depth) {
+  volatile float local[1024];
+  local[depth % 1024] = depth;
+  if (depth > 0) recurse(out, depth - 1);
+  out[0] += local[depth % 1024];
+}
+
+void deep_stack(torch::Tensor x) { recurse<<<1, 1>>>(x.data_ptr<float>(), 1000); }
+
+__global__ void shuffle_from_nobody(int* out) {
+  if (threadIdx.x < 16) out[threadIdx.x] = __shfl_sync(0x0000ffffu, (int)threadIdx.x, 20);
+}
+
+void inactive_lane(torch::Tensor x) { shuffle_from_nobody<<<1, 32>>>(x.data_ptr<int>()); }
+
+template <typename Index>
+__global__ void average_pairs(const float* in, float* out, Index n) {
+  Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = (in[2 * i] + in[2 * i + 1]) / 2;
+}
+
+torch::Tensor pool(torch::Tensor x, bool wide) {
+  auto out = torch::empty({x.numel() / 2}, x.options());
+  int64_t blocks = (out.numel() + 255) / 256;
+  if (wide)
+    average_pairs<int64_t><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  else
+    average_pairs<int><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  return out;
+}
