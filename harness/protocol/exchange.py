@@ -7,6 +7,9 @@ from typing import Any
 from harness.codec import CodecError, decode, encode
 from harness.protocol.frames import FrameError
 
+READY = "ready"
+"""The nonce of the one message that a worker sends unasked: it stands, and no code of a solution has run yet."""
+
 
 def envelope(nonce: str, message: object) -> dict[str, Any]:
     return {"nonce": nonce, "message": type(message).__name__, "content": encode(message)}

@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import IO
 
 from harness.backends.base import Host
-from harness.protocol.exchange import envelope, open_envelope
+from harness.errors import MachineError
+from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
 from harness.protocol.messages import REPLIES, Raised, Reply, Request
 from harness.records.environment import BackendName
@@ -30,6 +31,8 @@ from harness.referee.outcome import SolutionFailed
 _POLL_S = 0.1
 _KEPT_OUTPUT_BYTES = 16 * 2**10
 _MEMORY_SHARE = 0.8
+_START_S = 120
+"""For importing torch, on a machine that does much else."""
 
 
 class SolutionRaised(Exception):
@@ -84,14 +87,18 @@ class WorkerProcess:
         gib = workers.memory_gib
         self._memory_bytes = int(gib * 2**30) if gib else int(_available_bytes() * _MEMORY_SHARE)
         self._deadline = self._timeout_s = 0.0
+        self._is_ready = False
 
     def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int] = ()) -> Reply:
         """Send a request and wait for its answer.
 
         Raises:
             SolutionRaised: the solution raised.
+            MachineError: the process didn't even start.
             SolutionFailed: the process crashed, hung, took too much memory, or answered what no worker answers.
         """
+        if not self._is_ready:
+            self._await_start()
         if select.select([self._socket], [], [], 0)[0] and self._process.poll() is None:
             raise self._misbehaved("spoke before it was asked")
         nonce = secrets.token_hex(16)
@@ -132,6 +139,18 @@ class WorkerProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def _await_start(self) -> None:
+        """Until then no code of a solution has run, so what goes wrong is ours or the machine's."""
+        self._deadline, self._timeout_s = time.monotonic() + _START_S, _START_S
+        try:
+            frame, _ = receive_frame(self._socket, self._wait)
+            nonce, _ = open_envelope(frame, REPLIES)
+        except (PeerClosed, FrameError, SolutionFailed) as error:
+            self._output.finish()
+            last_line = (self.output.splitlines() or [str(error)])[-1]
+            raise MachineError(f"a worker didn't start: {last_line}") from error
+        self._is_ready = nonce == READY
 
     def _wait(self) -> None:
         """Until something can be read; the limits are watched meanwhile."""

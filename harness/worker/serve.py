@@ -9,7 +9,7 @@ import traceback
 import torch
 
 from harness.backends.base import WorkerDevice
-from harness.protocol.exchange import envelope, open_envelope
+from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import PeerClosed, receive_frame, send_frame
 from harness.protocol.messages import (
     REQUESTS,
@@ -33,6 +33,7 @@ def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions) -> 
     """Answer requests in order. Ends when the socket closes."""
     torch.set_grad_enabled(False)
     arm = Arm(device, extensions)
+    send_frame(sock, envelope(READY, Done()))
     while True:
         try:
             frame, descriptors = receive_frame(sock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +18,11 @@ def main(arguments: list[str], toolkit: Path) -> int:
     compiler = json.loads((toolkit / "toolkit.json").read_text())["compiler"]
     faster = slimmed(arguments, toolkit)
     if faster is not None:
-        result = subprocess.run([*compiler, *faster], stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+        result = subprocess.run([*compiler, *faster], stderr=subprocess.PIPE, text=True, errors="replace")
         if result.returncode == 0 or not was_too_slim(result.stderr):
             sys.stderr.write(result.stderr)
             return result.returncode
-    command = [*compiler, *_shims(arguments, toolkit), *arguments]
-    os.execvp(command[0], command)
+    return subprocess.run([*compiler, *_shims(arguments, toolkit), *arguments]).returncode
 
 
 def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:

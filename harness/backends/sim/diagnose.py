@@ -20,7 +20,8 @@ _QUOTED = re.compile(r"[‘'`]([^’']*)[’']")
 
 # What a CUDA header would declare: if we lack it, the gap is ours.
 _CUDA_NAME = re.compile(
-    r"\b(__\w+|cu[A-Z]\w*|cuda\w+|CU\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*|h(exp|log|sin|cos|sqrt)\w*"
+    r"\b(__\w+|cu[A-Z]\w*|cuda\w+|CU\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*"
+    r"|h(exp|log|sin|cos|sqrt)\w*"
     r"|(u?(char|short|int|long|longlong)|float|double)[1-4]|dim3|(thread|block)Idx|(block|grid)Dim|warpSize"
     r"|tex\w+|surf\w+|cub|thrust|cg|cooperative_groups|wmma|nvcuda|cute|cutlass|max|min|\w+f)\b"
 )
@@ -30,7 +31,9 @@ _GONE_FROM_CUDA = re.compile(r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cuda
 _UNDECLARED = re.compile(
     r"^‘(?P<name>[^’]*)’ (was not declared in this scope|has not been declared|does not name a type|is not a member)"
 )
-_SYNTAX = re.compile(r"^(expected |stray |unterminated |missing terminating |extraneous )|at end of input|else’ without")
+_SYNTAX = re.compile(
+    r"^(expected |stray |unterminated |missing terminating |extraneous )|at end of input|else’ without"
+)
 _ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"

@@ -58,15 +58,14 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
     _copy_headers(root / "headers")
     _write_launcher(root, "nvcc", "nvcc")
     _write_launcher(root, "c++", "cxx")
-    # Longest first; two compilers of torch's headers take about 1 GB each.
-    jobs = [
-        lambda: _precompile(root, torch, compiler, "prelude_host.h", is_device=False),
-        lambda: _precompile(root, torch, compiler, "prelude_slim.h", is_device=True),
-        *[lambda source=source: _compile(root, torch, compiler, source) for source in _runtime_sources()],
+    # The longest first.
+    commands = [
+        _precompile_command(root, torch, compiler, "prelude_host.h", is_device=False),
+        _precompile_command(root, torch, compiler, "prelude_slim.h", is_device=True),
+        *[_compile_command(root, torch, compiler, source) for source in _runtime_sources()],
     ]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        for done in [pool.submit(job) for job in jobs]:
-            done.result()
+        list(pool.map(_run, commands))
     _link(root, torch, compiler)
     shutil.rmtree(root / "objects")
     progress("the simulator is ready")
@@ -87,17 +86,15 @@ def _write_launcher(root: Path, name: str, module: str) -> None:
     launcher.chmod(0o755)
 
 
-def _precompile(root: Path, torch: Torch, compiler: Compiler, prelude: str, is_device: bool) -> None:
+def _precompile_command(root: Path, torch: Torch, compiler: Compiler, prelude: str, is_device: bool) -> list[str]:
     header = root / "headers/sim" / prelude
     slim = f"-I{root / 'headers/slim'}"
     flags = [*HOST_FLAGS, slim]
     if is_device:
         ours = f"-I{root / 'headers'}"
         flags = [*DEVICE_FLAGS, *compiler.machine_flags, slim, ours, *TORCH_DEVICE_DEFINITIONS]
-    _run(
-        [*compiler.command, torch.standard, *flags, *TORCH_DEFINITIONS, *torch.include_flags]
-        + ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
-    )
+    flags += [torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
+    return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
 
 
 def _runtime_sources() -> list[Path]:
@@ -108,14 +105,12 @@ def _is_fake_device(source: Path) -> bool:
     return source.name.startswith("torch_")
 
 
-def _compile(root: Path, torch: Torch, compiler: Compiler, source: Path) -> None:
+def _compile_command(root: Path, torch: Torch, compiler: Compiler, source: Path) -> list[str]:
     flags: list[str] = [*_RUNTIME_FLAGS]
     if _is_fake_device(source):
         flags = [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]
-    _run(
-        [*compiler.command, *flags, f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
-        + ["-c", str(source), "-o", str(root / "objects" / f"{source.stem}.o")]
-    )
+    flags += [f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
+    return [*compiler.command, *flags, "-c", str(source), "-o", str(root / "objects" / f"{source.stem}.o")]
 
 
 def _link(root: Path, torch: Torch, compiler: Compiler) -> None:

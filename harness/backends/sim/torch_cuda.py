@@ -97,7 +97,8 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
     _patch_device()
     _patch_streams(synchronize)
     _patch_memory()
-    torch.UntypedStorage.clone = _clone_storage  # type: ignore[method-assign]
+    # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
+    setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
 
 
 def _set(**functions: object) -> None:
@@ -185,14 +186,12 @@ def _patch_memory() -> None:
     )
 
 
-_clone_cpu_storage = torch.UntypedStorage.clone
+def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:
+    def clone(storage: torch.UntypedStorage) -> Any:
+        if storage.device.type != "cuda":
+            return clone_on_cpu(storage)
+        copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="cuda")
+        copy.copy_(torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage))
+        return copy.untyped_storage()
 
-
-def _clone_storage(storage: torch.UntypedStorage) -> torch.UntypedStorage:
-    """The original has no kernel for a CUDA storage in a CPU build."""
-    if storage.device.type != "cuda":
-        return _clone_cpu_storage(storage)
-    bytes_like = torch.empty(0, dtype=torch.uint8, device="cuda")
-    copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="cuda")
-    copy.copy_(bytes_like.set_(storage))
-    return copy.untyped_storage()
+    return clone

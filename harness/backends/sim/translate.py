@@ -39,7 +39,7 @@ def _with_shared_memory(tokens: list[Token]) -> list[Token]:
     while i < len(tokens):
         if tokens[i].kind == "name" and tokens[i].text == "__shared__":
             start, end = _declaration(tokens, i)
-            if _is_outside_functions(tokens, start):
+            if not _is_in_macro(tokens, start) and _is_outside_functions(tokens, start):
                 raise Unsupported("__shared__ outside a function", tokens[i].line)
             code = _shared_code(tokens[start:end], count)
             tokens[start:end] = [Token("code", code, tokens[start].line)]
@@ -55,16 +55,20 @@ def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
         is_alignas = tokens[before].text == ")" and tokens[_name_before_call(tokens, before)].text == "alignas"
         if tokens[before].text in _STATEMENT_ENDS and not is_alignas:
             break
+        if _is_across_directive(tokens, before, start):
+            break
         start = _name_before_call(tokens, before) if is_alignas else before
-    # A directive between the last statement and this one is no part of it.
-    directives = [i for i in range(start, index) if tokens[i].kind == "directive"]
-    if directives:
-        start = next_visible(tokens, directives[-1]) or index
     end = index
     while end < len(tokens) and tokens[end].text != ";":
         end = closing(tokens, end) if tokens[end].text in ("(", "[", "{") else end
         end += 1
     return start, end
+
+
+def _is_across_directive(tokens: list[Token], before: int, start: int) -> bool:
+    """Whether a preprocessor line ends the statement before, without a semicolon."""
+    has_directive = any(token.kind == "directive" for token in tokens[before:start])
+    return has_directive or _is_in_macro(tokens, before) != _is_in_macro(tokens, start)
 
 
 def _name_before_call(tokens: list[Token], close: int) -> int:
@@ -84,9 +88,13 @@ def _is_outside_functions(tokens: list[Token], index: int) -> bool:
             if not _opens_namespace(tokens, i):
                 return False
             depth = 0
-        if tokens[i].kind == "directive" and tokens[i].text.endswith("define"):
-            return False
     return True
+
+
+def _is_in_macro(tokens: list[Token], index: int) -> bool:
+    """A macro's body runs to the first newline that is not escaped; where it is used, it may be in a function."""
+    line = next((i for i in range(index - 1, -1, -1) if tokens[i].kind in ("newline", "directive")), None)
+    return line is not None and tokens[line].kind == "directive"
 
 
 def _opens_namespace(tokens: list[Token], brace: int) -> bool:

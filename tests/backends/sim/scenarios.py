@@ -28,6 +28,7 @@ std::vector<torch::Tensor> reduce(torch::Tensor x);
 torch::Tensor scale(torch::Tensor x, double by);
 torch::Tensor halves(torch::Tensor a, torch::Tensor b);
 torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks);
+torch::Tensor big_shared_template(torch::Tensor x);
 void out_of_bounds(torch::Tensor x, int64_t at);
 void too_many_threads(torch::Tensor x);
 bool too_many_threads_handled(torch::Tensor x);
@@ -293,6 +294,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_shared": opted_in_shared,
+    "opted_in_template": lambda _, e: e.big_shared_template(_vector(25600)).item(),
     "out_of_bounds_after": lambda _, e: e.out_of_bounds(_vector(16), 16),
     "out_of_bounds_before": lambda _, e: e.out_of_bounds(_vector(1024), -1),
     "too_many_threads": lambda _, e: e.too_many_threads(_vector(16)),

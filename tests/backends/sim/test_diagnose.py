@@ -1,0 +1,99 @@
+"""Telling the solution's mistakes from the simulator's gaps, on messages of g++ 12."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends.sim.diagnose import diagnose_build_log
+
+
+def device_error(message: str, code: str = "x = y;") -> str:
+    return (
+        "Error building extension 'x': [1/3] /tk/bin/nvcc -c /b/cuda.cu -o cuda.cuda.o\nFAILED: cuda.cuda.o\n"
+        "/b/cuda.cu: In function ‘void k(float*)’:\n"
+        f"/b/cuda.cu:70:30: error: {message}\n   70 |     {code}\n      |     ^~~~~\n"
+        "ninja: build stopped: subcommand failed.\n"
+    )
+
+
+def test_undeclared_variable_is_the_solution_s() -> None:
+    diagnosis = diagnose_build_log(
+        device_error("‘C_out’ was not declared in this scope; did you mean ‘c_out’?", "n * C_out")
+    )
+    assert diagnosis.kind == "compile_error"
+    assert diagnosis.summary == (
+        "cuda.cu:70: ‘C_out’ was not declared in this scope; did you mean ‘c_out’?\n    n * C_out"
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "expected ‘;’ before ‘}’ token",
+        "cannot convert ‘const at::DeprecatedTypeProperties’ to ‘c10::ScalarType’",
+        "too few arguments to function ‘void k(float*, int)’",
+        "‘__shfl_down’ was not declared in this scope",
+        "static assertion failed: ptxas error: kernel uses too much shared data (more than 0xc000 bytes)",
+    ],
+)
+def test_errors_that_nvcc_would_see_too(message: str) -> None:
+    assert diagnose_build_log(device_error(message)).kind == "compile_error"
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("‘__nv_something’ was not declared in this scope", "__nv_something(x);"),
+        ("‘cudaStreamAttrValue’ was not declared in this scope", "cudaStreamAttrValue v;"),
+        ("no matching function for call to ‘max(float&, long int&)’", "max(a, b);"),
+        ("no match for ‘operator+’ (operand types are ‘__half’ and ‘__half’)", "a + b;"),
+        ("expected primary-expression before ‘,’ token", "k<<<1, 2>>>(a);"),
+        ("use of deleted function ‘thing::thing()’", "thing t;"),
+    ],
+)
+def test_errors_that_may_be_our_gap_are_unsupported(message: str, code: str) -> None:
+    diagnosis = diagnose_build_log(device_error(message, code))
+    assert diagnosis.kind == "unsupported"
+    assert f"cuda.cu:70: {message}" in diagnosis.summary
+
+
+def test_errors_after_the_first_may_follow_from_it() -> None:
+    log = device_error("‘cudaThing_t’ was not declared in this scope") + device_error(
+        "‘thing’ was not declared in this scope"
+    )
+    assert diagnose_build_log(log).kind == "unsupported"
+
+
+def test_error_in_main_cpp_is_real() -> None:
+    log = (
+        "/b/main.cpp:4:10: fatal error: cuda_runtime.h: No such file or directory\n    4 | #include <cuda_runtime.h>\n"
+    )
+    diagnosis = diagnose_build_log(log)
+    assert diagnosis.kind == "compile_error"
+    assert diagnosis.summary == "main.cpp:4: cuda_runtime.h: No such file or directory\n    #include <cuda_runtime.h>"
+
+
+def test_error_inside_a_header_is_placed_at_its_use() -> None:
+    log = (
+        "/t/include/pybind11/cast.h: In instantiation of ‘struct caster<Foo>’:\n"
+        "/b/main.cpp:7:3:   required from here\n"
+        "/t/include/pybind11/cast.h:99:1: error: no type named ‘type’ in ‘struct Foo’ [with T = Foo; U = very<long>]\n"
+    )
+    assert diagnose_build_log(log).summary == "main.cpp:7: no type named ‘type’ in ‘struct Foo’"
+
+
+def test_unknown_option_is_the_solution_s() -> None:
+    log = "FAILED: cuda.cuda.o\nnvcc fatal   : Unknown option '--fast'\n"
+    assert diagnose_build_log(log).kind == "compile_error"
+    assert diagnose_build_log(log).summary == "nvcc fatal   : Unknown option '--fast'"
+
+
+def test_refused_construct_is_unsupported() -> None:
+    log = "FAILED: cuda.cuda.o\nharness-sim-unsupported: inline PTX (asm) at line 12\nninja: build stopped\n"
+    assert diagnose_build_log(log).kind == "unsupported"
+    assert diagnose_build_log(log).summary == "inline PTX (asm) at line 12"
+
+
+def test_many_errors_are_cut() -> None:
+    log = "".join(f"/b/main.cpp:{n}:1: error: bad {n}\n" for n in range(1, 9))
+    assert diagnose_build_log(log).summary.splitlines()[-1] == "and 3 more"

@@ -1,0 +1,80 @@
+"""The stand-in compilers' command lines."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from harness.backends.sim import cxx, nvcc
+
+
+def test_torch_s_own_command_line_is_understood() -> None:
+    line = (
+        "-DTORCH_EXTENSION_NAME=x -isystem /inc -D__CUDA_NO_HALF_OPERATORS__ --expt-relaxed-constexpr "
+        "-gencode=arch=compute_90,code=sm_90 --compiler-options '-fPIC' -O3 --use_fast_math -lineinfo "
+        "-Xptxas -O3,-v -Xcompiler -fopenmp,-O2 -std=c++20 -c a.cu -o a.o"
+    )
+    invocation = nvcc.parse(shlex.split(line))
+    assert invocation.source == Path("a.cu")
+    assert invocation.output == Path("a.o")
+    assert invocation.standard == "-std=c++20"
+    assert invocation.host == [
+        "-DTORCH_EXTENSION_NAME=x", "-isystem", "/inc", "-D__CUDA_NO_HALF_OPERATORS__", "-fopenmp",
+    ]  # fmt: skip
+
+
+def test_option_with_a_separate_value_takes_it() -> None:
+    invocation = nvcc.parse(["-gencode", "arch=compute_90,code=sm_90", "-maxrregcount", "64", "--std", "c++17", "a.cu"])
+    assert (invocation.source, invocation.standard) == (Path("a.cu"), "-std=c++17")
+
+
+@pytest.mark.parametrize("option", ["--fast", "-fopenmp", "-march=native", "--gpu-arch=sm_90"])
+def test_unknown_option_is_refused_as_nvcc_does(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert nvcc.main([option, "-c", "a.cu"], tmp_path) == 1
+    assert capsys.readouterr().err == f"nvcc fatal   : Unknown option '{option}'\n"
+
+
+def test_missing_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert nvcc.main(["-c", str(tmp_path / "none.cu")], tmp_path) == 1
+    assert "Could not open input file" in capsys.readouterr().err
+
+
+def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
+    assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
+    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2\n"
+
+
+@pytest.fixture
+def main_cpp(tmp_path: Path) -> Path:
+    path = tmp_path / "main.cpp"
+    path.write_text("#include <torch/extension.h>\nint f();\n")
+    return path
+
+
+def test_generated_main_gets_the_precompiled_header(main_cpp: Path) -> None:
+    command = cxx.slimmed(["-O3", "-march=native", "-DX=1", "-c", str(main_cpp), "-o", "m.o"], Path("/tk"))
+    assert command == [
+        "-O0", "-fPIC", "-include", "/tk/headers/sim/prelude_host.h", "-I/tk/headers/slim",
+        "-DX=1", "-c", str(main_cpp), "-o", "m.o",
+    ]  # fmt: skip
+
+
+def test_cuda_headers_are_seen_only_by_a_build_with_cuda_sources(main_cpp: Path) -> None:
+    with_cuda = cxx.slimmed(["-isystem", "/tk/include", "-c", str(main_cpp)], Path("/tk")) or []
+    without = cxx.slimmed(["-c", str(main_cpp)], Path("/tk")) or []
+    assert ("-I/tk/headers" in with_cuda, "-I/tk/headers" in without) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["int f();\n", "#include <torch/extension.h>\ntorch::nn::Linear l(1, 1);\n"])
+def test_other_sources_are_compiled_as_they_are(main_cpp: Path, text: str) -> None:
+    main_cpp.write_text(text)
+    assert cxx.slimmed(["-c", str(main_cpp)], Path("/tk")) is None
+
+
+def test_linking_is_left_alone() -> None:
+    assert cxx.slimmed(["a.o", "b.o", "-shared", "-o", "x.so"], Path("/tk")) is None

@@ -1,0 +1,132 @@
+"""Kernels from end to end: what works, and what each fault leads to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.backends.sim.findings import FINDING_KINDS
+
+pytestmark = pytest.mark.sim
+
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "value", "launches"),
+    [
+        ("vector_add", True, 1),
+        ("matmul", True, 1),
+        ("reverse", [True, True, True], 3),
+        ("positions", True, 1),
+        ("convolve", [421.0, 4210.0], 1),
+        ("reduce", [1000.0, 1000], 1),
+        ("scale", [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0], 1),
+        ("halves", [[3.0, 4.0], [1.0, 2.0]], 1),
+        ("opted_in_shared", 25600.0, 1),
+        ("opted_in_template", 25600.0, 1),
+        ("too_many_threads_handled", True, 1),
+    ],
+)
+def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, value: object, launches: int) -> None:
+    outcome = outcomes[scenario]
+    assert (outcome["value"], outcome["error"], outcome["findings"]) == (value, None, [])
+    assert outcome["launches"] == launches
+
+
+@pytest.mark.parametrize(
+    ("scenario", "kind", "kernel", "code", "words"),
+    [
+        (
+            "out_of_bounds_after",
+            "illegal-address",
+            "write_behind",
+            "out[at] = 1.0f",
+            "0 bytes past the end of a device",
+        ),
+        ("out_of_bounds_before", "illegal-address", "write_behind", "out[at] = 1.0f", "4 bytes before a device"),
+        ("shared_overrun", "shared-out-of-bounds", "run_over", "kept[threadIdx.x + 2048]", "shared memory"),
+        ("too_many_threads", "launch-error", "write_behind", "<<<1, 2048>>>", "blocks (2048, 1, 1)"),
+        ("unopted_shared", "launch-error", "dynamic_sum", "<<<1, 128, nbytes>>>", "102400 bytes of dynamic shared"),
+        ("deadlock", "barrier-deadlock", "wait_for_each_other", "__syncwarp();", "16 wait at a barrier"),
+        ("device_assert", "device-assert", "check_sign", "assert(in", "in[threadIdx.x] >= 0.0f"),
+        ("divide_by_zero", "integer-divide-by-zero", "divide", "7 / by", "division by zero"),
+        ("deep_stack", "stack-overflow", "recurse", "depth", "local memory"),
+        ("inactive_lane", "warp-inactive-lane", "shuffle_from_nobody", "__shfl_sync", "reads lane 20"),
+        ("narrow_index_at_full_shape", "illegal-address", "average_pairs<int>", "in[2 * i]", "device allocation"),
+        ("early_exit", "barrier-after-exit", "leave_early", "__syncthreads();", "24 of the block's 64 threads"),
+    ],
+)
+def test_finding_names_kernel_and_line(
+    outcomes: Outcomes, kernel_lines: list[str], scenario: str, kind: str, kernel: str, code: str, words: str
+) -> None:
+    (finding,) = outcomes[scenario]["findings"]
+    assert (finding["kind"], finding["kernel"]) == (kind, kernel)
+    assert words in finding["detail"]
+    assert code in kernel_lines[finding["line"] - 1]
+    assert kind in FINDING_KINDS
+
+
+@pytest.mark.parametrize(
+    ("scenario", "error"),
+    [
+        ("out_of_bounds_after", "CUDA error: an illegal memory access was encountered"),
+        ("deadlock", "CUDA error: the launch timed out and was terminated"),
+        ("device_assert", "CUDA error: device-side assert triggered"),
+        ("vector_add_of_cpu_tensors", "inputs must be on the GPU"),
+        ("error_is_sticky", "CUDA error: an illegal memory access was encountered"),
+    ],
+)
+def test_error_reads_as_torch_words_it(outcomes: Outcomes, scenario: str, error: str) -> None:
+    assert outcomes[scenario]["error"] == error
+
+
+def test_checked_launch_failure_raises_with_its_numbers(outcomes: Outcomes) -> None:
+    outcome = outcomes["unopted_shared_checked"]
+    assert outcome["error"].startswith("CUDA error: invalid argument")
+    assert "102400 bytes of dynamic shared memory, 49152 are allowed" in outcome["error"]
+    assert outcome["findings"] == []
+
+
+def test_failed_launch_is_not_counted(outcomes: Outcomes) -> None:
+    assert outcomes["too_many_threads"]["launches"] == 0
+
+
+def test_early_exit_before_a_barrier_is_a_remark_and_gives_the_result(outcomes: Outcomes) -> None:
+    assert outcomes["early_exit"]["value"] == [39.0, 38.0, 37.0]
+    assert FINDING_KINDS["barrier-after-exit"].severity == "remark"
+
+
+def test_uninitialised_shared_memory_is_nan_in_every_block(outcomes: Outcomes) -> None:
+    assert outcomes["uninitialised_shared"]["value"] == [False, True, False, True]
+
+
+def test_unwritten_output_is_nan(outcomes: Outcomes) -> None:
+    assert outcomes["unwritten_output"]["value"] is True
+
+
+def test_shared_buffer_is_read_and_written_in_place(outcomes: Outcomes) -> None:
+    assert outcomes["shared_buffer"]["value"] == ["cuda:0", [1000], "00000000", "00000040"]
+
+
+def test_shared_buffer_ends_at_a_guard(outcomes: Outcomes) -> None:
+    assert outcomes["read_behind_shared_buffer"]["findings"][0]["kind"] == "illegal-address"
+
+
+def test_sampled_launch_at_the_full_shape_costs_its_blocks_only(outcomes: Outcomes) -> None:
+    outcome = outcomes["wide_index_at_full_shape"]
+    assert outcome["value"] == [[2.0, 2.0], 2.0, True]
+    assert (outcome["launches"], outcome["findings"]) == (1, [])
+
+
+def test_poison_and_zeros_of_large_tensors_take_no_memory(outcomes: Outcomes) -> None:
+    assert outcomes["lazy_zeros"]["value"] == [255, 0.0, 0.0, True]
+
+
+def test_torch_sees_one_device(outcomes: Outcomes) -> None:
+    assert outcomes["torch_surface"]["value"] == [True, 1, [9, 0], 132, True, [3, 2], True, "cuda:0"]
+
+
+def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
+    assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")

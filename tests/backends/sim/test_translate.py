@@ -1,0 +1,110 @@
+"""Rewriting of launches and shared memory, and the refusal of what can't be simulated."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends.sim.translate import Unsupported, translate
+
+
+def body(source: str) -> str:
+    return translate(source, "cuda.cu").partition("\n")[2]
+
+
+def test_lines_keep_their_numbers() -> None:
+    source = '{ a();\nk<<<1,\n  2>>>(\n  x, // last\n  y);\n__shared__ float\n  s[4];\n"""<<<"""; }\n'
+    assert body(source).count("\n") == source.count("\n")
+    assert translate(source, 'd"ir/cuda.cu').startswith('#line 1 "d\\"ir/cuda.cu"\n')
+
+
+def test_launch_becomes_a_call_with_its_name_and_place() -> None:
+    assert body("add<<<grid, 256>>>(a, b);") == (
+        '::sim::Launcher{::sim::Configuration(grid, 256), "add", __FILE__, __LINE__}'
+        ".with(a, b)([&](auto&... sim_argument) { add(sim_argument...); });"
+    )
+
+
+@pytest.mark.parametrize(
+    ("launch", "kernel"),
+    [
+        ("k<float, 4><<<1, 2>>>(x)", "k<float, 4>"),
+        ("k<pair<int, 3>><<<1, 2>>>(x)", "k<pair<int, 3>>"),
+        ("ns::k<(N > 2)><<<1, 2>>>(x)", "ns::k<(N > 2)>"),
+        ("::ns::k<<<1, 2>>>(x)", "::ns::k"),
+        ("table[i]<<<1, 2>>>(x)", "table[i]"),
+        ("(choose(n))<<<1, 2>>>(x)", "(choose(n))"),
+        ("this->kernel<<<1, 2>>>(x)", "this->kernel"),
+    ],
+)
+def test_kernel_expression_is_found(launch: str, kernel: str) -> None:
+    assert f"{{ {kernel}(sim_argument...); }}" in body(f"f(); {launch};")
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "// k<<<1, 2>>>(x); __shared__ asm",
+        "/* __shared__ float s[1]; */",
+        'const char* t = "k<<<1, 2>>>(x)";',
+        'auto t = R"x(__shared__ float s[1]; asm("nop"))x";',
+        "x = a << b >> c;",
+        "std::vector<std::vector<std::vector<int>>> v;",
+        "float cub = params.asm_ + thrust;",
+    ],
+)
+def test_text_that_only_looks_like_cuda_is_left_alone(harmless: str) -> None:
+    assert body(harmless) == harmless
+
+
+def test_static_shared_memory_keeps_its_types() -> None:
+    assert body("{ __shared__ float a[8][T + 1], b; }") == (
+        "{ struct sim_shared_0 { float a[8][T + 1], b; }; "
+        "auto& a = ::sim::shared_static<sim_shared_0>().a; auto& b = ::sim::shared_static<sim_shared_0>().b; }"
+    )
+
+
+def test_template_arguments_are_not_taken_for_names() -> None:
+    assert "auto& s = " in body("{ __shared__ Array<float, N> s; }")
+    assert "auto& N" not in body("{ __shared__ Array<float, N> s; }")
+
+
+def test_dynamic_shared_memory_is_the_block_s_one_array() -> None:
+    assert body("{ extern __shared__ __align__(16) scalar_t smem[]; }") == (
+        "{ typedef __align__(16) scalar_t sim_dynamic_0[]; auto& smem = *(sim_dynamic_0*)sim_shared_dynamic(); }"
+    )
+
+
+def test_launch_in_a_macro_stays_one_logical_line() -> None:
+    source = "#define RUN(T) \\\n  k<T><<<1, 2>>> \\\n  (x)\nRUN(float);\n"
+    lines = body(source).split("\n")
+    assert [line.endswith("\\") for line in lines[:3]] == [True, True, False]
+    assert "{ k<T>(sim_argument...); }" in lines[2]
+
+
+def test_shared_memory_in_a_macro_is_declared_where_that_is_used() -> None:
+    assert "sim_shared_0" in body("#define TILE(T) \\\n  __shared__ T tile[32]\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "construct", "line"),
+    [
+        ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
+        ("#include <mma.h>", "wmma", 1),
+        ("\n\nwmma::fill_fragment(f, 0.0f);", "wmma", 3),
+        ("#include <cooperative_groups.h>", "cooperative groups", 1),
+        ("cudaTextureObject_t t;", "textures and surfaces", 1),
+        ("#include <cublas_v2.h>", "cuBLAS", 1),
+        ("cudnnHandle_t h;", "cuDNN", 1),
+        ("#include <cub/cub.cuh>", "CUB", 1),
+        ("using namespace thrust;", "Thrust", 1),
+        ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
+        ("#define LOAD asm", "inline PTX (asm)", 1),
+        ("extern __shared__ float s[];", "__shared__ outside a function", 1),
+        ("#define N 4\n__shared__ float s[N];", "__shared__ outside a function", 2),
+        ("namespace n { __shared__ float s[4]; }", "__shared__ outside a function", 1),
+    ],
+)
+def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct: str, line: int) -> None:
+    with pytest.raises(Unsupported) as refused:
+        translate(source, "cuda.cu")
+    assert (refused.value.construct, refused.value.line) == (construct, line)

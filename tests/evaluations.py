@@ -1,0 +1,32 @@
+"""Evaluating the solutions of a workspace in a test, on a real backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from harness.executors.session import open_session
+from harness.records.evaluation import Evaluation
+from harness.workspace.workspace import Workspace, select_cases
+
+
+def evaluate_all(
+    root: Path,
+    problem: str,
+    results: Path,
+    backend: Literal["cuda", "sim"],
+    *,
+    solutions: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    config: str | None = None,
+    seed: int | None = None,
+) -> dict[str, Evaluation]:
+    """Evaluations by the name of the solution."""
+    workspace = Workspace(root)
+    chosen = workspace.problem(problem)
+    session = open_session(backend, root, results, workspace.config(config), seed, lambda what: None)
+    found = session.evaluate(
+        chosen, workspace.solutions(problem, solutions), select_cases(chosen, cases), lambda job, what: None
+    )
+    return {evaluation.solution.name: evaluation for evaluation in found}

@@ -1,0 +1,102 @@
+"""Records with plain values, for tests that need a whole one and care about a part of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.records.build import ExtensionBuild, KernelResources
+from harness.records.check import Check, Mismatch, OutputComparison, Tolerance
+from harness.records.config import Config
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.records.timing import ArmName, Timing, Turn
+from harness.records.verdict import Verdict
+
+
+def environment(**changes: Any) -> Environment:
+    """A GPU machine."""
+    facts: dict[str, Any] = {
+        "backend": "cuda",
+        "gpu": "NVIDIA H100 80GB HBM3",
+        "gpu_memory_bytes": 85_000_000_000,
+        "driver": "580.65.06",
+        "compute_capability": "9.0",
+        "torch": "2.11.0+cu130",
+        "torch_cuda": "13.0",
+        "cudnn": "91002",
+        "nvcc": "13.0.88",
+        "host_compiler": "g++ 12.2.0",
+        "python": "3.11.7",
+        "os": "Linux 6.1",
+        "cpu": "AMD EPYC",
+        "cpu_count": 16,
+        "harness": "0.1.0",
+        "flags": {"cudnn_allow_tf32": True},
+        "commit": "a49ed80c5a78",
+    }
+    return Environment(**{**facts, **changes})
+
+
+def sim_environment(**changes: Any) -> Environment:
+    """A machine without a GPU."""
+    absent = dict.fromkeys(("gpu", "gpu_memory_bytes", "driver", "compute_capability", "torch_cuda", "cudnn"))
+    return environment(**{"backend": "sim", **absent, **changes})
+
+
+def comparison(**changes: Any) -> OutputComparison:
+    """Four values, all of them right."""
+    facts: dict[str, Any] = {
+        "shape": (2, 2),
+        "dtype": "float32",
+        "elements": 4,
+        "compared": 4,
+        "mismatches": 0,
+        "max_abs_error": 1e-6,
+        "max_rel_error": 2e-6,
+        "worst": 0.125,
+    }
+    return OutputComparison(**{**facts, **changes})
+
+
+def wrong_comparison() -> OutputComparison:
+    return comparison(mismatches=1, worst=30.0, first_mismatches=(Mismatch((1, 0), 2.5, -1.0),))
+
+
+def check(*outputs: OutputComparison, tolerance: Tolerance | None = None) -> Check:
+    tolerance = tolerance or Tolerance(1e-4, 1e-5)
+    return Check("small", 12345, "complete", "float64", tolerance, outputs or (comparison(),))
+
+
+def timing(eager_ns: int = 3_000_000, solution_ns: int = 1_000_000, blocks: int = 6) -> Timing:
+    """`blocks` times A B B A with two equal calls a turn."""
+    order: tuple[ArmName, ...] = ("eager", "solution", "solution", "eager")
+    times = {"eager": eager_ns, "solution": solution_ns}
+    return Timing("full", tuple(Turn(a, b, (times[a],) * 2, 2 * times[a] + 50) for b in range(blocks) for a in order))
+
+
+def build() -> ExtensionBuild:
+    kernel = KernelResources("relu(float*)", "sm_90", 32, 4096, 8, 4, 16)
+    return ExtensionBuild("relu_ext", "0ed3f931", False, 4.25, "/cache/logs/0ed3f931.log", (kernel,))
+
+
+def passed(name: str = "tiled", **changes: Any) -> Evaluation:
+    facts: dict[str, Any] = {
+        "id": "20261121T031040-b1084b09",
+        "run": "20261121T031035Z-ef9a",
+        "started_at": "2026-11-21T03:10:40.780+00:00",
+        "duration_s": 16.5,
+        "problem": ProblemRef("maxpool2d", "c004" * 16, "float32"),
+        "solution": SolutionRef(name, "6a0d" * 16, "somebody", None, Verdict.PASSED),
+        "config": Config(),
+        "environment": environment(),
+        "seed": 5692163613755307619,
+        "verdict": Verdict.PASSED,
+        "checks": (check(),),
+    }
+    return Evaluation(**{**facts, **changes})
+
+
+def failed(name: str = "broken", verdict: Verdict = Verdict.WRONG_VALUES, **changes: Any) -> Evaluation:
+    failure = Failure("1 of 4 values are outside the tolerance", "look at the borders", "small", 12345, "[1, 0]: 2.5")
+    facts: dict[str, Any] = {"verdict": verdict, "failure": failure, "checks": (check(wrong_comparison()),)}
+    return passed(name, **{**facts, **changes})

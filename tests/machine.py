@@ -1,0 +1,35 @@
+"""What this machine can run: the fixtures and skips that depend on it."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ANSWERS = ROOT.parent / "shared" / "answers"
+
+
+@functools.cache
+def why_no_gpu() -> str | None:
+    """The reason for skipping GPU tests; None where they can run."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return "no CUDA GPU that torch can use"
+    if shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
+        return "no nvcc"
+    return None
+
+
+@functools.cache
+def why_no_sim() -> str | None:
+    """The reason for skipping simulator tests; None where they can run."""
+    from harness.backends.sim.compiler import SimUnavailable, find_compiler, find_torch
+
+    try:
+        find_torch()
+        find_compiler()
+    except SimUnavailable as error:
+        return str(error)
+    return None

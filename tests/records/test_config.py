@@ -1,0 +1,38 @@
+"""Configs: values that can't work are refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from harness.records.config import CorrectnessConfig, LimitsConfig, TimingConfig
+
+
+@pytest.mark.parametrize("values", [{"seeds": 0}, {"sampled_blocks": 1}])
+def test_correctness_needs_a_seed_and_two_blocks(values: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="seeds must be at least 1 and sampled_blocks at least 2"):
+        CorrectnessConfig(**values)
+
+
+def test_under_six_blocks_there_would_be_no_interval() -> None:
+    with pytest.raises(ValueError, match="blocks must be at least 6"):
+        TimingConfig(blocks=5)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"calls_per_turn": 0}, {"warmup_turns": 0}, {"budget_s": 0.0}, {"checked_turns": -1}, {"budget_s": math.nan}],
+)
+def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        TimingConfig(**values)
+
+
+@pytest.mark.parametrize(
+    "values", [{"build_s": 0.0}, {"turn_s": -1.0}, {"parallel_builds": -1}, {"worker_memory_gib": 0.0}]
+)
+def test_limits_are_positive(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="limits"):
+        LimitsConfig(**values)

@@ -1,0 +1,51 @@
+"""Environments: which numbers may be compared."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.examples import environment, sim_environment
+
+
+def test_the_commit_has_no_part_in_the_fingerprint() -> None:
+    assert environment(commit="aaaa").fingerprint == environment(commit=None).fingerprint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gpu": "NVIDIA H200"},
+        {"driver": "570.1"},
+        {"torch": "2.12.0+cu130"},
+        {"nvcc": None},
+        {"flags": {"cudnn_allow_tf32": False}},
+        {"harness": "0.2.0"},
+        {"cpu_count": 17},
+    ],
+)
+def test_every_other_fact_has(change: dict[str, Any]) -> None:
+    assert environment(**change).fingerprint != environment().fingerprint
+
+
+def test_the_order_of_flags_does_not_matter() -> None:
+    one, other = {"a": True, "b": False}, {"b": False, "a": True}
+    assert environment(flags=one).fingerprint == environment(flags=other).fingerprint
+
+
+def test_a_fingerprint_is_eight_hexadecimal_digits() -> None:
+    assert re.fullmatch("[0-9a-f]{8}", environment().fingerprint)
+
+
+def test_the_label_names_gpu_and_torch() -> None:
+    assert environment().label == f"h100-80gb-hbm3-torch2.11.0-{environment().fingerprint}"
+
+
+def test_the_label_of_a_simulated_environment() -> None:
+    assert sim_environment().label == f"sim-torch2.11.0-{sim_environment().fingerprint}"
+
+
+def test_a_label_can_name_a_file_whatever_the_gpu_is_called() -> None:
+    assert re.fullmatch(r"[\w.+-]+", environment(gpu="NVIDIA A100/PCIe (40 GB)").label)

@@ -1,0 +1,98 @@
+"""Medians and their intervals, against values computed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.statistics import Interval, median, median_interval, paired_ratio
+
+
+@pytest.mark.parametrize(
+    ("values", "middle"), [([3.0], 3.0), ([5.0, 1.0, 3.0], 3.0), ([4.0, 1.0, 3.0, 2.0], 2.5), ([1, 2], 1.5)]
+)
+def test_median(values: list[float], middle: float) -> None:
+    assert median(values) == middle
+
+
+def test_no_values_have_no_median() -> None:
+    with pytest.raises(ValueError, match="no values, no median"):
+        median([])
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_under_six_values_there_is_no_interval(count: int) -> None:
+    assert median_interval([1.0] * count) is None
+
+
+def test_six_values_span_their_interval_from_least_to_largest() -> None:
+    # 1 − 2·(1/2)⁶
+    assert median_interval([6.0, 1.0, 5.0, 2.0, 4.0, 3.0]) == Interval(3.5, 1.0, 6.0, 0.96875)
+
+
+def test_ten_values_have_their_interval_between_the_second_and_the_ninth() -> None:
+    # 1 − 2·(1 + 10)/2¹⁰
+    assert median_interval([10.0 * i for i in range(10)]) == Interval(45.0, 10.0, 80.0, 0.978515625)
+
+
+def test_twelve_values_have_their_interval_between_the_third_and_the_tenth() -> None:
+    # 1 − 2·(1 + 12 + 66)/2¹²
+    assert median_interval(list(range(1, 13))) == Interval(6.5, 3, 10, 0.96142578125)
+
+
+def test_a_higher_confidence_takes_ranks_further_out() -> None:
+    # 1 − 2·(1 + 12)/2¹²
+    assert median_interval(list(range(1, 13)), confidence=0.99) == Interval(6.5, 2, 11, 0.99365234375)
+
+
+def test_a_lower_confidence_needs_fewer_values() -> None:
+    assert median_interval([1.0, 2.0, 4.0], confidence=0.75) == Interval(2.0, 1.0, 4.0, 0.75)
+
+
+def test_the_given_values_stay_in_their_order() -> None:
+    values = [3.0, 1.0, 2.0, 6.0, 5.0, 4.0]
+    median_interval(values)
+    assert values == [3.0, 1.0, 2.0, 6.0, 5.0, 4.0]
+
+
+def test_a_ratio_is_paired_block_by_block() -> None:
+    interval = paired_ratio([2.0, 40.0, 6.0, 8.0, 10.0, 24.0], [1.0, 10.0, 3.0, 4.0, 5.0, 6.0])
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((2.0, 4.0))
+    assert interval.estimate == pytest.approx(2.0)
+    assert interval.confidence == 0.96875
+
+
+def test_an_even_number_of_ratios_meets_in_the_geometric_middle() -> None:
+    interval = paired_ratio([1.0, 1.0, 1.0, 4.0, 4.0, 4.0], [1.0] * 6)
+    assert interval is not None
+    assert interval.estimate == pytest.approx(2.0)
+
+
+def test_swapping_the_sides_inverts_the_ratio() -> None:
+    a, b = [3.0, 5.0, 7.0, 9.0, 11.0, 14.0], [1.0, 2.0, 4.0, 3.0, 6.0, 5.0]
+    there, back = paired_ratio(a, b), paired_ratio(b, a)
+    assert there is not None
+    assert back is not None
+    assert (1 / back.high, 1 / back.estimate, 1 / back.low) == pytest.approx((there.low, there.estimate, there.high))
+
+
+def test_equal_sides_have_the_ratio_one() -> None:
+    assert paired_ratio([7.0] * 6, [7.0] * 6) == Interval(1.0, 1.0, 1.0, 0.96875)
+
+
+def test_too_few_pairs_have_no_interval() -> None:
+    assert paired_ratio([1.0] * 5, [1.0] * 5) is None
+
+
+def test_sides_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        paired_ratio([1.0] * 6, [1.0] * 7)
+
+
+def test_an_interval_holds_its_estimate() -> None:
+    with pytest.raises(ValueError, match="an interval holds its estimate"):
+        Interval(3.0, 1.0, 2.0, 0.95)
+
+
+def test_the_half_width_is_relative_to_the_estimate() -> None:
+    assert Interval(4.0, 3.0, 5.0, 0.95).half_width == 0.25

@@ -1,0 +1,132 @@
+"""Imports point one way: who may know whom, read off the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harness
+
+ROOT = Path(harness.__file__).parent
+
+# harness itself (its version) may be imported anywhere.
+ALLOWED = {
+    "codec": set(),
+    "errors": set(),
+    "__main__": {"cli"},
+    "records": {"codec", "errors"},
+    "reports": {"records"},
+    "workspace": {"records", "codec", "errors"},
+    "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
+    "backends": {"errors"},
+    "worker": {"backends", "protocol"},
+    # protocol: the referee is one of its two sides.
+    "referee": {"backends", "workspace", "records", "protocol", "errors"},
+    # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
+    "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
+    "cli": {"executors", "referee", "reports", "workspace", "records", "errors"},
+}
+
+# Below a room, only these modules of another may be imported.
+ALLOWED_MODULES = {
+    ("protocol", "backends"): {"harness.backends.base"},
+    ("worker", "backends"): {"harness.backends", "harness.backends.base"},
+    # The backend's words for a worker's reports, and the simulator's buffers that are sparse or periodic.
+    ("referee", "backends"): {
+        "harness.backends.base",
+        "harness.backends.sim.diagnose",
+        "harness.backends.sim.findings",
+        "harness.backends.sim.host",
+    },
+    ("executors", "backends"): {"harness.backends.choice", "harness.backends.sim.compiler"},
+    ("cli", "referee"): {"harness.referee.evaluation"},  # progress names the Job it observes
+}
+
+
+def modules() -> dict[str, Path]:
+    """Module names of the package with their files; the template is the user's, not ours."""
+    template = ROOT / "workspace" / "template"
+    files = [path for path in ROOT.rglob("*.py") if template not in path.parents]
+    return {_module_name(path): path for path in files}
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(nodes: Iterator[ast.AST], known: set[str]) -> set[str]:
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names} & known
+            found |= submodules or {node.module}
+    return found
+
+
+def _at_import(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Statements that run when a module is imported."""
+    for node in nodes:
+        yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for block in ("body", "orelse", "finalbody"):
+                yield from _at_import(getattr(node, block, []))
+
+
+def _room(module: str) -> str:
+    return (module.split(".") + ["harness"])[1] if module != "harness" else "harness"
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "harness"])
+def test_imports_point_one_way(module: str) -> None:
+    imported = _imports(ast.walk(ast.parse(MODULES[module].read_text())), set(MODULES))
+    ours = {name for name in imported if name.split(".")[0] == "harness" and name != "harness"}
+    foreign = {name for name in ours if _room(name) != _room(module)}
+    assert {name for name in foreign if _room(name) not in ALLOWED[_room(module)]} == set()
+    for name in foreign:
+        assert name in ALLOWED_MODULES.get((_room(module), _room(name)), {name})
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_every_allowed_arrow_is_in_use(room: str) -> None:
+    """An exception that nobody needs any more goes."""
+    used = set()
+    for module, path in MODULES.items():
+        if module != "harness" and _room(module) == room:
+            names = _imports(ast.walk(ast.parse(path.read_text())), set(MODULES))
+            used |= {_room(name) for name in names if name.startswith("harness.")} - {room}
+    assert used == ALLOWED[room]
+
+
+def test_every_room_has_its_rule() -> None:
+    assert {_room(module) for module in MODULES} - {"harness"} == set(ALLOWED)
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    assert _imports(ast.walk(ast.parse(MODULES["harness"].read_text())), set(MODULES)) == set()
+
+
+def test_nothing_that_the_command_line_imports_at_its_top_imports_torch() -> None:
+    reached: set[str] = set()
+    waiting = {"harness.cli.app"}
+    while waiting:
+        module = waiting.pop()
+        reached.add(module)
+        if module in MODULES:
+            imported = _imports(_at_import(ast.parse(MODULES[module].read_text()).body), set(MODULES))
+            parents = {".".join(name.split(".")[:i]) for name in imported for i in range(1, name.count(".") + 1)}
+            waiting |= (imported | parents) - reached
+    assert "harness.records.verdict" in reached  # the walk walks
+    assert {name for name in reached if name.split(".")[0] in ("torch", "numpy")} == set()
