@@ -84,7 +84,7 @@ def find_compiler() -> Compiler:
     seen = []
     for candidate in (os.environ.get("CXX", ""), "c++", "g++"):
         command = shlex.split(candidate)
-        if not command or not shutil.which(command[0]):
+        if not command or not shutil.which(command[0]) or _is_stand_in(command[0]):
             continue
         version = _gcc_version(command)
         if version is not None and int(version.split(".")[0]) >= OLDEST_GCC:
@@ -92,6 +92,11 @@ def find_compiler() -> Compiler:
         seen.append(f"{candidate} is {'gcc ' + version if version else 'no g++'}")
     found = "; ".join(seen) or "no C++ compiler is on the PATH"
     raise SimUnavailable(f"the simulator needs g++ {OLDEST_GCC} or later ({found}); apt-get install g++")
+
+
+def _is_stand_in(program: str) -> bool:
+    """A worker's CXX is our own c++, which knows its compiler from the toolkit that this would build."""
+    return (Path(program).parent.parent / "toolkit.json").is_file()
 
 
 def _assigned(module: Path, name: str) -> str | None:

@@ -28,6 +28,7 @@ class FindingKind:
 
 FINDING_KINDS: Mapping[str, FindingKind] = {
     "illegal-address": FindingKind("an access outside every device allocation", "memory_error"),
+    "host-pointer": FindingKind("a kernel was given memory that only the host can read", "memory_error"),
     "shared-out-of-bounds": FindingKind("an access outside the block's shared memory", "memory_error"),
     "misaligned-address": FindingKind("a vector access not aligned to its size", "memory_error"),
     "stack-overflow": FindingKind("more local memory than a thread has", "memory_error"),
@@ -50,7 +51,7 @@ def parse_report(report: str) -> tuple[tuple[Finding, ...], int]:
 
 def _finding(entry: dict[str, Any]) -> Finding:  # Any: just parsed from JSON that the runtime wrote
     file, line = (entry["file"], entry["line"]) if entry["line"] else _source_line(entry)
-    in_kernel = entry["kind"] != "launch-error"
+    in_kernel = entry["kind"] not in ("launch-error", "host-pointer")
     x, y, z = entry["block"]
     tx, ty, tz = entry["thread"]
     return Finding(

@@ -138,6 +138,8 @@ def _patch_device() -> None:
         device=_device_context,
         manual_seed=_seed,
         manual_seed_all=_seed,
+        get_rng_state=_rng_state,
+        set_rng_state=_set_rng_state,
         ipc_collect=_always(None),
     )
 
@@ -149,6 +151,14 @@ def _device_context(device: object) -> AbstractContextManager[None]:
 def _seed(seed: int) -> None:
     """The device's random numbers come from the CPU's generator."""
     torch.default_generator.manual_seed(seed)
+
+
+def _rng_state(device: object = None) -> torch.Tensor:
+    return torch.get_rng_state()
+
+
+def _set_rng_state(state: torch.Tensor, device: object = None) -> None:
+    torch.set_rng_state(state)
 
 
 def _patch_streams(synchronize: Callable[[], None]) -> None:

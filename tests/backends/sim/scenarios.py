@@ -157,6 +157,18 @@ def _vector(*shape: int) -> Any:
     return torch.ones(*shape, device="cuda")
 
 
+def _zeros_on_host() -> Any:
+    import torch
+
+    return torch.zeros(4)
+
+
+def pinned_pointer(device: SimDevice, extension: Any) -> object:
+    pinned = _zeros_on_host().pin_memory()
+    extension.out_of_bounds(pinned, 2)
+    return pinned.tolist()
+
+
 def _integers() -> Any:
     import torch
 
@@ -275,6 +287,30 @@ def torch_surface(device: SimDevice, extension: Any) -> object:
     ]
 
 
+def torch_operators(device: SimDevice, extension: Any) -> object:
+    """Layers on the device give what they give on the CPU, gradients included."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.Conv2d(6, 6, 3, groups=6), nn.ReLU(), nn.Flatten(), nn.Linear(96, 2))
+    on_device = copy.deepcopy(model).cuda()
+    x = torch.rand(2, 3, 8, 8)
+    y, expected = on_device(x.cuda()), model(x)
+    y.sum().backward()
+    expected.sum().backward()
+    grads = [(a.grad, b.grad) for a, b in zip(on_device.parameters(), model.parameters(), strict=True)]
+    return [y.is_cuda, _close(y, expected), all(_close(a, b) for a, b in grads)]
+
+
+def operator_without_cpu_kernel(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    x = torch.rand(2, 8, device="cuda")
+    return torch.ops.aten._thnn_fused_lstm_cell(x, x, torch.rand(2, 2, device="cuda"))
+
+
 def mixed_devices(device: SimDevice, extension: Any) -> object:
     import torch
 
@@ -291,6 +327,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "reduce": reduce,
     "scale": scale,
     "halves": halves,
+    "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
+    "pinned_pointer": pinned_pointer,
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_shared": opted_in_shared,
@@ -315,6 +353,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "wide_index_at_full_shape": lambda d, e: _pool(d, e, wide=True),
     "lazy_zeros": lazy_zeros,
     "torch_surface": torch_surface,
+    "torch_operators": torch_operators,
+    "operator_without_cpu_kernel": operator_without_cpu_kernel,
     "mixed_devices": mixed_devices,
 }
 

@@ -34,12 +34,12 @@ load_inline("refused", cpp_sources="void run();", cuda_sources=sys.argv[3], func
 def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
     """As torch's ninja file calls a compiler, without the other half of the extension."""
     torch = find_torch()
-    flags = f"-DTORCH_EXTENSION_NAME=x -DTORCH_API_INCLUDE_EXTENSION_H -fPIC {torch.standard}"
+    flags = ["-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
     if source.suffix == ".cu":
-        flags = flags.replace(
-            "-fPIC", "--compiler-options '-fPIC' -D__CUDA_NO_HALF_OPERATORS__ -gencode=arch=compute_90"
-        )
-    command = [str(compiler), *shlex.split(flags), *torch.include_flags]
+        flags += [*TORCH_DEVICE_DEFINITIONS, "--compiler-options", "-fPIC", "-gencode=arch=compute_90,code=sm_90"]
+    else:
+        flags += ["-fPIC"]
+    command = [str(compiler), *flags, *torch.include_flags]
     command += ["-c", str(source), "-o", str(source.with_suffix(".o"))]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode != 0

@@ -27,6 +27,7 @@ Outcomes = dict[str, dict[str, Any]]
         ("opted_in_shared", 25600.0, 1),
         ("opted_in_template", 25600.0, 1),
         ("too_many_threads_handled", True, 1),
+        ("pinned_pointer", [0.0, 0.0, 1.0, 0.0], 1),
     ],
 )
 def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, value: object, launches: int) -> None:
@@ -47,6 +48,7 @@ def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, val
         ),
         ("out_of_bounds_before", "illegal-address", "write_behind", "out[at] = 1.0f", "4 bytes before a device"),
         ("shared_overrun", "shared-out-of-bounds", "run_over", "kept[threadIdx.x + 2048]", "shared memory"),
+        ("host_pointer", "host-pointer", "write_behind", "<<<1, 1>>>", "argument 1 of the kernel"),
         ("too_many_threads", "launch-error", "write_behind", "<<<1, 2048>>>", "blocks (2048, 1, 1)"),
         ("unopted_shared", "launch-error", "dynamic_sum", "<<<1, 128, nbytes>>>", "102400 bytes of dynamic shared"),
         ("deadlock", "barrier-deadlock", "wait_for_each_other", "__syncwarp();", "16 wait at a barrier"),
@@ -130,3 +132,13 @@ def test_torch_sees_one_device(outcomes: Outcomes) -> None:
 
 def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
     assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")
+
+
+def test_torch_s_operators_run_on_the_device(outcomes: Outcomes) -> None:
+    outcome = outcomes["torch_operators"]
+    assert (outcome["value"], outcome["error"]) == ([True, True, True], None)
+
+
+def test_operator_that_cannot_be_simulated_says_so(outcomes: Outcomes) -> None:
+    error = outcomes["operator_without_cpu_kernel"]["error"]
+    assert error == "harness-sim-unsupported: torch operator aten::_thnn_fused_lstm_cell has no CPU kernel"

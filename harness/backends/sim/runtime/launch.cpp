@@ -1,5 +1,6 @@
 // A launch: checked against the limits of sm_90, then its blocks shared out among host threads.
 #define HARNESS_SIM_DEVICE 1
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "faults.h"
+#include "memory.h"
 #include "worker.h"
 
 namespace sim {
@@ -145,6 +147,14 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   launch.blocks = choose_blocks(launch.grid_blocks());
   count_launch();
   run(launch);
+}
+
+bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line) {
+  Dl_info library;  // a __device__ variable lives in the extension
+  if (!pointer || is_near_device_memory(pointer) || dladdr(pointer, &library)) return true;
+  report_host_pointer(position, kernel, {file, line});
+  raise_sticky(cudaErrorIllegalAddress);
+  return false;
 }
 
 cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value) {

@@ -96,6 +96,14 @@ bool is_private(const void* pointer, size_t nbytes) {
   return !region.shared && start + nbytes <= data + region.nbytes;
 }
 
+bool is_near_device_memory(const void* pointer) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* address = static_cast<const char*>(pointer);
+  for (auto& [data, region] : regions)
+    if (address >= region.mapping && address < region.mapping + region.mapping_nbytes) return true;
+  return false;
+}
+
 std::string describe_address(uintptr_t address) {
   std::lock_guard<std::mutex> guard(mutex);
   char hex[32];

@@ -10,6 +10,9 @@ constexpr size_t page_size = 4096;
 
 constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+// Whether the address lies in a device allocation or at one of its guards.
+bool is_near_device_memory(const void* pointer);
+
 // Where an address that faulted lies, in words.
 std::string describe_address(uintptr_t address);
 

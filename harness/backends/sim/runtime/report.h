@@ -19,6 +19,8 @@ void raise_sticky(cudaError_t error);
 // An error that the host may still ask for: its finding is withdrawn when it does.
 void raise_launch_error(cudaError_t error, const std::string& detail, const char* kernel, const Source& source);
 
+void report_host_pointer(int position, const char* kernel, const Source& source);
+
 void count_launch();
 
 }  // namespace sim

@@ -30,6 +30,19 @@ struct CudaAllocator final : c10::Allocator {
 
 CudaAllocator allocator;
 
+// The CPU's, where the device can read it as well.
+struct PinnedAllocator final : c10::Allocator {
+  c10::DataPtr allocate(size_t nbytes) override {
+    void* pointer = sim_device_alloc(nbytes);
+    TORCH_CHECK(pointer, "can't allocate ", nbytes, " bytes of pinned memory");
+    return {pointer, pointer, &free_device_memory, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_device_memory; }
+  void copy_data(void* to, const void* from, size_t nbytes) const override { memcpy(to, from, nbytes); }
+};
+
+PinnedAllocator pinned_allocator;
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   static c10::Stream default_stream() { return c10::Stream(c10::Stream::DEFAULT, cuda_device); }
 
@@ -74,7 +87,7 @@ struct Hooks final : at::CUDAHooksInterface {
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
   c10::Device getDeviceFromPtr(void*) const override { return cuda_device; }
   c10::Allocator* getCUDADeviceAllocator() const override { return &allocator; }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator; }
   void deviceSynchronize(c10::DeviceIndex) const override { check_device_is_well(); }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     return at::detail::getDefaultCPUGenerator();

@@ -56,6 +56,8 @@ typedef void (*sim_kernel_fn)(void*);
 // Launches.
 void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
                 sim_kernel_fn body, void* argument);
+// False, and a finding, for a pointer that only the host can read.
+bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line);
 // `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name.
 cudaError_t sim_set_kernel_attribute(const char* call, int attribute, int value);
 

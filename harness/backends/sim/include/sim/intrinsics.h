@@ -35,6 +35,12 @@ static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shi
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return unsigned(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  unsigned long long bytes = (unsigned long long)high << 32 | low;
+  unsigned chosen = 0;
+  for (int i = 0; i < 4; i++) chosen |= unsigned(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return chosen;
+}
 static inline int __dp4a(int a, int b, int sum) {
   for (int byte = 0; byte < 32; byte += 8) sum += (signed char)(a >> byte) * (signed char)(b >> byte);
   return sum;

@@ -30,11 +30,28 @@ struct BoundLaunch {
       Kernel* run;
       std::tuple<Arguments...>* arguments;
     } call{&run, &arguments};
+    if (!std::apply([this](const auto&... each) { return accepts(each...); }, arguments)) return;
     auto body = [](void* erased) {
       auto* to_run = static_cast<Call*>(erased);
       std::apply(*to_run->run, *to_run->arguments);
     };
     sim_launch(configuration.grid, configuration.block, configuration.dynamic_shared, kernel, file, line, body, &call);
+  }
+
+ private:
+  template <class... Each>
+  bool accepts(const Each&... each) const {
+    int position = 0;
+    return (accepts_one(each, ++position) && ...);
+  }
+
+  template <class T>
+  bool accepts_one(const T& argument, int position) const {
+    if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
+      return sim_accepts_pointer(const_cast<const void*>(static_cast<const volatile void*>(argument)), position, kernel,
+                                 file, line);
+    else
+      return true;
   }
 };
 

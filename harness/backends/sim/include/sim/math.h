@@ -73,6 +73,13 @@ SIM_MIN_MAX_BOTH(unsigned long, unsigned, unsigned long)
 #undef SIM_MIN_MAX
 #undef SIM_MIN_MAX_BOTH
 
+static inline unsigned umax(unsigned a, unsigned b) { return max(a, b); }
+static inline unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+static inline long long llmax(long long a, long long b) { return max(a, b); }
+static inline long long llmin(long long a, long long b) { return min(a, b); }
+static inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+static inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+
 static inline float max(float a, float b) { return fmaxf(a, b); }
 static inline float min(float a, float b) { return fminf(a, b); }
 static inline double max(double a, double b) { return fmax(a, b); }

@@ -30,12 +30,12 @@ static inline cudaError_t cudaFree(void* pointer) {
 static inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 template <class T>
 static inline cudaError_t cudaMallocHost(T** pointer, size_t nbytes) {
-  *pointer = static_cast<T*>(malloc(nbytes));
-  return *pointer ? cudaSuccess : cudaErrorMemoryAllocation;
+  return cudaMalloc(pointer, nbytes);  // the device can read it
 }
-static inline cudaError_t cudaFreeHost(void* pointer) {
-  free(pointer);
-  return cudaSuccess;
+static inline cudaError_t cudaFreeHost(void* pointer) { return cudaFree(pointer); }
+template <class T>
+static inline cudaError_t cudaMallocManaged(T** pointer, size_t nbytes, unsigned = 1) {
+  return cudaMalloc(pointer, nbytes);
 }
 static inline cudaError_t cudaMemcpy(void* to, const void* from, size_t nbytes, cudaMemcpyKind) {
   memmove(to, from, nbytes);

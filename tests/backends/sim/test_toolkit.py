@@ -1,0 +1,179 @@
+"""Building, keeping and refusing toolkits, with a build that takes no time."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.backends.sim import compiler as compilers
+from harness.backends.sim import toolkit as toolkits
+from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
+from harness.backends.sim.toolkit import Toolkit, ensure_toolkit
+
+TORCH = Torch(Path("/torch"), "2.9.0+cpu", "-std=c++17")
+COMPILER = Compiler(("g++",), "12.2.0", ("-march=x86-64-v3",))
+
+
+def fake_build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+    root.mkdir(parents=True)
+    progress("compiling")
+
+
+def failing_build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+    root.mkdir(parents=True)
+    (root / "half").write_text("done")
+    raise SimUnavailable("does not compile")
+
+
+def killed_build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+    root.mkdir(parents=True)
+    (root / "half").write_text("done")
+    os._exit(9)
+
+
+@pytest.fixture
+def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolkits, "find_torch", lambda: TORCH)
+    monkeypatch.setattr(toolkits, "find_compiler", lambda: COMPILER)
+    monkeypatch.setattr(toolkits, "build_toolkit", fake_build)
+
+
+@pytest.mark.usefixtures("_machine")
+def test_toolkit_is_built_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    first = ensure_toolkit(tmp_path, said.append)
+    second = ensure_toolkit(tmp_path, said.append)
+    assert first == second
+    assert said == ["compiling"]
+
+
+@pytest.mark.usefixtures("_machine")
+def test_other_torch_gets_its_own_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ensure_toolkit(tmp_path, print)
+    monkeypatch.setattr(toolkits, "find_torch", lambda: Torch(Path("/torch"), "2.13.0+cpu", "-std=c++20"))
+    assert ensure_toolkit(tmp_path, print) != first
+
+
+@pytest.mark.usefixtures("_machine")
+def test_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolkits, "build_toolkit", failing_build)
+    with pytest.raises(SimUnavailable, match="does not compile"):
+        ensure_toolkit(tmp_path, print)
+    assert list(tmp_path.glob("sim-*")) == []
+
+
+@pytest.mark.usefixtures("_machine")
+def test_killed_build_does_not_hold_up_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolkits, "build_toolkit", killed_build)
+    process = multiprocessing.get_context("fork").Process(target=ensure_toolkit, args=(tmp_path, print))
+    process.start()
+    process.join()
+    assert process.exitcode == 9
+    monkeypatch.setattr(toolkits, "build_toolkit", fake_build)
+    toolkit = ensure_toolkit(tmp_path, print)
+    assert not (toolkit.root / "half").exists()
+
+
+@pytest.mark.usefixtures("_machine")
+def test_two_toolkits_are_kept_and_the_oldest_goes(tmp_path: Path) -> None:
+    for age, name in enumerate(["sim-newer", "sim-older", "sim-oldest"]):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, times=(0, time.time() - 1000 * (age + 1)))
+    current = ensure_toolkit(tmp_path, print)
+    assert {path.name for path in tmp_path.glob("sim-*")} == {"sim-newer", current.root.name}
+
+
+def test_environment_names_the_stand_ins() -> None:
+    assert Toolkit(Path("/tk")).environment() == {
+        "CUDA_HOME": "/tk",
+        "CUDA_PATH": "/tk",
+        "PYTORCH_NVCC": "/tk/bin/nvcc",
+        "CXX": "/tk/bin/c++",
+        "TORCH_CUDA_ARCH_LIST": "9.0",
+    }
+
+
+def fake_torch(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str, cuda: str) -> None:
+    package = folder / "torch"
+    (package / "utils").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda}\nhip = None\n")
+    (package / "utils/cpp_extension.py").write_text("cflags = common_cflags + ['-fPIC', '-std=c++20']")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: importlib.util.spec_from_file_location(name, package / "__init__.py"),
+    )
+
+
+def test_cpu_build_of_torch_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_torch(tmp_path, monkeypatch, "2.7.1+cpu", "None")
+    assert compilers.find_torch() == Torch(tmp_path / "torch", "2.7.1+cpu", "-std=c++20")
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "message"),
+    [
+        ("2.9.0+cu128", "'12.8'", "needs a CPU build of torch, and torch 2.9.0"),
+        ("2.5.1+cpu", "None", "needs torch 2.6 or later, not 2.5.1"),
+    ],
+)
+def test_other_torch_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, cuda: str, message: str
+) -> None:
+    fake_torch(tmp_path, monkeypatch, version, cuda)
+    with pytest.raises(SimUnavailable, match=message):
+        compilers.find_torch()
+
+
+def test_other_platform_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    with pytest.raises(SimUnavailable, match="Linux x86-64 only, not on Darwin"):
+        compilers.find_torch()
+
+
+def fake_gcc(folder: Path, name: str, macros: str) -> None:
+    script = folder / name
+    script.write_text(f"#!/bin/sh\necho '{macros}'\n")
+    script.chmod(0o755)
+
+
+def test_user_s_compiler_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_gcc(tmp_path, "mygcc", '#define __VERSION__ "13.1.0"')
+    monkeypatch.setenv("CXX", f"{tmp_path}/mygcc -pipe")
+    found = compilers.find_compiler()
+    assert (found.command, found.version) == ((f"{tmp_path}/mygcc", "-pipe"), "13.1.0")
+
+
+def test_our_own_stand_in_is_not_taken_for_the_user_s_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "toolkit.json").write_text("{}")
+    fake_gcc(tmp_path / "bin", "c++", '#define __VERSION__ "13.1.0"')
+    fake_gcc(tmp_path, "c++", '#define __VERSION__ "12.2.0"')
+    monkeypatch.setenv("CXX", f"{tmp_path}/bin/c++")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert compilers.find_compiler().version == "12.2.0"
+
+
+@pytest.mark.parametrize(
+    ("macros", "message"),
+    [
+        ('#define __VERSION__ "10.2.1"', "c\\+\\+ is gcc 10.2.1"),
+        ("#define __clang__ 1", "c\\+\\+ is no g\\+\\+"),
+    ],
+)
+def test_other_compilers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, macros: str, message: str
+) -> None:
+    fake_gcc(tmp_path, "c++", macros)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SimUnavailable, match=message):
+        compilers.find_compiler()

@@ -1,0 +1,293 @@
+"""The command line up to the first worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import __version__
+from harness.cli.app import main
+from harness.records.journal import Journal
+from harness.records.verdict import Verdict
+from tests.examples import failed, passed
+from tests.workspace.test_problem import SOURCE
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Outcome:
+    """Exit code, standard output and standard error of one command."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class Shell:
+    """Runs `harness …` inside this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Outcome:
+        self._monkeypatch.setattr(sys, "argv", ["harness", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        out, err = self._capsys.readouterr()
+        return Outcome(caught.value.code or 0, out, err)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def harness(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.setenv("COLUMNS", "100")
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two problems; one has solutions. Becomes the working directory."""
+    for name in ("maxpool2d", "relu"):
+        (tmp_path / "problems" / name).mkdir(parents=True)
+        (tmp_path / "problems" / name / "problem.py").write_text(SOURCE)
+    yaml = "title: Max pooling\ntags: [pooling]\nprecision: tf32\ncases: {small: {constants: {height: 3}}}"
+    (tmp_path / "problems" / "maxpool2d" / "problem.yaml").write_text(yaml)
+    for name in ("plain", "shared_tile"):
+        (tmp_path / "solutions" / "maxpool2d" / name).mkdir(parents=True)
+        (tmp_path / "solutions" / "maxpool2d" / name / "solution.py").write_text("class ModelNew: ...")
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "quick.yaml").write_text("timing: {blocks: 6}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_version(harness: Shell) -> None:
+    outcome = harness("--version")
+    assert (outcome.code, outcome.out) == (0, f"harness {__version__}\n")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_command_and_the_exit_codes(harness: Shell, flag: str) -> None:
+    outcome = harness(flag)
+    assert outcome.code == 0
+    for word in ("run", "list", "doctor", "init", "--version", "130 interrupted"):
+        assert word in " ".join(outcome.out.split())
+
+
+@pytest.mark.parametrize("command", ["run", "list", "doctor", "init"])
+def test_every_command_has_help(harness: Shell, command: str) -> None:
+    outcome = harness(command, "--help")
+    assert outcome.code == 0
+    assert f"harness {command}" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--problem", "maxpol2d"], "no problem 'maxpol2d' in {root}/problems. Did you mean 'maxpool2d'?"),
+        (
+            ["--problem", "maxpool2d", "--solution", "plan"],
+            "no solution 'plan' in {root}/solutions/maxpool2d. Did you mean 'plain'?",
+        ),
+        (["--problem", "maxpool2d", "--case", "smal"], "no case of 'maxpool2d' 'smal'. Did you mean 'small'?"),
+        (
+            ["--problem", "maxpool2d", "--config", "nosuch"],
+            "no config 'nosuch', neither a file nor in configs/. Valid: quick.",
+        ),
+        (["--problem", "maxpool2d", "--config", "quik"], "neither a file nor in configs/. Did you mean 'quick'?"),
+        (["--problem", "relu"], "no solution of 'relu': put ModelNew into {root}/solutions/relu/<name>/solution.py"),
+    ],
+)
+def test_a_mistyped_name_ends_with_two_and_a_suggestion(
+    harness: Shell, workspace: Path, arguments: list[str], complaint: str
+) -> None:
+    outcome = harness("run", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("harness: ")
+    assert complaint.format(root=workspace) in outcome.err
+    assert not (workspace / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "--problem", "maxpool2d", "--backend", "rocm"],
+        ["run", "--problem", "maxpool2d", "--seed", "x"],
+        ["run", "--problem", "maxpool2d", "--sede", "1"],
+        ["rnu"],
+        ["list", "a", "b"],
+    ],
+)
+def test_a_wrong_option_ends_with_two(harness: Shell, workspace: Path, arguments: list[str]) -> None:
+    assert harness(*arguments).code == 2
+
+
+def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Path) -> None:
+    (workspace / "problems" / "relu" / "problem.yaml").write_text("tolerence: exact")
+    outcome = harness("list")
+    assert outcome.code == 2
+    assert "problems/relu/problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?" in outcome.err
+
+
+@pytest.mark.parametrize("command", [["run", "--problem", "relu"], ["list"]])
+def test_outside_a_workspace_the_way_to_one_is_named(
+    harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = harness(*command)
+    assert outcome.code == 2
+    assert "'harness init'" in outcome.err
+
+
+def test_another_workspace_can_be_named(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    outcome = harness("-C", str(workspace), "list", "--json")
+    assert [problem["name"] for problem in json.loads(outcome.out)["problems"]] == ["maxpool2d", "relu"]
+
+
+def test_a_workspace_that_is_not_there_is_named(harness: Shell, workspace: Path) -> None:
+    outcome = harness("-C", "nowhere", "list")
+    assert (outcome.code, outcome.err) == (2, "harness: --workspace nowhere: no such folder\n")
+
+
+def test_list_names_problems_cases_and_solutions(harness: Shell, workspace: Path) -> None:
+    outcome = harness("list")
+    lines = [line.rstrip() for line in outcome.out.splitlines()]
+    assert outcome.code == 0
+    assert lines == [
+        "maxpool2d  Max pooling (tf32)",
+        "  cases: full, small",
+        "  plain                    never run",
+        "  shared_tile              never run",
+        "relu  relu (float32)",
+        "  cases: full",
+        "  (no solution)",
+    ]
+
+
+def test_list_names_the_last_verdict(harness: Shell, workspace: Path) -> None:
+    journal = Journal(workspace / "results", "run-1")
+    journal.append(passed("plain", started_at="2026-11-21T03:10:40.780+00:00"))
+    journal.append(failed("plain", Verdict.TIMEOUT, started_at="2026-11-21T05:10:40.780+00:00", id="last"))
+    journal.append(passed("plain", started_at="2026-11-21T04:10:40.780+00:00"))
+    assert "plain                    timeout on cuda, 2026-11-21T05:10" in harness("list", "maxpool2d").out
+    listing = json.loads(harness("list", "maxpool2d", "--json").out)
+    assert listing["problems"] == [
+        {
+            "name": "maxpool2d",
+            "title": "Max pooling",
+            "tags": ["pooling"],
+            "precision": "tf32",
+            "cases": ["full", "small"],
+            "solutions": [
+                {
+                    "name": "plain",
+                    "last_verdict": "timeout",
+                    "backend": "cuda",
+                    "at": "2026-11-21T05:10:40.780+00:00",
+                    "evaluation": "last",
+                },
+                {"name": "shared_tile", "last_verdict": None},
+            ],
+        }
+    ]
+
+
+def test_list_suggests_a_problem(harness: Shell, workspace: Path) -> None:
+    outcome = harness("list", "maxpol2d")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Did you mean 'maxpool2d'?" in outcome.err
+
+
+def test_init_makes_a_workspace(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = harness("init", "mine")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "next: cd mine && harness run --problem relu"
+    made = sorted(str(path.relative_to(tmp_path / "mine")) for path in (tmp_path / "mine").rglob("*") if path.is_file())
+    assert made == [
+        "configs/default.yaml",
+        "problems/relu/problem.py",
+        "problems/relu/problem.yaml",
+        "results/.gitignore",
+        "solutions/relu/vectorized/solution.py",
+        "solutions/relu/vectorized/solution.yaml",
+    ]
+    monkeypatch.chdir(tmp_path / "mine")
+    assert "vectorized               never run" in harness("list").out
+
+
+def test_init_keeps_what_is_there(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    harness("init")
+    problem, config = tmp_path / "problems/relu/problem.py", tmp_path / "configs/default.yaml"
+    problem.write_text("mine")
+    config.unlink()
+    outcome = harness("init")
+    assert problem.read_text() == "mine"
+    assert config.is_file()
+    assert "kept  problems/relu/problem.py" in outcome.out
+    assert "made  configs/default.yaml" in outcome.out
+    assert harness("init").out.splitlines()[-1] == "nothing to make"
+
+
+def test_init_does_not_write_over_a_file(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").write_text("mine")
+    outcome = harness("init", "notes")
+    assert (outcome.code, outcome.err) == (2, "harness: notes is a file; name a folder\n")
+
+
+def test_ctrl_c_says_that_results_are_kept(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(start: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.workspace.workspace.find_workspace", interrupted)
+    outcome = harness("list")
+    assert outcome.code == 130
+    assert outcome.err == "harness: interrupted; results so far are kept\n"
+
+
+def python(code: str, *, cwd: Path) -> str:
+    """What a fresh interpreter prints; as in a pipe, and with a terminal promised by the environment."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm-256color"}
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        environment.pop(name, None)
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_command_line_is_imported_without_torch(tmp_path: Path) -> None:
+    code = "import sys, harness.cli.app; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    assert python(code, cwd=tmp_path) == "False False\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["list"], ["run", "--problem", "maxpol2d"], ["run", "--problem", "relu"]]
+)
+def test_a_command_that_runs_no_worker_needs_no_torch(workspace: Path, arguments: list[str]) -> None:
+    code = f"""
+import sys
+from harness.cli.app import main
+sys.argv[1:] = {arguments}
+try:
+    main()
+except SystemExit:
+    print('torch' in sys.modules)
+"""
+    assert python(code, cwd=workspace).splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["run", "--help"]])
+def test_a_pipe_gets_no_escape_codes(workspace: Path, arguments: list[str]) -> None:
+    code = f"import sys; from harness.cli.app import main; sys.argv = ['harness', *{arguments}]; main()"
+    out = python(code, cwd=workspace)
+    assert len(out) > 100
+    assert "\x1b" not in out

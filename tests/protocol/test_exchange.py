@@ -1,0 +1,99 @@
+"""Envelopes: a message is known, whole, and answers with its nonce."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.backends.base import BufferHandle, Finding
+from harness.protocol.exchange import envelope, open_envelope
+from harness.protocol.frames import FrameError
+from harness.protocol.messages import (
+    REPLIES,
+    REQUESTS,
+    Argument,
+    Attach,
+    Construct,
+    Constructed,
+    Detach,
+    Done,
+    ExtensionReport,
+    Load,
+    Loaded,
+    NamedTensor,
+    OutputForm,
+    Raised,
+    TakeTurn,
+    TensorRef,
+    TurnTaken,
+)
+
+REF = TensorRef(3, "float32", (2, 5), (5, 1), 256)
+REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5, "/cache/0ed3.log")
+FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 4)
+
+MESSAGES = [
+    (REQUESTS, Load("/s/solution.py", "ModelNew", {"cudnn_benchmark": False})),
+    (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
+    (REQUESTS, Detach((1, 2))),
+    (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),
+    (REQUESTS, TakeTurn((Argument(REF), Argument(value=3)), (REF,), 5, 4, 77)),
+    (REPLIES, Loaded((REPORT,))),
+    (REPLIES, Constructed(("w", "b"), ("w",), (REPORT,))),
+    (REPLIES, TurnTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), (10, 12), (FINDING,), 2, (REPORT,))),
+    (REPLIES, TurnTaken("NoneType", (OutputForm("NoneType"),), None, (), 0)),
+    (REPLIES, Done()),
+    (REPLIES, Raised("ValueError", "no", "Traceback …", (REPORT,), (FINDING,))),
+]
+
+
+@pytest.mark.parametrize(("known", "message"), MESSAGES, ids=lambda value: type(value).__name__)
+def test_a_message_survives_the_wire(known: dict[str, type], message: object) -> None:
+    assert open_envelope(json.loads(json.dumps(envelope("ab12", message))), known) == ("ab12", message)
+
+
+def frame(**changes: Any) -> dict[str, Any]:
+    return {"nonce": "ab12", "message": "Detach", "content": {"buffers": [1]}, **changes}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame(message="Exec"),
+        frame(message=None),
+        frame(message=["Detach"]),
+        frame(nonce=7),
+        frame(extra=1),
+        {"nonce": "ab12", "message": "Detach"},
+        {"nonce": "ab12", "message": "Detach", "contents": {"buffers": [1]}},
+        {},
+        frame(content={"buffers": [1], "more": 2}),
+        frame(content={"buffers": ["1"]}),
+        frame(content={"buffers": [True]}),
+        frame(content=[1]),
+        frame(content=None),
+    ],
+)
+def test_a_message_of_another_form_is_refused(data: dict[str, Any]) -> None:
+    with pytest.raises(FrameError):
+        open_envelope(data, REQUESTS)
+
+
+def test_a_reply_is_no_request() -> None:
+    with pytest.raises(FrameError, match="a message of unknown form"):
+        open_envelope(envelope("ab12", Done()), REQUESTS)
+
+
+def test_a_number_that_no_float_holds_is_refused() -> None:
+    data = envelope("ab12", Loaded((REPORT,)))
+    data["content"]["extensions"][0]["seconds"] = 10**400
+    with pytest.raises(FrameError):
+        open_envelope(data, REPLIES)
+
+
+def test_a_long_foreign_message_is_cut_in_the_complaint() -> None:
+    with pytest.raises(FrameError) as caught:
+        open_envelope({"x": "y" * 10_000}, REPLIES)
+    assert len(str(caught.value)) < 300

@@ -1,0 +1,127 @@
+"""Judging the form of what came back, and putting findings into words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backends.base import Finding
+from harness.protocol.messages import OutputForm, TurnTaken
+from harness.records.check import Mismatch
+from harness.records.verdict import Verdict
+from harness.referee.judgement import describe_finding, fault_among, judge_form, require_passed
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import OutputSpec
+from tests.examples import check, comparison
+
+ONE = OutputSpec("tensor", (torch.float32,), ((2, 3),))
+TWO = OutputSpec("tuple", (torch.float32, torch.int64), ((2, 3), ()))
+
+
+def form(**changes: Any) -> OutputForm:
+    return OutputForm(**{"type_name": None, "dtype": "float32", "shape": (2, 3), "device": "cuda", **changes})
+
+
+def turn(structure: str, *outputs: OutputForm) -> TurnTaken:
+    return TurnTaken(structure, outputs, None, (), 1)
+
+
+def test_the_right_form_goes_through() -> None:
+    judge_form(turn("tensor", form()), ONE)
+    judge_form(turn("tuple", form(), form(dtype="int64", shape=())), TWO)
+
+
+@pytest.mark.parametrize(
+    ("reply", "spec", "verdict", "reason"),
+    [
+        (
+            turn("tuple", form()),
+            ONE,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a tuple of 1 where the reference returns a tensor",
+        ),
+        (turn("NoneType"), ONE, Verdict.WRONG_OUTPUT_TYPE, "returned a NoneType where the reference returns a tensor"),
+        (
+            turn("list", form(), form()),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a list of 2 where the reference returns a tuple of 2",
+        ),
+        (
+            turn("tuple", form()),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a tuple of 1 where the reference returns a tuple of 2",
+        ),
+        (turn("tensor", form(shape=(3, 2))), ONE, Verdict.WRONG_SHAPE, "got 3×2, want 2×3"),
+        (turn("tensor", form(shape=())), ONE, Verdict.WRONG_SHAPE, "got a scalar, want 2×3"),
+        (turn("tensor", form(dtype="float16")), ONE, Verdict.WRONG_DTYPE, "got float16, want float32"),
+        (
+            turn("tensor", form(device="cpu")),
+            ONE,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "a tensor on cpu, want cuda",
+        ),
+        (
+            turn("tuple", form(), form(type_name="int")),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "output 1: a int where a tensor belongs",
+        ),
+        (turn("tuple", form(), form(shape=(1,))), TWO, Verdict.WRONG_SHAPE, "output 1: got 1, want a scalar"),
+    ],
+)
+def test_a_wrong_form_is_said_in_words(reply: TurnTaken, spec: OutputSpec, verdict: Verdict, reason: str) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        judge_form(reply, spec)
+    assert (caught.value.verdict, caught.value.failure.reason) == (verdict, reason)
+
+
+def test_a_passed_check_goes_through() -> None:
+    require_passed(check())
+
+
+def test_wrong_values_are_said_in_numbers() -> None:
+    wrong = comparison(
+        compared=2000,
+        mismatches=1500,
+        max_abs_error=3.5,
+        max_rel_error=0.25,
+        worst=35.0,
+        first_mismatches=(Mismatch((0, 7), 2.5, -1.0), Mismatch((1, 0), float("nan"), 1 / 3)),
+    )
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(check(comparison(), wrong))
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert caught.value.failure.reason == (
+        "output 1: 1,500 of 2,000 values (75.00%) are outside the tolerance; first at [0, 7]: got 2.5, want -1"
+    )
+    assert caught.value.failure.details == (
+        "largest absolute error 3.5, relative 0.25, 35 times the tolerance; first mismatches:\n"
+        "  [0, 7]: got 2.5, want -1\n"
+        "  [1, 0]: got nan, want 0.333333333"
+    )
+
+
+FAULT = Finding("illegal-address", "4 bytes past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 3)
+REMARK = Finding("barrier-after-exit", "threads had exited")
+
+
+def test_a_finding_is_said_with_its_place() -> None:
+    assert describe_finding(FAULT) == (
+        "illegal-address in relu at line 12, block [1, 0, 0], thread [31, 0, 0]: 4 bytes past the end (3 times)"
+    )
+    assert describe_finding(REMARK) == "barrier-after-exit: threads had exited"
+
+
+def test_a_fault_leads_to_its_verdict() -> None:
+    fault = fault_among([REMARK, FAULT])
+    assert fault is not None
+    assert fault.verdict is Verdict.MEMORY_ERROR
+
+
+@pytest.mark.parametrize("findings", [[], [REMARK], [Finding("invented-by-a-worker", "?")]])
+def test_remarks_and_unknown_words_lead_to_none(findings: list[Finding]) -> None:
+    assert fault_among(findings) is None

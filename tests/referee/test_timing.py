@@ -1,0 +1,103 @@
+"""Measuring, with scripted arms and a scripted clock."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from harness.records.config import TimingConfig
+from harness.records.timing import ArmName
+from harness.referee.timing import ArmTurn, measure
+
+
+class ScriptedPlayer:
+    """Every call of an arm takes the same time; turns are written down."""
+
+    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000) -> None:
+        self._ns = {"eager": eager_ns, "solution": solution_ns}
+        self.turns: list[tuple[ArmName, int]] = []
+
+    def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+        self.turns.append((arm, calls))
+        return ArmTurn((self._ns[arm],) * calls, self._ns[arm] * calls + 7)
+
+
+def ticking(seconds: float) -> Callable[[], float]:
+    """A clock that goes on by so much whenever it is read."""
+    readings = iter(range(10**6))
+    return lambda: next(readings) * seconds
+
+
+CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0)
+
+
+def test_every_block_is_balanced() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(0))
+    blocks = [[turn.arm for turn in timing.turns if turn.block == block] for block in range(8)]
+    for block in blocks:
+        assert block in (["eager", "solution", "solution", "eager"], ["solution", "eager", "eager", "solution"])
+    assert len({tuple(block) for block in blocks}) == 2  # which comes first is drawn
+
+
+def test_turns_are_kept_raw_and_in_order() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(0))
+    assert timing.case == "large"
+    assert [turn.block for turn in timing.turns] == [block for block in range(8) for _ in range(4)]
+    assert {(t.arm, t.call_ns, t.wall_ns) for t in timing.turns} == {
+        ("eager", (2_000,) * 4, 8_007),
+        ("solution", (1_000,) * 4, 4_007),
+    }
+
+
+def test_both_arms_warm_up_with_single_calls_that_are_not_kept() -> None:
+    player = ScriptedPlayer()
+    measure(player, CONFIG, random.Random(1), clock=ticking(0))
+    assert sorted(player.turns[:6]) == [("eager", 1)] * 3 + [("solution", 1)] * 3
+    assert len(player.turns) == 6 + 8 * 4
+
+
+def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(60))
+    assert max(turn.block for turn in timing.turns) == 6
+    assert len(timing.turns) == 28
+
+
+def test_six_blocks_are_measured_however_small_the_budget() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(1e6))
+    assert len(timing.block_medians("solution")) == 6
+    assert timing.speedup is not None
+    assert timing.speedup.estimate == pytest.approx(2.0)
+
+
+def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(50))
+    assert len(timing.block_medians("eager")) == 8
+
+
+@pytest.mark.parametrize(
+    ("eager_ns", "solution_ns", "calls"),
+    [(2_000, 1_000, 4), (100_000_000, 1_000, 2), (1_000, 240_000_000, 1), (900_000_000, 1_000, 1), (1, 1, 4)],
+)
+def test_slow_arms_take_fewer_calls_on_both_sides(eager_ns: int, solution_ns: int, calls: int) -> None:
+    player = ScriptedPlayer(eager_ns, solution_ns)
+    measure(player, CONFIG, random.Random(1), clock=ticking(0))
+    assert {count for _, count in player.turns[6:]} == {calls}
+
+
+def test_progress_is_told_after_each_block() -> None:
+    told: list[tuple[int, int]] = []
+    measure(ScriptedPlayer(), CONFIG, random.Random(1), lambda done, total: told.append((done, total)), ticking(60))
+    assert told == [(1, 8), (2, 8), (3, 8), (4, 8), (5, 8), (6, 8), (7, 8)]
+
+
+def test_what_a_player_raises_ends_the_measurement() -> None:
+    class Failing(ScriptedPlayer):
+        def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+            if len(self.turns) == 9:
+                raise RuntimeError("crashed")
+            return super().turn(arm, calls)
+
+    with pytest.raises(RuntimeError, match="crashed"):
+        measure(Failing(), CONFIG, random.Random(1), clock=ticking(0))

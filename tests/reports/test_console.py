@@ -1,0 +1,120 @@
+"""What a run prints, made from records alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.records.evaluation import Evaluation, Failure
+from harness.records.finding import MachineFinding
+from harness.records.verdict import Verdict
+from harness.reports.console import print_report, results_table
+from harness.reports.doctor import findings_table
+from tests.examples import check, comparison, failed, passed, sim_environment, timing
+
+
+def printed(renderable: Any, width: int = 80) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(renderable)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def report(evaluations: Sequence[Evaluation], verbose: bool = False, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    print_report(console, evaluations, verbose)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_timed_solution_has_its_times_and_speedup() -> None:
+    lines = printed(results_table([passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000))]))
+    assert lines[0].rstrip() == "maxpool2d on NVIDIA H100 80GB HBM3, torch 2.11.0+cu130"
+    assert lines[1].split() == ["solution", "verdict", "worst", "error", "eager", "ms", "ms", "speed-up", "[95", "%]"]
+    assert " ".join(lines[2].split()) == "tiled passed 0.12 of tol. 3.000 1.500 2.0000× [2.0000, 2.0000]"
+
+
+def test_what_failed_has_dashes_and_comes_last() -> None:
+    evaluations = [
+        failed("a_broken"),
+        passed("c_slow", timing=timing(solution_ns=2_000_000)),
+        passed("b_fast", timing=timing(solution_ns=1_000_000)),
+        failed("d_never_ran", Verdict.COMPILE_ERROR, checks=()),
+    ]
+    rows = [line.split() for line in printed(results_table(evaluations), width=100)[2:]]
+    assert [row[0] for row in rows] == ["b_fast", "c_slow", "a_broken", "d_never_ran"]
+    assert rows[2][1:] == ["wrong_values", "30.00", "of", "tol.", "—", "—", "—"]
+    assert rows[3][1:] == ["compile_error", "—", "—", "—", "—"]
+
+
+def test_what_passed_without_timing_has_dashes() -> None:
+    assert printed(results_table([passed()]))[2].split()[-3:] == ["—", "—", "—"]
+
+
+def test_a_simulated_run_has_no_columns_for_times() -> None:
+    lines = printed(results_table([passed(environment=sim_environment())]))
+    assert lines[0].rstrip() == "maxpool2d on simulator, torch 2.11.0+cu130"
+    assert lines[1].split() == ["solution", "verdict", "worst", "error"]
+
+
+def test_the_table_fits_80_columns_with_everything_readable() -> None:
+    evaluations = [
+        passed("shared_memory_tile_v2", timing=timing(eager_ns=3_127_000, solution_ns=1_000_000)),
+        failed("generic", Verdict.WRONG_OUTPUT_TYPE, checks=(check(comparison(mismatches=1, worst=31_234.0)),)),
+    ]
+    lines = printed(results_table(evaluations))
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    for word in ("generic", "wrong_output_type", "3.1e+04 × tol.", "3.127", "3.1270× [3.1270, 3.1270]", "speed-up [95 %]"):
+        assert word in text
+
+
+def test_brackets_in_a_name_are_no_markup() -> None:
+    assert "[red]loud" in report([passed("[red]loud")])
+
+
+def test_a_failure_says_why_where_and_what_next() -> None:
+    text = report([failed()])
+    assert "broken: wrong_values (case small, seed 5692163613755307619)" in text  # the seed that --seed takes
+    assert "  1 of 4 values are outside the tolerance" in text
+    assert "  next: look at the borders" in text
+
+
+def test_details_of_some_verdicts_are_shown_only_when_asked_for() -> None:
+    assert "[1, 0]: 2.5" in report([failed()])
+    assert "[1, 0]: 2.5" not in report([failed(verdict=Verdict.TIMEOUT)])
+    assert "[1, 0]: 2.5" in report([failed(verdict=Verdict.TIMEOUT)], verbose=True)
+
+
+def test_a_failure_without_a_place_names_none() -> None:
+    text = report([failed(verdict=Verdict.COMPILE_ERROR, failure=Failure("doesn't compile", "mend it"), checks=())])
+    assert "broken: compile_error\n" in text
+
+
+def test_a_simulated_run_is_said_to_be_one() -> None:
+    assert "simulated, not verified on a GPU" in report([passed(environment=sim_environment())])
+    assert "simulated" not in report([passed()])
+
+
+def test_equal_remarks_are_printed_once() -> None:
+    text = report([passed("a", remarks=("full: sampled",)), passed("b", remarks=("full: sampled", "other"))])
+    assert text.count("remark: full: sampled") == 1
+    assert "remark: other" in text
+
+
+def test_a_pipe_gets_no_escape_codes() -> None:
+    assert "\x1b" not in report([passed(timing=timing()), failed()])
+
+
+def test_escape_codes_of_a_solution_do_not_reach_the_terminal() -> None:
+    evil = Failure("ValueError: \x1b[2J\x1b[32mpassed", "mend it", details="\x1b]0;title\x07")
+    assert "\x1b" not in report([failed(failure=evil)], verbose=True)
+
+
+@pytest.mark.parametrize(("state", "remedy"), [("good", None), ("missing", "pip install ninja")])
+def test_the_doctor_names_state_and_remedy(state: Any, remedy: str | None) -> None:
+    lines = printed(findings_table([MachineFinding("ninja", state, "some detail", remedy)]))
+    assert lines[1].split() == ["ninja", state, "some", "detail"]
+    assert ("→ pip install ninja" in "".join(lines)) is (remedy is not None)

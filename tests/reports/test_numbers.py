@@ -1,0 +1,83 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.records.check import Tolerance
+from harness.records.statistics import Interval
+from harness.reports.numbers import format_error, format_ms, format_speedup
+from tests.examples import check, comparison
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "text"),
+    [
+        (3.12749, 3.1214, 3.1331, "3.1275× [3.1214, 3.1331]"),  # ± 0.0059
+        (3.12749, 3.06, 3.19, "3.127× [3.060, 3.190]"),  # ± 0.065
+        (3.12749, 2.5, 3.8, "3.13× [2.50, 3.80]"),  # ± 0.65
+        (31.2749, 25.0, 38.0, "31.3× [25.0, 38.0]"),  # ± 6.5
+        (412.749, 350.0, 480.0, "412.7× [350.0, 480.0]"),  # ± 65: never under one digit
+        (1.000041, 1.00004, 1.000042, "1.0000× [1.0000, 1.0000]"),  # never above four
+        (2.0, 2.0, 2.0, "2.0000× [2.0000, 2.0000]"),
+    ],
+)
+def test_a_speedup_is_rounded_to_the_second_digit_of_its_half_width(
+    estimate: float, low: float, high: float, text: str
+) -> None:
+    assert format_speedup(Interval(estimate, low, high, 0.95)) == text
+
+
+def test_no_interval_is_a_dash() -> None:
+    assert format_speedup(None) == "—"
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (1_234_567.0, "1.235"),
+        (12_345_678.0, "12.35"),
+        (123_456_789.0, "123.5"),
+        (1_234_567_890.0, "1235"),
+        (98_765_432_100.0, "98765"),
+        (56_789.0, "0.05679"),
+        (1_500.0, "0.001500"),
+        (1.0, "0.000001"),
+        (0.0, "0"),
+    ],
+)
+def test_milliseconds_have_four_significant_digits(nanoseconds: float, text: str) -> None:
+    assert format_ms(nanoseconds) == text
+
+
+EXACT = Tolerance(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("worst", "text"),
+    [
+        (0.0, "< 0.01 of tol."),
+        (0.0099, "< 0.01 of tol."),
+        (0.1234, "0.12 of tol."),
+        (1.0, "1.00 of tol."),
+        (99.5, "99.50 of tol."),
+        (31_234.0, "3.1e+04 × tol."),
+        (math.inf, "wrong"),
+    ],
+)
+def test_an_error_is_a_multiple_of_its_tolerance(worst: float, text: str) -> None:
+    assert format_error((check(comparison(worst=0.0)), check(comparison(worst=worst)))) == text
+
+
+def test_equality_is_called_exact() -> None:
+    assert format_error((check(comparison(worst=0.0), tolerance=EXACT),)) == "exact"
+
+
+def test_inequality_under_an_exact_tolerance_is_wrong() -> None:
+    assert format_error((check(comparison(worst=math.inf), tolerance=EXACT),)) == "wrong"
+
+
+def test_no_checks_are_a_dash() -> None:
+    assert format_error(()) == "—"

@@ -1,0 +1,204 @@
+"""Problem folders: validated once, with complaints that name file, key and the nearest valid word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidFile
+from harness.records.check import Tolerance
+from harness.workspace.problem import Case, load_problem
+
+SOURCE = """\
+import torch
+import torch.nn as nn
+
+batch_size = 16
+height = 64
+width = height * 2
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.rand(batch_size, height, width)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def problem_folder(tmp_path: Path, yaml: str | None = None, source: str = SOURCE) -> Path:
+    folder = tmp_path / "relu2d"
+    folder.mkdir()
+    (folder / "problem.py").write_text(source, encoding="utf-8")
+    if yaml is not None:
+        (folder / "problem.yaml").write_text(yaml, encoding="utf-8")
+    return folder
+
+
+def complaint(tmp_path: Path, yaml: str | None = None, source: str = SOURCE) -> str:
+    with pytest.raises(InvalidFile) as caught:
+        load_problem(problem_folder(tmp_path, yaml, source))
+    return str(caught.value)
+
+
+def test_a_kernelbench_file_is_a_problem_as_it_stands(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path))
+    assert (problem.name, problem.title, problem.description, problem.tags) == ("relu2d", "relu2d", "", ())
+    assert (problem.precision, problem.tolerance) == ("float32", Tolerance(1e-4, 1e-4))
+    assert problem.cases == {"full": Case()}
+    assert problem.independent_batch is False
+    assert problem.source_for("full") == SOURCE
+
+
+def test_every_key_of_the_file_arrives(tmp_path: Path) -> None:
+    yaml = """\
+title: Rectified linear unit
+description: >
+  The larger of
+  x and 0.
+tags: [elementwise, memory-bound]
+precision: bfloat16
+tolerance: {atol: 0.5, rtol: 0.25}
+independent_batch: true
+cases:
+  small:
+    constants: {batch_size: 2, height: 3}
+  odd:
+    init_inputs: [3, [1, 2], true]
+"""
+    problem = load_problem(problem_folder(tmp_path, yaml))
+    assert problem.title == "Rectified linear unit"
+    assert problem.description == "The larger of x and 0."
+    assert problem.tags == ("elementwise", "memory-bound")
+    assert (problem.precision, problem.tolerance) == ("bfloat16", Tolerance(0.5, 0.25))
+    assert problem.independent_batch is True
+    assert problem.cases == {
+        "full": Case(),
+        "small": Case({"batch_size": 2, "height": 3}),
+        "odd": Case(init_inputs=(3, [1, 2], True)),
+    }
+    assert problem.source_for("small") == SOURCE.replace("= 16", "= 2").replace("= 64", "= 3")
+
+
+def test_full_comes_first_wherever_it_is_written(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path, "cases: {small: {}, full: {}}"))
+    assert list(problem.cases) == ["full", "small"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"),
+    [("float64", 1e-8), ("float32", 1e-4), ("tf32", 2e-3), ("float16", 1e-2), ("bfloat16", 2e-2)],
+)
+def test_the_precision_brings_a_tolerance(tmp_path: Path, precision: str, tolerance: float) -> None:
+    problem = load_problem(problem_folder(tmp_path, f"precision: {precision}"))
+    assert problem.tolerance == Tolerance(tolerance, tolerance)
+
+
+def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path, "tolerance: exact\nprecision: float16"))
+    assert problem.tolerance == Tolerance(0.0, 0.0)
+
+
+def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "tolerence: exact")
+    assert text == f"{tmp_path}/relu2d/problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?"
+
+
+@pytest.mark.parametrize(
+    ("yaml", "suggestion"),
+    [
+        ("cases: {small: {constant: {height: 3}}}", "unknown key 'cases.small.constant'. Did you mean 'constants'?"),
+        ("tolerance: {atoll: 0.1, rtol: 0.1}", "unknown key 'tolerance.atoll'. Did you mean 'atol'?"),
+    ],
+)
+def test_a_mistyped_key_further_in_gets_a_suggestion(tmp_path: Path, yaml: str, suggestion: str) -> None:
+    assert suggestion in complaint(tmp_path, yaml)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "words"),
+    [
+        ("precision: flot32", ["problem.yaml.precision", "'flot32'", "'float32'"]),
+        ("independent_batch: 1", ["problem.yaml.independent_batch", "int where bool belongs"]),
+        ("tags: pooling", ["problem.yaml.tags", "str where list belongs"]),
+        ("title: 3", ["problem.yaml.title", "int where str belongs"]),
+        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml.tolerance", "a tolerance is not negative"]),
+        ("tolerance: {atol: 0.5}", ["problem.yaml.tolerance", "key 'rtol' is missing"]),
+        ("cases: {small: [1]}", ["problem.yaml.cases.small", "list where dict belongs"]),
+        ("cases: {small: {init_inputs: 3}}", ["problem.yaml.cases.small.init_inputs", "int where"]),
+        ("[1, 2]", ["list where a mapping of keys belongs"]),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named(tmp_path: Path, yaml: str, words: list[str]) -> None:
+    text = complaint(tmp_path, yaml)
+    assert all(word in text for word in [f"{tmp_path}/relu2d/problem.yaml", *words])
+
+
+def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "title: a\ncases: {small: [\n")
+    assert "relu2d/problem.yaml: not valid YAML" in text
+    assert "line 3" in text
+
+
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
+    assert load_problem(problem_folder(tmp_path, "# nothing yet\n")).precision == "float32"
+
+
+def test_an_unknown_constant_gets_a_suggestion(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "cases: {small: {constants: {hight: 3}}}")
+    assert text == (
+        f"{tmp_path}/relu2d/problem.yaml: cases.small.constants: problem.py has no constant 'hight'. "
+        "Did you mean 'height'?"
+    )
+
+
+def test_full_takes_no_values(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "cases: {full: {constants: {height: 3}}}")
+    assert "cases.full: 'full' is the problem as written and takes no values" in text
+
+
+@pytest.mark.parametrize("name", ["1", "no", "2026-11-21"])
+def test_a_case_whose_name_yaml_reads_as_another_type_is_refused(tmp_path: Path, name: str) -> None:
+    assert "problem.yaml.cases" in complaint(tmp_path, f"cases: {{{name}: {{}}}}")
+
+
+def test_a_tolerance_without_a_point_is_a_number(tmp_path: Path) -> None:
+    """YAML 1.1, as PyYAML reads it, takes 1e-3 for a string."""
+    problem = load_problem(problem_folder(tmp_path, "tolerance: {atol: 1e-3, rtol: 0}"))
+    assert problem.tolerance == Tolerance(1e-3, 0.0)
+
+
+@pytest.mark.parametrize("name", ["Model", "get_inputs", "get_init_inputs"])
+def test_a_missing_definition_is_named(tmp_path: Path, name: str) -> None:
+    text = complaint(tmp_path, source=SOURCE.replace(f" {name}(", " other("))
+    assert text.startswith(f"{tmp_path}/relu2d/problem.py: '{name}' is not defined")
+
+
+def test_a_syntax_error_is_named_with_its_line(tmp_path: Path) -> None:
+    assert complaint(tmp_path, source="import torch\nheight = = 4\n").startswith(f"{tmp_path}/relu2d/problem.py:2: ")
+
+
+def test_a_folder_without_problem_py_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=r"problem\.py is missing"):
+        load_problem(tmp_path)
+
+
+def test_a_file_that_is_no_utf8_is_named(tmp_path: Path) -> None:
+    folder = problem_folder(tmp_path)
+    (folder / "problem.py").write_bytes(SOURCE.encode() + b"# \xe4\n")
+    with pytest.raises(InvalidFile, match=r"problem\.py: can't be read"):
+        load_problem(folder)
+
+
+def test_the_hash_follows_what_the_folder_holds(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path))
+    before = problem.sha256
+    (problem.folder / "problem.yaml").write_text("tolerance: exact")
+    assert problem.sha256 != before

@@ -1,0 +1,163 @@
+"""Finding the workspace, and things in it by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidFile, UsageError
+from harness.records.config import Config
+from harness.records.verdict import Verdict
+from harness.workspace.solution import SolutionFile
+from harness.workspace.suggest import did_you_mean
+from harness.workspace.workspace import Workspace, find_workspace, select_cases
+from tests.workspace.test_problem import SOURCE
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    for name in ("maxpool2d", "avgpool2d"):
+        folder = tmp_path / "problems" / name
+        folder.mkdir(parents=True)
+        (folder / "problem.py").write_text(SOURCE)
+    (tmp_path / "problems" / "maxpool2d" / "problem.yaml").write_text("cases: {small: {}, odd: {}}")
+    (tmp_path / "problems" / "notes").mkdir()
+    for name in ("plain", "shared_tile"):
+        folder = tmp_path / "solutions" / "maxpool2d" / name
+        folder.mkdir(parents=True)
+        (folder / "solution.py").write_text("class ModelNew: ...")
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "quick.yaml").write_text("timing: {blocks: 7}\ncorrectness: {seeds: 1}")
+    return Workspace(tmp_path)
+
+
+@pytest.mark.parametrize("below", ["", "solutions/maxpool2d", "solutions/maxpool2d/plain"])
+def test_the_workspace_is_found_upwards(workspace: Workspace, below: str) -> None:
+    assert find_workspace(workspace.root / below) == workspace
+
+
+def test_the_nearest_workspace_wins(workspace: Workspace) -> None:
+    inner = workspace.root / "solutions" / "problems"
+    inner.mkdir()
+    assert find_workspace(inner.parent / "maxpool2d").root == inner.parent
+
+
+def test_without_a_workspace_the_way_to_one_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no problems/ in .* or above it: .*'harness init'"):
+        find_workspace(tmp_path)
+
+
+def test_a_problem_is_a_folder_with_problem_py(workspace: Workspace) -> None:
+    assert workspace.problem_names() == ["avgpool2d", "maxpool2d"]
+    assert workspace.problem("avgpool2d").name == "avgpool2d"
+
+
+def test_a_mistyped_problem_gets_a_suggestion(workspace: Workspace) -> None:
+    with pytest.raises(UsageError) as caught:
+        workspace.problem("maxpol2d")
+    assert str(caught.value) == (
+        f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?"
+    )
+
+
+def test_a_path_is_no_name(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match="no problem"):
+        workspace.problem("../problems/maxpool2d")
+
+
+def test_all_solutions_are_taken_where_none_is_named(workspace: Workspace) -> None:
+    assert [solution.name for solution in workspace.solutions("maxpool2d")] == ["plain", "shared_tile"]
+
+
+def test_named_solutions_come_in_their_order_and_once(workspace: Workspace) -> None:
+    chosen = workspace.solutions("maxpool2d", ["shared_tile", "plain", "shared_tile"])
+    assert [solution.name for solution in chosen] == ["shared_tile", "plain"]
+    assert chosen[0].problem == "maxpool2d"
+    assert chosen[0].source_path == workspace.root / "solutions/maxpool2d/shared_tile/solution.py"
+
+
+def test_a_mistyped_solution_gets_a_suggestion(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"no solution 'shared_title' .* Did you mean 'shared_tile'\?"):
+        workspace.solutions("maxpool2d", ["shared_title"])
+
+
+def test_a_problem_without_solutions_says_where_one_goes(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"put ModelNew into .*/solutions/avgpool2d/<name>/solution\.py"):
+        workspace.solutions("avgpool2d")
+
+
+def test_a_solution_says_of_itself_what_its_file_says(workspace: Workspace) -> None:
+    folder = workspace.root / "solutions" / "maxpool2d" / "plain"
+    (folder / "solution.yaml").write_text(
+        "author: me\nexplanation: one thread each\nlanguage: triton\nprecision: tf32\nexpected_verdict: wrong_values"
+    )
+    (solution,) = workspace.solutions("maxpool2d", ["plain"])
+    assert solution.about == SolutionFile("me", "one thread each", "triton", "tf32", Verdict.WRONG_VALUES)
+
+
+def test_a_wrong_word_in_a_solution_s_file_is_named(workspace: Workspace) -> None:
+    folder = workspace.root / "solutions" / "maxpool2d" / "plain"
+    (folder / "solution.yaml").write_text("expected_verdict: fails")
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails' is not a valid Verdict"):
+        workspace.solutions("maxpool2d", ["plain"])
+
+
+def test_no_config_means_the_defaults(workspace: Workspace) -> None:
+    assert workspace.config(None) == Config()
+
+
+def test_a_config_is_found_by_name(workspace: Workspace) -> None:
+    config = workspace.config("quick")
+    assert (config.timing.blocks, config.correctness.seeds, config.timing.calls_per_turn) == (7, 1, 5)
+
+
+def test_a_config_is_found_by_path(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("limits: {turn_s: 2}")
+    assert workspace.config(str(path)).limits.turn_s == 2.0
+
+
+def test_a_mistyped_config_gets_a_suggestion(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"no config 'quik', .* Did you mean 'quick'\?"):
+        workspace.config("quik")
+
+
+@pytest.mark.parametrize(
+    ("yaml", "words"),
+    [
+        ("timing: {block: 7}", r"unknown key 'timing\.block'\. Did you mean 'blocks'\?"),
+        ("timing: {blocks: 3}", r"blocks must be at least 6"),
+        ("timing: {blocks: many}", r"timing\.blocks: str where int belongs"),
+        ("timeing: {}", r"unknown key 'timeing'\. Did you mean 'timing'\?"),
+    ],
+)
+def test_a_broken_config_names_file_and_key(workspace: Workspace, yaml: str, words: str) -> None:
+    (workspace.root / "configs" / "quick.yaml").write_text(yaml)
+    with pytest.raises(InvalidFile, match=rf"configs/quick\.yaml: .*{words}"):
+        workspace.config("quick")
+
+
+def test_all_cases_are_taken_where_none_is_named(workspace: Workspace) -> None:
+    assert select_cases(workspace.problem("maxpool2d"), []) == ["full", "small", "odd"]
+
+
+def test_named_cases_come_in_their_order_and_once(workspace: Workspace) -> None:
+    assert select_cases(workspace.problem("maxpool2d"), ["odd", "small", "odd"]) == ["odd", "small"]
+
+
+def test_a_mistyped_case_gets_a_suggestion(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"^no case of 'maxpool2d' 'smal'\. Did you mean 'small'\?$"):
+        select_cases(workspace.problem("maxpool2d"), ["smal"])
+
+
+@pytest.mark.parametrize(
+    ("word", "valid", "words"),
+    [
+        ("tolerence", ["tags", "tolerance"], " Did you mean 'tolerance'?"),
+        ("zzz", ["b", "a"], " Valid: a, b."),
+        ("zzz", [], ""),
+    ],
+)
+def test_the_nearest_word_is_suggested(word: str, valid: list[str], words: str) -> None:
+    assert did_you_mean(word, valid) == words
