@@ -54,7 +54,16 @@ class Holder:
 
 
 SHAPE = Shape(
-    "hull", True, Colour.BLUE, "area", (Point(1, 2.5), Point(-3)), (4, 1.5), {"a": 0.25}, "x", [1, {"k": None}], Point(9)
+    "hull",
+    True,
+    Colour.BLUE,
+    "area",
+    (Point(1, 2.5), Point(-3)),
+    (4, 1.5),
+    {"a": 0.25},
+    "x",
+    [1, {"k": None}],
+    Point(9),
 )
 JSON = {
     "name": "hull",
@@ -148,7 +157,7 @@ def test_derived_fields_are_no_keys() -> None:
 
 
 def test_what_has_no_json_form_is_refused() -> None:
-    with pytest.raises(CodecError, match="^bytes has no JSON form$"):
+    with pytest.raises(CodecError, match=r"^bytes has no JSON form$"):
         encode(Shape(**{**SHAPE.__dict__, "extra": b"raw"}))
 
 

@@ -34,12 +34,13 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("worker", "backends"): {"harness.backends", "harness.backends.base"},
-    # The backend's words for a worker's reports, and the simulator's buffers that are sparse or periodic.
+    # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic.
     ("referee", "backends"): {
         "harness.backends.base",
         "harness.backends.sim.diagnose",
         "harness.backends.sim.findings",
         "harness.backends.sim.host",
+        "harness.backends.sim.nvcc",
     },
     ("executors", "backends"): {"harness.backends.choice", "harness.backends.sim.compiler"},
     ("cli", "referee"): {"harness.referee.evaluation"},  # progress names the Job it observes
@@ -83,7 +84,7 @@ def _at_import(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _room(module: str) -> str:
-    return (module.split(".") + ["harness"])[1] if module != "harness" else "harness"
+    return [*module.split("."), "harness"][1] if module != "harness" else "harness"
 
 
 MODULES = modules()

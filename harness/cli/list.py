@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.errors import InvalidFile
+
 
 def list_workspace(
     problem: Annotated[str | None, typer.Argument(help="Only this problem.", show_default=False)] = None,
@@ -22,21 +24,26 @@ def list_workspace(
     for evaluation in sorted(read_journals(workspace.results), key=lambda e: e.started_at):
         last[evaluation.problem.name, evaluation.solution.name] = evaluation
     names = workspace.problem_names() if problem is None else [workspace.problem(problem).name]
-    listing = [_entry(workspace.problem(name), workspace.solution_names(name), last) for name in names]
+    listing = [_entry(workspace, name, last) for name in names]
     if json:
         typer.echo(json_module.dumps({"problems": listing}, indent=2))
     else:
         _print(listing)
 
 
-def _entry(problem: Any, solutions: list[str], last: dict[tuple[str, str], Any]) -> dict[str, Any]:
+def _entry(workspace: Any, name: str, last: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    solutions = [_solution(name, solution, last) for solution in workspace.solution_names(name)]
+    try:
+        problem = workspace.problem(name)
+    except InvalidFile as error:  # one broken file hides nothing else
+        return {"name": name, "error": str(error), "solutions": solutions}
     return {
-        "name": problem.name,
+        "name": name,
         "title": problem.title,
         "tags": list(problem.tags),
         "precision": problem.precision,
         "cases": list(problem.cases),
-        "solutions": [_solution(problem.name, name, last) for name in solutions],
+        "solutions": solutions,
     }
 
 
@@ -55,12 +62,15 @@ def _solution(problem: str, name: str, last: dict[tuple[str, str], Any]) -> dict
 
 def _print(listing: list[dict[str, Any]]) -> None:
     from rich.console import Console
+    from rich.padding import Padding
     from rich.text import Text
 
     console = Console()
     for entry in listing:
-        console.print(Text.assemble((entry["name"], "bold"), f"  {entry['title']} ({entry['precision']})"))
-        console.print(Text(f"  cases: {', '.join(entry['cases'])}", style="dim"))
+        about = f"  {entry['title']} ({entry['precision']})" if "title" in entry else "  broken"
+        console.print(Text.assemble((entry["name"], "bold"), about))
+        detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
+        console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2)))
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
             where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""

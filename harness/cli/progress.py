@@ -32,9 +32,9 @@ class Progress:
 
     def observe(self, job: Job, what: str) -> None:
         name = job.solution.name
-        if not self._is_live and not _is_detail(what):
-            self._console.print(Text(f"{time.monotonic() - self._started:7.1f} s  {name}: {what}"))
-        self._running[name] = what
+        before, self._running[name] = self._running.get(name, ""), what
+        if not self._is_live and _step(what) != _step(before):
+            self._console.print(Text(f"{time.monotonic() - self._started:7.1f} s  {name}: {_step(what)}"))
 
     def finished(self, evaluation: Evaluation) -> None:
         name = evaluation.solution.name
@@ -58,7 +58,6 @@ class Progress:
         return table
 
 
-def _is_detail(what: str) -> bool:
-    """Counters ('timing 3/12') are for the live display; as plain lines only their first shows."""
-    count, slash, _ = what.rpartition(" ")[2].partition("/")
-    return bool(slash) and count != "1"
+def _step(what: str) -> str:
+    """The first word: 'checking small 1/3' and what follows it are one line where lines stay."""
+    return what.partition(" ")[0]

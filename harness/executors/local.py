@@ -39,8 +39,10 @@ def run_jobs(
             )
             journal.append(evaluation)
             yield evaluation
-    finally:
+    except BaseException:  # Ctrl-C, a full disk, or the reader has had enough
         workers.stop.set()
+        raise
+    finally:
         pool.shutdown(cancel_futures=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,7 +38,8 @@ class Journal:
         """Write one evaluation and wait until it is on the disk.
 
         Raises:
-            JournalError: the disk is full or the folder can't be written; what was written before stays whole.
+            JournalError: the disk is full or the folder can't be written. What was written before stays whole; this
+                evaluation goes into the system's temporary folder, if that takes it.
         """
         path = self.folder / f"{evaluation.environment.label}.jsonl"
         line = (to_line(evaluation) + "\n").encode()
@@ -53,10 +55,20 @@ class Journal:
                     raise
         except OSError as error:
             raise JournalError(
-                f"can't write {path}: {error.strerror}; free space or choose --results, "
-                "results already written are safe"
+                f"can't write {path}: {error.strerror}; free space or choose --results. Results written before are "
+                f"safe, this one {_rescue(path.name, line)}"
             ) from error
         return path
+
+
+def _rescue(name: str, line: bytes) -> str:
+    """Where a line went that the journal couldn't take."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
+        (folder / name).write_bytes(line)
+    except OSError:
+        return "is lost"
+    return f"is in {folder / name}"
 
 
 def _write_all(file: io.RawIOBase, data: bytes) -> None:

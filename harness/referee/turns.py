@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from harness.backends.base import Finding
+from harness.backends.sim.nvcc import UNSUPPORTED_MARK
 from harness.protocol.messages import Constructed, Load, Raised
 from harness.records.config import LimitsConfig
+from harness.records.environment import BackendName
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.build import compile_failure
@@ -61,9 +63,16 @@ def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdi
     """What a device saw says more than the exception that came of it."""
     return (
         compile_failure(raised, worker.backend)
+        or _beyond_simulator(raised, worker.backend)
         or _seen(raised.findings, raised)
         or from_exception(raised, stage, otherwise)
     )
+
+
+def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+    if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
+        return None
+    return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
 
 
 def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:

@@ -33,7 +33,7 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         table.add_column(column, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
         table.add_row(*_row(evaluation))
-    return Group(Text.from_markup(_title(first)), table)
+    return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
 
 
 def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
@@ -53,6 +53,21 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
     return Group(*lines)
 
 
+def resources_text(evaluation: Evaluation) -> RenderableType:
+    """What the compiler said of each kernel, and where its whole output lies."""
+    lines = [Text(f"{evaluation.solution.name}: built in {evaluation.stages_s.get('build', 0):.1f} s", style="bold")]
+    for build in evaluation.builds:
+        lines += [
+            Text(
+                f"  {kernel.kernel.partition('(')[0]} ({kernel.architecture}): {kernel.registers} registers, "
+                f"{kernel.shared_bytes} B shared, {kernel.spill_store_bytes}/{kernel.spill_load_bytes} B spilled out/in"
+            )
+            for kernel in build.kernels
+        ]
+        lines.append(Text(f"  log: {build.log}", style="dim"))
+    return Group(*lines)
+
+
 def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: bool) -> None:
     """The whole answer of a run."""
     console.print(results_table(evaluations))
@@ -62,6 +77,9 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.failure:
             console.print()
             console.print(failure_text(evaluation, verbose))
+    for evaluation in evaluations if verbose else ():
+        if evaluation.builds:
+            console.print(resources_text(evaluation))
     for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
         console.print(Text(f"remark: {remark}", style="dim"))
 
@@ -73,6 +91,17 @@ def _title(evaluation: Evaluation) -> str:
     environment = evaluation.environment
     where = environment.gpu or "simulator"
     return f"[bold]{escape(evaluation.problem.name)}[/bold] on {escape(where)}, torch {escape(environment.torch)}"
+
+
+def _held_to(evaluation: Evaluation) -> str:
+    """The tolerance in words; where the reference runs in tf32 this says that tf32's error is accepted."""
+    tolerance = next((check.tolerance for check in evaluation.checks), None)
+    precision = evaluation.problem.precision
+    if tolerance is None:
+        return f"outputs held to {precision}"
+    if tolerance.is_exact:
+        return f"outputs held to {precision}: equal to the oracle's"
+    return f"outputs held to {precision}: |got − want| ≤ {tolerance.atol:g} + {tolerance.rtol:g}·|want|"
 
 
 def _rank(evaluation: Evaluation) -> tuple[bool, float, str]:

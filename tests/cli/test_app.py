@@ -131,9 +131,17 @@ def test_a_wrong_option_ends_with_two(harness: Shell, workspace: Path, arguments
 
 def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Path) -> None:
     (workspace / "problems" / "relu" / "problem.yaml").write_text("tolerence: exact")
-    outcome = harness("list")
+    outcome = harness("run", "--problem", "relu")
     assert outcome.code == 2
     assert "problems/relu/problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?" in outcome.err
+
+
+def test_list_shows_a_broken_problem_among_the_others(harness: Shell, workspace: Path) -> None:
+    (workspace / "problems" / "maxpool2d" / "problem.yaml").write_text("tolerence: exact")
+    broken, whole = json.loads(harness("list", "--json").out)["problems"]
+    assert broken["error"].endswith("problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?")
+    assert [solution["name"] for solution in broken["solutions"]] == ["plain", "shared_tile"]
+    assert whole["title"] == "relu"
 
 
 @pytest.mark.parametrize("command", [["run", "--problem", "relu"], ["list"]])

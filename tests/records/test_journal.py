@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,16 @@ def _full_disk(file: io.RawIOBase, data: bytes) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The system's temporary folder, for this test."""
+    folder = tmp_path / "spare"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, spare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Journal(tmp_path, "run-1")
     path = kept.append(passed())
     before = path.read_bytes()
@@ -94,6 +104,8 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(JournalError, match=r"No space left on device; free space or choose --results"):
             kept.append(failed())
     assert path.read_bytes() == before
+    (rescued,) = spare.glob("*/*.jsonl")
+    assert rescued.read_text() == to_line(failed()) + "\n"
     kept.append(failed())
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["tiled", "broken"]
 
@@ -114,23 +126,24 @@ def test_short_writes_are_continued(tmp_path: Path) -> None:
     assert file.data == b"line\n"
 
 
-def test_a_folder_that_cannot_be_made_is_a_journal_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_a_journal_error(tmp_path: Path, spare: Path) -> None:
     (tmp_path / "results").write_text("a file")
-    with pytest.raises(JournalError, match="results already written are safe"):
+    with pytest.raises(JournalError, match=r"Results written before are safe, this one is in .*/spare/"):
         Journal(tmp_path / "results", "run-1").append(passed())
 
 
 def test_reading_passes_over_torn_and_foreign_lines(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(passed())
     foreign = json.dumps({**json.loads(to_line(failed())), "schema": 2})
-    path.write_text(f"{to_line(passed('a'))[:50]}\n{foreign}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:-5]}")
+    path.write_text(
+        f"{to_line(passed('a'))[:50]}\n{foreign}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:-5]}"
+    )
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b"]
 
 
 def test_reading_passes_over_a_line_torn_within_a_character(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(passed("a"))
-    torn = to_line(passed("b", remarks=("×",))).encode()
-    path.write_bytes(path.read_bytes() + torn[: torn.index("×".encode()) + 1])
+    path.write_bytes(path.read_bytes() + '{"remarks":["×'.encode()[:-1])
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["a"]
 
 

@@ -27,7 +27,7 @@ GENERAL = "mend the compiler's errors above; the whole log is at the path named"
         ),
         (
             Verdict.COMPILE_ERROR,
-            "cuda.cu(20): error: no suitable conversion function from \"const at::DeprecatedTypeProperties\" to …",
+            'cuda.cu(20): error: no suitable conversion function from "const at::DeprecatedTypeProperties" to …',
             "write x.scalar_type() instead of x.type()",
         ),
         (Verdict.COMPILE_ERROR, GCC, "declare every bound function in cpp_sources"),

@@ -115,7 +115,10 @@ def test_a_fatal_error_is_an_error() -> None:
     ("log", "line"),
     [
         (LINKER, "main.cpp:(.text+0x3f): undefined reference to `relu_forward(at::Tensor)'"),
-        (PTXAS_ERROR, "ptxas error   : Entry function '_Z4tilePf' uses too much shared data (0x14000 bytes, 0xc000 max)"),
+        (
+            PTXAS_ERROR,
+            "ptxas error   : Entry function '_Z4tilePf' uses too much shared data (0x14000 bytes, 0xc000 max)",
+        ),
         (PTXAS_INLINE, "line 41; error   : Not a name of any known instruction: 'ld.globl'"),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_30'\n", "nvcc fatal   : Unsupported gpu architecture"),
     ],

@@ -210,7 +210,7 @@ def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: st
     ("forward", "init"),
     [
         ("return torch.softmax(x, 0)", "pass"),
-        ("return torch.nn.functional.batch_norm(x, None, None, training=True)", "pass"),
+        ("return torch.nn.functional.batch_norm(x[:, None], None, None, training=True)", "pass"),
         ("return x - x.mean()", "pass"),
         ("return x.flip(0)", "pass"),
         ("return x.cumsum(0)", "pass"),
@@ -219,6 +219,12 @@ def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: st
 def test_a_wrong_claim_of_independence_is_refused(tmp_path: Path, forward: str, init: str) -> None:
     made = setting(tmp_path, forward, init=init)
     with pytest.raises(InvalidProblem, match="independent_batch is claimed"):
+        made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+
+
+def test_a_claim_of_independence_that_one_row_alone_breaks_is_refused(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return torch.nn.functional.batch_norm(x, None, None, training=True)")
+    with pytest.raises(InvalidProblem):
         made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
 
 

@@ -56,9 +56,7 @@ def test_a_problem_is_a_folder_with_problem_py(workspace: Workspace) -> None:
 def test_a_mistyped_problem_gets_a_suggestion(workspace: Workspace) -> None:
     with pytest.raises(UsageError) as caught:
         workspace.problem("maxpol2d")
-    assert str(caught.value) == (
-        f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?"
-    )
+    assert str(caught.value) == (f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?")
 
 
 def test_a_path_is_no_name(workspace: Workspace) -> None:

@@ -14,12 +14,15 @@ TORCH_DEVICE_DEFINITIONS = (
 
 TORCH_DEFINITIONS = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
 
-# Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line.
+# Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line. A misaligned access faults on a
+# GPU alone: the checks make it one here, as an illegal instruction and without a library.
 DEVICE_FLAGS = (
     "-DHARNESS_SIM_DEVICE=1",
     "-O2",
     "-g1",
     "-fwrapv",
+    "-fsanitize=alignment",
+    "-fsanitize-undefined-trap-on-error",
     "-fPIC",
     "-fno-strict-aliasing",
     "-ffp-contract=fast",

@@ -12,145 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends.sim.flags import DEVICE_FLAGS, without_tuning
+from harness.backends.sim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
 from harness.backends.sim.slim import can_be_slim, was_too_slim
 from harness.backends.sim.translate import Unsupported, translate
 
 UNSUPPORTED_MARK = "harness-sim-unsupported:"
 UNSUPPORTED_EXIT = 3
 
-# Options by what follows them. Long and short spelling as in `nvcc --help` of CUDA 13.
-_IGNORED_WITH_VALUE = frozenset(
-    [
-        "-arch",
-        "--gpu-architecture",
-        "-code",
-        "--gpu-code",
-        "-gencode",
-        "--generate-code",
-        "-Xptxas",
-        "--ptxas-options",
-        "-Xlinker",
-        "--linker-options",
-        "-Xcudafe",
-        "-Xnvlink",
-        "--nvlink-options",
-        "-Xarchive",
-        "-Xfatbin",
-        "-maxrregcount",
-        "--maxrregcount",
-        "-ccbin",
-        "--compiler-bindir",
-        "-diag-suppress",
-        "--diag-suppress",
-        "-diag-error",
-        "--diag-error",
-        "-diag-warn",
-        "--diag-warn",
-        "-threads",
-        "--threads",
-        "-t",
-        "-split-compile",
-        "--split-compile",
-        "-rdc",
-        "--relocatable-device-code",
-        "-odir",
-        "--output-directory",
-        "-cudart",
-        "--cudart",
-        "-ftz",
-        "--ftz",
-        "-prec-div",
-        "--prec-div",
-        "-prec-sqrt",
-        "--prec-sqrt",
-        "-fmad",
-        "--fmad",
-        "-default-stream",
-        "--default-stream",
-        "-x",
-        "--x",
-        "-l",
-        "--library",
-        "-L",
-        "--library-path",
-        "-m",
-        "--machine",
-        "-Werror",
-        "--Werror",
-        "-optf",
-        "--options-file",
-        "-maxntid",
-    ]
-)
-_IGNORED_ALONE = frozenset(
-    [
-        "-c",
-        "--compile",
-        "-dc",
-        "--device-c",
-        "-dw",
-        "-g",
-        "--debug",
-        "-G",
-        "--device-debug",
-        "-lineinfo",
-        "--generate-line-info",
-        "-use_fast_math",
-        "--use_fast_math",
-        "-O",
-        "-O0",
-        "-O1",
-        "-O2",
-        "-O3",
-        "-w",
-        "--disable-warnings",
-        "-v",
-        "--verbose",
-        "-keep",
-        "--keep",
-        "-pg",
-        "--profile",
-        "-m64",
-        "-expt-relaxed-constexpr",
-        "--expt-relaxed-constexpr",
-        "-expt-extended-lambda",
-        "--expt-extended-lambda",
-        "-extended-lambda",
-        "--extended-lambda",
-        "-shared",
-        "--shared",
-        "-restrict",
-        "--restrict",
-        "-res-usage",
-        "--resource-usage",
-        "-allow-unsupported-compiler",
-        "--allow-unsupported-compiler",
-        "-extra-device-vectorization",
-        "--extra-device-vectorization",
-        "-dlto",
-        "--dlink-time-opt",
-        "-Wno-deprecated-gpu-targets",
-        "-Wno-deprecated-declarations",
-        "-Wreorder",
-        "-Wext-lambda-captures-this",
-        "-forward-unknown-to-host-compiler",
-        "--forward-unknown-to-host-compiler",
-        "-src-in-ptx",
-        "--source-in-ptx",
-        "-time",
-        "--time",
-        "-display-error-number",
-        "--display-error-number",
-        "-no-display-error-number",
-        "--no-display-error-number",
-        "-err-no",
-        "-MD",
-        "-MMD",
-        "-M",
-        "-MM",
-        "-MP",
-    ]
-)
 _HOST_WITH_VALUE = ("-I", "-isystem", "-include", "-D", "-U")
 _LONG_HOST = {
     "--include-path": "-I",
@@ -228,9 +96,9 @@ def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
         invocation.host += [_LONG_HOST.get(name, name), value()]
     elif option.startswith(_HOST_WITH_VALUE):
         invocation.host.append(option)
-    elif option in _IGNORED_ALONE:
+    elif option in IGNORED_ALONE:
         invocation.dependencies += [option] if option in ("-MD", "-MMD") else []
-    elif name in _IGNORED_WITH_VALUE:
+    elif name in IGNORED_WITH_VALUE:
         value()
     elif not re.match(r"-[lLt].", option):
         raise UsageError(f"Unknown option '{option}'")

@@ -106,7 +106,7 @@ def _key(torch: Torch, compiler: Compiler) -> str:
     digest = hashlib.sha256()
     for path in sorted(_sources()):
         digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
-    facts = (torch.root, torch.version, compiler, sys.executable, sys.version, _PACKAGE)
+    facts = (torch.root, torch.version, compiler, sys.prefix, sys.version, _PACKAGE)
     digest.update("\0".join(map(str, facts)).encode())
     return digest.hexdigest()[:16]
 

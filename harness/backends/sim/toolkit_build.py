@@ -53,21 +53,25 @@ sys.exit(main(sys.argv[1:], Path({root!r})))
 def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
     """Fills the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
     progress("compiling the simulator's runtime and precompiling torch's headers (once, about half a minute)")
-    for folder in ("bin", "lib64", "include", "objects"):
-        (root / folder).mkdir(parents=True)
+    # Compilers of a build that was killed may live on for a while: they must not write where we do.
+    objects = root / f"objects-{os.getpid()}"
+    for folder in (root / "bin", root / "lib64", root / "include", objects):
+        folder.mkdir(parents=True)
     _copy_headers(root / "headers")
     _write_launcher(root, "nvcc", "nvcc")
     _write_launcher(root, "c++", "cxx")
     # The longest first.
     commands = [
-        _precompile_command(root, torch, compiler, "prelude_host.h", is_device=False),
-        _precompile_command(root, torch, compiler, "prelude_slim.h", is_device=True),
-        *[_compile_command(root, torch, compiler, source) for source in _runtime_sources()],
+        _precompile_command(root, objects, torch, compiler, is_device=False),
+        _precompile_command(root, objects, torch, compiler, is_device=True),
+        *[_compile_command(root, objects, torch, compiler, source) for source in _runtime_sources()],
     ]
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         list(pool.map(_run, commands))
-    _link(root, torch, compiler)
-    shutil.rmtree(root / "objects")
+    _link(root, objects, torch, compiler)
+    for header in objects.glob("*.gch"):
+        header.rename(root / "headers/sim" / header.name)
+    shutil.rmtree(objects)
     progress("the simulator is ready")
 
 
@@ -86,7 +90,8 @@ def _write_launcher(root: Path, name: str, module: str) -> None:
     launcher.chmod(0o755)
 
 
-def _precompile_command(root: Path, torch: Torch, compiler: Compiler, prelude: str, is_device: bool) -> list[str]:
+def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, is_device: bool) -> list[str]:
+    prelude = "prelude_slim.h" if is_device else "prelude_host.h"
     header = root / "headers/sim" / prelude
     slim = f"-I{root / 'headers/slim'}"
     flags = [*HOST_FLAGS, slim]
@@ -94,7 +99,7 @@ def _precompile_command(root: Path, torch: Torch, compiler: Compiler, prelude: s
         ours = f"-I{root / 'headers'}"
         flags = [*DEVICE_FLAGS, *compiler.machine_flags, slim, ours, *TORCH_DEVICE_DEFINITIONS]
     flags += [torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
-    return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+    return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{prelude}.gch")]
 
 
 def _runtime_sources() -> list[Path]:
@@ -105,18 +110,18 @@ def _is_fake_device(source: Path) -> bool:
     return source.name.startswith("torch_")
 
 
-def _compile_command(root: Path, torch: Torch, compiler: Compiler, source: Path) -> list[str]:
+def _compile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, source: Path) -> list[str]:
     flags: list[str] = [*_RUNTIME_FLAGS]
     if _is_fake_device(source):
         flags = [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]
     flags += [f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
-    return [*compiler.command, *flags, "-c", str(source), "-o", str(root / "objects" / f"{source.stem}.o")]
+    return [*compiler.command, *flags, "-c", str(source), "-o", str(objects / f"{source.stem}.o")]
 
 
-def _link(root: Path, torch: Torch, compiler: Compiler) -> None:
+def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
     sources = _runtime_sources()
-    runtime = [str(root / "objects" / f"{source.stem}.o") for source in sources if not _is_fake_device(source)]
-    device = [str(root / "objects" / f"{source.stem}.o") for source in sources if _is_fake_device(source)]
+    runtime = [str(objects / f"{source.stem}.o") for source in sources if not _is_fake_device(source)]
+    device = [str(objects / f"{source.stem}.o") for source in sources if _is_fake_device(source)]
     here = f"-L{root / 'lib64'}"
     _link_library(root, compiler, "libcudart.so", [*runtime, "-ldl", "-lpthread"])
     _link_library(

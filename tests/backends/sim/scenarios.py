@@ -329,6 +329,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "halves": halves,
     "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
     "pinned_pointer": pinned_pointer,
+    "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
     "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
     "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
     "opted_in_shared": opted_in_shared,

@@ -49,6 +49,7 @@ def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, val
         ("out_of_bounds_before", "illegal-address", "write_behind", "out[at] = 1.0f", "4 bytes before a device"),
         ("shared_overrun", "shared-out-of-bounds", "run_over", "kept[threadIdx.x + 2048]", "shared memory"),
         ("host_pointer", "host-pointer", "write_behind", "<<<1, 1>>>", "argument 1 of the kernel"),
+        ("misaligned", "misaligned-address", "scale4", "v", "not aligned"),
         ("too_many_threads", "launch-error", "write_behind", "<<<1, 2048>>>", "blocks (2048, 1, 1)"),
         ("unopted_shared", "launch-error", "dynamic_sum", "<<<1, 128, nbytes>>>", "102400 bytes of dynamic shared"),
         ("deadlock", "barrier-deadlock", "wait_for_each_other", "__syncwarp();", "16 wait at a barrier"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from harness.backends.sim import compiler as compilers
 from harness.backends.sim import toolkit as toolkits
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
 from harness.backends.sim.toolkit import Toolkit, ensure_toolkit
+
+ROOT = Path(__file__).parents[3]
 
 TORCH = Torch(Path("/torch"), "2.9.0+cpu", "-std=c++17")
 COMPILER = Compiler(("g++",), "12.2.0", ("-march=x86-64-v3",))
@@ -32,10 +35,22 @@ def failing_build(root: Path, torch: Torch, compiler: Compiler, progress: Callab
     raise SimUnavailable("does not compile")
 
 
-def killed_build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+KILLED_BUILD = """
+import os, sys
+from pathlib import Path
+from harness.backends.sim import toolkit
+
+def build_until_killed(root, torch, compiler, progress):
     root.mkdir(parents=True)
     (root / "half").write_text("done")
     os._exit(9)
+
+torch = toolkit.Torch(Path("/torch"), "2.9.0+cpu", "-std=c++17")
+compiler = toolkit.Compiler(("g++",), "12.2.0", ("-march=x86-64-v3",))
+toolkit.find_torch, toolkit.find_compiler = lambda: torch, lambda: compiler
+toolkit.build_toolkit = build_until_killed
+toolkit.ensure_toolkit(Path(sys.argv[1]), print)
+"""
 
 
 @pytest.fixture
@@ -70,14 +85,12 @@ def test_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("_machine")
-def test_killed_build_does_not_hold_up_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolkits, "build_toolkit", killed_build)
-    process = multiprocessing.get_context("fork").Process(target=ensure_toolkit, args=(tmp_path, print))
-    process.start()
-    process.join()
-    assert process.exitcode == 9
-    monkeypatch.setattr(toolkits, "build_toolkit", fake_build)
+def test_killed_build_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED_BUILD, str(tmp_path)], env={"PYTHONPATH": str(ROOT)})
+    assert killed.returncode == 9
+    (unfinished,) = tmp_path.glob("sim-*")
     toolkit = ensure_toolkit(tmp_path, print)
+    assert toolkit.root == unfinished
     assert not (toolkit.root / "half").exists()
 
 

@@ -12,7 +12,7 @@
 namespace sim {
 namespace {
 
-constexpr int caught_signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+constexpr int caught_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 struct sigaction previous[NSIG];
 
 struct Fault {
@@ -25,14 +25,13 @@ Fault classify(int signal, const siginfo_t& info) {
   if (signal == SIGFPE)
     return {"integer-divide-by-zero", "integer division by zero, whose result a GPU leaves undefined",
             cudaErrorLaunchFailure};
+  if (signal == SIGILL)  // from the compiler's alignment checks
+    return {"misaligned-address", "an access is not aligned to the size of its type", cudaErrorMisalignedAddress};
   if (worker->current->guards(info.si_addr))
     return {"stack-overflow", "the thread uses more local memory than a GPU has for it (512 KiB)",
             cudaErrorLaunchFailure};
   if (worker->guards_shared(info.si_addr))
     return {"shared-out-of-bounds", "an access outside the shared memory of the block", cudaErrorIllegalAddress};
-  // The processor gives no address when a vector access is misaligned (or the address is not canonical).
-  if (signal == SIGSEGV && info.si_code == SI_KERNEL)
-    return {"misaligned-address", "a vector access is not aligned to its size", cudaErrorMisalignedAddress};
   return {"illegal-address", describe_address(reinterpret_cast<uintptr_t>(info.si_addr)), cudaErrorIllegalAddress};
 }
 
