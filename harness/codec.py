@@ -34,7 +34,7 @@ def encode(value: object) -> Json:
     if isinstance(value, dict):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        return next(name for name, special in _SPECIAL_FLOATS.items() if repr(special) == repr(value))
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise CodecError(f"{type(value).__name__} has no JSON form")
@@ -72,7 +72,10 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
         return _decode_tuple(get_args(hint), data, where)
     if origin is dict:
         item = get_args(hint)[1]
-        return {key: _decode(item, value, f"{where}.{key}") for key, value in _expect(dict, data, where).items()}
+        return {
+            _expect(str, key, f"{where}.{key}"): _decode(item, value, f"{where}.{key}")
+            for key, value in _expect(dict, data, where).items()
+        }
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         try:
             return hint(data)
@@ -125,7 +128,10 @@ def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
         if isinstance(data, str) and data in _SPECIAL_FLOATS:
             return _SPECIAL_FLOATS[data]
         if isinstance(data, (int, float)) and not isinstance(data, bool):
-            return float(data)
+            try:
+                return float(data)
+            except OverflowError:
+                raise CodecError(f"{where}: a number too large for a float") from None
     elif hint is int:
         if isinstance(data, int) and not isinstance(data, bool):
             return data

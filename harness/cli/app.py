@@ -74,6 +74,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(exit_codes.MACHINE)
-    except KeyboardInterrupt:
-        print("harness: interrupted; results so far are kept", file=sys.stderr)
-        sys.exit(exit_codes.INTERRUPTED)
+    except SystemExit as ending:  # typer makes this of Ctrl-C
+        if ending.code == exit_codes.INTERRUPTED:
+            print("harness: interrupted; results so far are kept", file=sys.stderr)
+        raise

@@ -59,27 +59,30 @@ def run(
     solutions = workspace.solutions(problem, solution or [])
     cases = select_cases(chosen, case or [])
     settings = workspace.config(config)
+    select_cases(chosen, [settings.timing.case])
     if not timing:
         settings = replace(settings, timing=replace(settings.timing, enabled=False))
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    from rich.console import Console
+
     from harness.cli.progress import Progress
     from harness.executors.session import open_session  # torch comes in here
     from harness.records.journal import to_line
     from harness.reports.console import print_report
 
     evaluations = []
-    with Progress(quiet) as progress:
-        session = open_session(
-            backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
-        )
-        for evaluation in session.evaluate(chosen, solutions, cases, progress.observe):
-            evaluations.append(evaluation)
-            progress.finished(evaluation)
-            if json:
-                typer.echo(to_line(evaluation))
-    if not json:
-        from rich.console import Console
-
-        print_report(Console(), evaluations, verbose)
+    try:
+        with Progress(quiet) as progress:
+            session = open_session(
+                backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
+            )
+            for evaluation in session.evaluate(chosen, solutions, cases, progress.observe):
+                evaluations.append(evaluation)
+                progress.finished(evaluation)
+                if json:
+                    typer.echo(to_line(evaluation))
+    finally:  # also what an interrupted run has found
+        if evaluations and not json:
+            print_report(Console(), evaluations, verbose)
     raise typer.Exit(exit_codes.of_evaluations(evaluations))

@@ -53,7 +53,7 @@ def receive_frame(sock: socket.socket, wait: Callable[[], None] = lambda: None) 
         message = json.loads(_read_exactly(sock, length, wait))
         if not isinstance(message, dict):
             raise FrameError("a message is not a JSON object")
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no text, numbers too long to read
         _close_all(descriptors)
         raise FrameError(f"a frame is not JSON: {error}") from None
     except BaseException:
@@ -68,7 +68,10 @@ def _read_exactly(sock: socket.socket, count: int, wait: Callable[[], None], sta
         raise PeerClosed("the socket was closed")
     while len(data) < count:
         wait()
-        piece = sock.recv(min(count - len(data), 2**16))
+        try:
+            piece = sock.recv(min(count - len(data), 2**16))
+        except ConnectionResetError as error:
+            raise PeerClosed(str(error)) from None
         if not piece:
             raise PeerClosed("the socket was closed in the middle of a frame")
         data += piece

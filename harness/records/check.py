@@ -63,7 +63,7 @@ class OutputComparison:
 
 @dataclass(frozen=True)
 class Check:
-    """One turn of the solution, judged. `seed` reproduces its inputs (`harness run --seed`)."""
+    """One turn of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed."""
 
     case: str
     seed: int

@@ -34,7 +34,7 @@ class TimingConfig:
     def __post_init__(self) -> None:
         if self.blocks < 6:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
-        if self.calls_per_turn < 1 or self.warmup_turns < 1 or self.budget_s <= 0 or self.checked_turns < 0:
+        if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:
             raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
 
 
@@ -46,9 +46,14 @@ class LimitsConfig:
     load_s: float = 120.0
     turn_s: float = 120.0
     parallel_builds: int | None = None
-    """None: a core each, two at least."""
+    """None: half the cores, two at least."""
     worker_memory_gib: float | None = None
     """Resident memory of one worker on the host. None: 80 % of what is available at its start."""
+
+    def __post_init__(self) -> None:
+        given = (self.build_s, self.load_s, self.turn_s, self.parallel_builds, self.worker_memory_gib)
+        if not all(value is None or value > 0 for value in given):
+            raise ValueError("limits: all values must be positive")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,5 +47,5 @@ class Environment:
     def label(self) -> str:
         """A file-system-safe name for people, e.g. 'h100-80gb-hbm3-torch2.11.0-3fa9c1d2'."""
         device = self.gpu or "sim"
-        words = device.replace("NVIDIA", "").lower().split()
+        words = re.findall(r"[a-z0-9.]+", device.replace("NVIDIA", "").lower())
         return "-".join([*words, f"torch{self.torch.split('+')[0]}", self.fingerprint])

@@ -16,14 +16,14 @@ from harness.records.evaluation import Evaluation
 
 def to_line(evaluation: Evaluation) -> str:
     """The record as one line of JSON, without its newline."""
-    return json.dumps(encode(evaluation), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return json.dumps(encode(evaluation), separators=(",", ":"), allow_nan=False)
 
 
 def from_line(line: str) -> Evaluation:
     """Raises: CodecError where the line is no evaluation of this schema."""
     try:
         data = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
         raise CodecError(f"not JSON: {error}") from None
     return decode(Evaluation, data)
 
@@ -80,7 +80,7 @@ def _write_all(file: io.RawIOBase, data: bytes) -> None:
 def read_journals(results: Path) -> Iterator[Evaluation]:
     """Every readable evaluation under `results`; torn lines and lines of other schemas are passed over."""
     for path in sorted(results.glob("*/*.jsonl")):
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 try:
                     yield from_line(line)

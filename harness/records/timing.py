@@ -34,7 +34,8 @@ class Timing:
     def __post_init__(self) -> None:
         if not all(self.block_medians(arm) for arm in ("eager", "solution")):
             raise ValueError("both arms have turns")
-        if len(self.block_medians("eager")) != len(self.block_medians("solution")):
+        blocks = [{turn.block for turn in self.turns if turn.arm == arm} for arm in ("eager", "solution")]
+        if blocks[0] != blocks[1]:
             raise ValueError("every block has both arms")
 
     def calls_ns(self, arm: ArmName) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ _KNOWN_CAUSES = (
     ),
     (r'identifier "?\w+"? is undefined|was not declared in this scope', "declare the name, or pass it to the function"),
     (
-        r"dynamic shared memory .* above the limit|invalid argument.*shared",
+        r"dynamic shared memory .* above the limit|invalid argument[^\n]*shared",
         "above 48 KiB a kernel must opt in: cudaFuncSetAttribute(kernel, "
         "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); and check cudaGetLastError() after the launch",
     ),
@@ -56,6 +56,7 @@ _BY_VERDICT = {
     Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
     Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
     Verdict.CHEATING: "the evidence is in the record; if this is an honest solution, please report it",
+    Verdict.NO_CUSTOM_KERNEL: "do the work in a kernel of your own: no launch but the framework's was seen",
     Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
     Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",
     Verdict.HARNESS_ERROR: "run 'harness doctor'; if the machine is sound, report this with the record",

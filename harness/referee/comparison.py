@@ -34,7 +34,7 @@ class Comparison:
             return
         if not (got.is_floating_point() or got.is_complex()):
             error, excess = _compare_exactly(got, want)
-            relative = error
+            relative = _relative(error, want)
         elif self._tolerance.is_exact:
             error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
             relative = _relative(error, want)
@@ -96,14 +96,15 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
     error = (have - need).abs()
     error = torch.where(special, torch.where(coincide, 0.0, math.inf), error)
     allowed = tolerance.atol + tolerance.rtol * torch.where(special, torch.zeros_like(error), need.abs())
-    excess = torch.where(error == 0, 0.0, error / allowed)
+    excess = torch.where(error == 0, 0.0, torch.where(torch.isinf(error), math.inf, error / allowed))
     return error, excess
 
 
 def _relative(error: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     """Relative error where there is something to be relative to."""
-    size = want.abs().double()
-    return torch.where((error == 0) | (size == 0), 0.0, error / size)
+    size = want.abs().double() if want.is_complex() else want.double().abs()
+    relative = torch.where((error == 0) | (size == 0), 0.0, error / size)
+    return torch.where(torch.isinf(error), math.inf, relative)
 
 
 def _number(value: torch.Tensor) -> float:

@@ -10,8 +10,10 @@ from harness.records.build import KernelResources
 
 _MAX_ERRORS = 8
 _LINES_AFTER_ERROR = 2
-_ERROR = re.compile(r"^(?P<file>[^\s:(]+)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
-_OTHER_ERROR = re.compile(r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|.*undefined reference to|.*ld: )")
+_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
+_OTHER_ERROR = re.compile(
+    r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: )"
+)
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers(?P<rest>.*)")

@@ -65,6 +65,8 @@ def _check_complete(setting: Setting, host: Host, worker: WorkerProcess, config:
                 reply = take_turn(worker, table, config.limits).reply
                 judge_form(reply, setting.spec)
             findings += reply.findings
+            if index == 0:
+                setting.oracle.verify_independence(inputs, setting.spec)
             compared = judge_values(table.outputs(), inputs, setting)
             checks.append(setting.check(seed, "complete", compared))
             if failed := failure_of(checks[-1]):

@@ -9,6 +9,10 @@ from harness.records.evaluation import Failure
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 
+_REASON_CHARS = 1_000
+_DETAILS_CHARS = 20_000
+"""A record keeps no more of what a worker may send at any length."""
+
 
 class SolutionFailed(Exception):
     """Ends an evaluation with a verdict."""
@@ -16,7 +20,8 @@ class SolutionFailed(Exception):
     def __init__(self, verdict: Verdict, reason: str, details: str | None = None, next_step: str | None = None) -> None:
         super().__init__(reason)
         self.verdict = verdict
-        self.failure = Failure(reason, next_step or advice_for(verdict, f"{reason}\n{details or ''}"), details=details)
+        advice = next_step or advice_for(verdict, f"{reason}\n{details or ''}")
+        self.failure = Failure(reason[:_REASON_CHARS], advice, details=details[:_DETAILS_CHARS] if details else None)
 
     @classmethod
     def cheating(cls, evidence: str, details: str | None = None) -> SolutionFailed:

@@ -104,6 +104,7 @@ class WorkerProcess:
         nonce = secrets.token_hex(16)
         self._deadline = time.monotonic() + timeout_s
         self._timeout_s = timeout_s
+        self._socket.settimeout(timeout_s)  # sending too must end
         try:
             send_frame(self._socket, envelope(nonce, request), descriptors)
             frame, received = receive_frame(self._socket, self._wait)
@@ -112,6 +113,8 @@ class WorkerProcess:
             answered, reply = open_envelope(frame, REPLIES)
         except PeerClosed:
             raise self._crashed(request) from None
+        except TimeoutError:
+            raise self._late() from None
         except FrameError as error:
             raise self._misbehaved(str(error)) from None
         if answered != nonce:
@@ -158,12 +161,15 @@ class WorkerProcess:
             if self._stop.is_set():
                 raise Interrupted
             if time.monotonic() > self._deadline:
-                raise SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
+                raise self._late()
             if _resident_bytes(self._process.pid) > self._memory_bytes:
                 limit = self._memory_bytes / 2**30
                 raise SolutionFailed(
                     Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
                 )
+
+    def _late(self) -> SolutionFailed:
+        return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
 
     def _crashed(self, request: Request) -> SolutionFailed:
         try:

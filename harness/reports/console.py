@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -14,6 +15,7 @@ from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.numbers import format_error, format_ms, format_speedup
 
+_NAME_WIDTH = 8
 SIMULATED = "simulated, not verified on a GPU; times are not measured"
 
 
@@ -26,9 +28,9 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
     """One line per solution, fastest first; what failed comes last."""
     first = evaluations[0]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("solution", overflow="fold")
+    table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("worst error", justify="right", no_wrap=True)
+    table.add_column("err/tol", justify="right", no_wrap=True)
     for column in ("eager ms", "ms", "speed-up [95 %]") if first.environment.backend == "cuda" else ():
         table.add_column(column, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
@@ -45,10 +47,10 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
         Text.assemble(
             (evaluation.solution.name, "bold"), ": ", verdict_text(evaluation.verdict), place if failure.case else ""
         ),
-        Padding(Text(failure.reason), (0, 0, 0, 2)),
+        Padding(Text(_harmless(failure.reason)), (0, 0, 0, 2)),
     ]
     if failure.details and (verbose or evaluation.verdict in _DETAILS_AT_ONCE):
-        lines.append(Padding(Text(failure.details, style="dim"), (0, 0, 0, 2)))
+        lines.append(Padding(Text(_harmless(failure.details), style="dim"), (0, 0, 0, 2)))
     lines.append(Padding(Text.assemble(("next: ", "bold"), failure.next_step), (0, 0, 0, 2)))
     return Group(*lines)
 
@@ -81,7 +83,7 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.builds:
             console.print(resources_text(evaluation))
     for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
-        console.print(Text(f"remark: {remark}", style="dim"))
+        console.print(Text(_harmless(f"remark: {remark}"), style="dim"))
 
 
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}
@@ -127,3 +129,9 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
             else ["—", "—", "—"]
         )
     return row
+
+
+def _harmless(text: str) -> str:
+    """Without control characters and lone surrogates: a solution's words must not steer the terminal."""
+    plain = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "�", text)
+    return plain.encode(errors="replace").decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 
 
@@ -12,13 +13,13 @@ def module_constants(source: str) -> dict[str, ast.expr]:
     Raises:
         SyntaxError: `source` is not Python.
     """
-    found: dict[str, ast.expr] = {}
+    found: dict[str, list[ast.expr]] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.value
+            found.setdefault(node.targets[0].id, []).append(node.value)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            found[node.target.id] = node.value
-    return found
+            found.setdefault(node.target.id, []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
 def with_constants(source: str, values: Mapping[str, object]) -> str:
@@ -29,12 +30,18 @@ def with_constants(source: str, values: Mapping[str, object]) -> str:
     """
     assigned = module_constants(source)
     lines = source.encode().splitlines(keepends=True)  # ast counts columns in UTF-8 bytes
-    spans = [(assigned[name], repr(value)) for name, value in values.items()]
+    spans = [(assigned[name], _literal(value)) for name, value in values.items()]
     for node, text in sorted(spans, key=lambda span: (span[0].lineno, span[0].col_offset), reverse=True):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         first, last = node.lineno - 1, node.end_lineno - 1
         tail = lines[last][node.end_col_offset :]
-        padding = b"\n" * (last - first) if tail.strip() == b"" else b""
+        is_whole = tail.strip() == b"" or tail.lstrip().startswith(b"#")
+        padding = b"\n" * (last - first) if is_whole else b""
         lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + tail + padding]
     return b"".join(lines).decode()
+
+
+def _literal(value: object) -> str:
+    """`value` as source; the infinities and NaN have no literal of their own."""
+    return f"float('{value}')" if isinstance(value, float) and not math.isfinite(value) else repr(value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import types
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -13,6 +15,15 @@ from harness.errors import InvalidFile
 from harness.workspace.suggest import did_you_mean
 
 T = TypeVar("T")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's floats: PyYAML takes 1e-3, without a point, for a string."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
 
 
 def read_yaml(cls: type[T], path: Path) -> T:
@@ -31,7 +42,7 @@ def read_yaml(cls: type[T], path: Path) -> T:
 
 def _read_mapping(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     except OSError as error:
@@ -44,7 +55,14 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_keys(cls: Any, data: Any, path: Path, prefix: str) -> None:
-    if not (dataclasses.is_dataclass(cls) and isinstance(data, dict)):
+    if not isinstance(data, dict):
+        return
+    if get_origin(cls) in (Union, types.UnionType):
+        cls = next((arg for arg in get_args(cls) if dataclasses.is_dataclass(arg)), None)
+    if get_origin(cls) is dict:
+        for key, value in data.items():
+            _refuse_unknown_keys(get_args(cls)[1], value, path, f"{prefix}{key}.")
+    if not dataclasses.is_dataclass(cls):
         return
     valid = {field.name for field in dataclasses.fields(cls)}
     hints = get_type_hints(cls)

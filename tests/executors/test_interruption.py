@@ -34,7 +34,7 @@ def _processes_of_session(pid: int) -> list[str]:
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
-    options = ["-s", "honest", "-s", "hangs", "--config", "patient", "--results", str(tmp_path)]
+    options = ["-s", "honest", "-s", "hangs", "--config", "one_by_one", "--results", str(tmp_path)]
     with subprocess.Popen(
         [sys.executable, "-m", "harness", "-C", str(FAULTS), "run", "-p", "double", "--backend", "sim", *options],
         stderr=subprocess.PIPE,

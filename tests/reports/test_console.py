@@ -33,8 +33,8 @@ def test_a_timed_solution_has_its_times_and_speedup() -> None:
     lines = printed(results_table([passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000))]))
     assert lines[0].rstrip() == "maxpool2d on NVIDIA H100 80GB HBM3, torch 2.11.0+cu130"
     assert lines[1].rstrip() == "outputs held to float32: |got − want| ≤ 0.0001 + 1e-05·|want|"
-    assert lines[2].split() == ["solution", "verdict", "worst", "error", "eager", "ms", "ms", "speed-up", "[95", "%]"]
-    assert " ".join(lines[3].split()) == "tiled passed 0.12 of tol. 3.000 1.500 2.0000× [2.0000, 2.0000]"
+    assert lines[2].split() == ["solution", "verdict", "err/tol", "eager", "ms", "ms", "speed-up", "[95", "%]"]
+    assert " ".join(lines[3].split()) == "tiled passed 0.12 3.000 1.500 2.0000× [2.0000, 2.0000]"
 
 
 def test_what_failed_has_dashes_and_comes_last() -> None:
@@ -46,7 +46,7 @@ def test_what_failed_has_dashes_and_comes_last() -> None:
     ]
     rows = [line.split() for line in printed(results_table(evaluations), width=100)[3:]]
     assert [row[0] for row in rows] == ["b_fast", "c_slow", "a_broken", "d_never_ran"]
-    assert rows[2][1:] == ["wrong_values", "30.00", "of", "tol.", "—", "—", "—"]
+    assert rows[2][1:] == ["wrong_values", "30.00", "—", "—", "—"]
     assert rows[3][1:] == ["compile_error", "—", "—", "—", "—"]
 
 
@@ -57,7 +57,7 @@ def test_what_passed_without_timing_has_dashes() -> None:
 def test_a_simulated_run_has_no_columns_for_times() -> None:
     lines = printed(results_table([passed(environment=sim_environment())]))
     assert lines[0].rstrip() == "maxpool2d on simulator, torch 2.11.0+cu130"
-    assert lines[2].split() == ["solution", "verdict", "worst", "error"]
+    assert lines[2].split() == ["solution", "verdict", "err/tol"]
 
 
 def test_the_table_fits_80_columns_with_everything_readable() -> None:
@@ -71,7 +71,7 @@ def test_the_table_fits_80_columns_with_everything_readable() -> None:
     for word in (
         "generic",
         "wrong_output_type",
-        "3.1e+04 × tol.",
+        "3.1e+04",
         "3.127",
         "3.1270× [3.1270, 3.1270]",
         "speed-up [95 %]",

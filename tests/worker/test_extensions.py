@@ -55,7 +55,7 @@ def _write(path: Path, number: int) -> Path:
     return path
 
 
-def test_equal_names_with_other_sources_never_meet_and_equal_sources_are_found(workers: Workers, tmp_path: Path) -> None:
+def test_content_decides_which_extension_is_found(workers: Workers, tmp_path: Path) -> None:
     (first,) = _load(workers, _write(tmp_path / "a" / "solution.py", 1))
     (second,) = _load(workers, _write(tmp_path / "b" / "solution.py", 2))
     (again,) = _load(workers, _write(tmp_path / "c" / "solution.py", 1))

@@ -23,7 +23,9 @@ _CUDA_NAME = re.compile(
     r"\b(__\w+|cu[A-Z]\w*|cuda\w+|CU\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*"
     r"|h(exp|log|sin|cos|sqrt)\w*"
     r"|(u?(char|short|int|long|longlong)|float|double)[1-4]|dim3|(thread|block)Idx|(block|grid)Dim|warpSize"
-    r"|tex\w+|surf\w+|cub|thrust|cg|cooperative_groups|wmma|nvcuda|cute|cutlass|u?l{0,2}(max|min)|\w+f)\b"
+    r"|tex\w+|surf\w+|cub|thrust|cg|cooperative_groups|wmma|nvcuda|cute|cutlass|u?l{0,2}(max|min)"
+    r"|(a?(sin|cos|tan)h?|(sin|cos|sincos)(pi)?|exp(2|10|m1)?|log(2|10|1p|b)?|r?sqrt|r?cbrt|pow|fma|fmax|fmin|fabs|fmod"
+    r"|floor|ceil|round|rint|trunc|nearbyint|erfc?(inv|x)?|[lt]gamma|r?hypot|atan2|copysign|fdivide|norm\w*)f)\b"
 )
 # Taken out of the language with CUDA 13 or long before; nvcc doesn't know them either.
 _GONE_FROM_CUDA = re.compile(r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*")

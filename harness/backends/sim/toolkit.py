@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
 _PACKAGE = Path(__file__).parent
 _KEPT_TOOLKITS = 2
+_IN_USE_S = 24 * 3600
 _MANIFEST = "toolkit.json"
 
 
@@ -96,10 +98,12 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _remove_old(cache: Path, keep: Path) -> None:
+    """Bounds the disk. What was used within a day may be in use now, by a run that has no other."""
     others = [path for path in cache.glob("sim-*") if path != keep and path.is_dir()]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEPT_TOOLKITS - 1 :]:
-        shutil.rmtree(path, ignore_errors=True)
+        if time.time() - path.stat().st_mtime > _IN_USE_S:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _key(torch: Torch, compiler: Compiler) -> str:

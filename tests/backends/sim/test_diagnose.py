@@ -30,6 +30,8 @@ def test_undeclared_variable_is_the_solution_s() -> None:
     "message",
     [
         "expected ‘;’ before ‘}’ token",
+        "expected ‘,’ or ‘;’ before ‘if’",
+        "‘buf’ was not declared in this scope",
         "cannot convert ‘const at::DeprecatedTypeProperties’ to ‘c10::ScalarType’",
         "too few arguments to function ‘void k(float*, int)’",
         "‘__shfl_down’ was not declared in this scope",
@@ -45,6 +47,7 @@ def test_errors_that_nvcc_would_see_too(message: str) -> None:
     [
         ("‘__nv_something’ was not declared in this scope", "__nv_something(x);"),
         ("‘cudaStreamAttrValue’ was not declared in this scope", "cudaStreamAttrValue v;"),
+        ("‘erfcxf’ was not declared in this scope", "erfcxf(x);"),
         ("no matching function for call to ‘max(float&, long int&)’", "max(a, b);"),
         ("no match for ‘operator+’ (operand types are ‘__half’ and ‘__half’)", "a + b;"),
         ("expected primary-expression before ‘,’ token", "k<<<1, 2>>>(a);"),
