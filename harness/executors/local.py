@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.build import BuildOutcome, build
 from harness.referee.evaluation import Job, evaluate
-from harness.referee.reference import InvalidProblem, Reference
-from harness.referee.worker_process import Workers
+from harness.referee.reference import Reference
+from harness.referee.worker_process import Interrupted, Workers
 
 Observer = Callable[[Job, str], None]
 """Told what happens to a job, in a few words."""
@@ -34,7 +34,7 @@ def run_jobs(
                 job,
                 workers,
                 environment,
-                _outcome(future),
+                future.result(),
                 lambda what, job=job: observe(job, what),  # type: ignore[misc]
             )
             journal.append(evaluation)
@@ -47,18 +47,17 @@ def run_jobs(
 
 
 def _build(job: Job, workers: Workers, observe: Observer) -> BuildOutcome:
+    """Raises: Interrupted. Everything else becomes part of the outcome, and so of the record."""
     observe(job, "building")
     try:
         init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-    except InvalidProblem:
-        return BuildOutcome((), None, 0.0)  # the evaluation will meet it again, and say so
-    outcome = build(workers, job.solution, init_inputs, job.config.limits)
+        outcome = build(workers, job.solution, init_inputs, job.config.limits)
+    except Interrupted:
+        raise
+    except Exception as error:  # the border of the thread
+        return BuildOutcome((), error, 0.0)
     observe(job, "built")
     return outcome
-
-
-def _outcome(future: Future[BuildOutcome]) -> BuildOutcome:
-    return future.result()
 
 
 def _parallel_builds(jobs: Sequence[Job]) -> int:

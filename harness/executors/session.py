@@ -17,7 +17,7 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.environment import read_environment
-from harness.referee.evaluation import Job
+from harness.referee.evaluation import make_job
 from harness.referee.seeds import draw_master_seed
 from harness.referee.worker_process import Workers
 from harness.workspace.problem import Problem
@@ -39,7 +39,7 @@ class Session:
         self, problem: Problem, solutions: Sequence[Solution], cases: Sequence[str], observe: Observer
     ) -> Iterator[Evaluation]:
         """Evaluations as they come, each already kept in the journal."""
-        jobs = [Job(self.run, problem, solution, tuple(cases), self.config, self.seed) for solution in solutions]
+        jobs = [make_job(self.run, problem, solution, cases, self.config, self.seed) for solution in solutions]
         return run_jobs(jobs, self.workers, self.environment, self.journal, observe)
 
 

@@ -84,14 +84,13 @@ class TakeTurn:
 
 @dataclass(frozen=True)
 class ExtensionReport:
-    """One extension that the worker built or found. Paths are in the cache."""
+    """One extension that the worker built or found. The compiler's output lies where layout.extension_log() says."""
 
     name: str
     key: str
     succeeded: bool
     was_cached: bool
     seconds: float
-    log: str
 
 
 @dataclass(frozen=True)
@@ -150,4 +149,6 @@ Request = Load | Attach | Detach | Construct | TakeTurn
 Reply = Loaded | Constructed | TurnTaken | Done | Raised
 
 REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (Load, Attach, Detach, Construct, TakeTurn)}
+ANSWERS: dict[type, type] = {Load: Loaded, Attach: Done, Detach: Done, Construct: Constructed, TakeTurn: TurnTaken}
+"""The one kind of reply, besides Raised, that a request can have."""
 REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Loaded, Constructed, TurnTaken, Done, Raised)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +19,18 @@ from harness.records.verdict import Verdict
 from harness.referee.compiler_log import compiler_errors, kernel_resources
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_process import SolutionRaised, Workers
+from harness.referee.worker_process import SolutionRaised, WorkerProcess, Workers
 from harness.workspace.solution import Solution
+
+_LOG_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """What the build stage found; `failed` is set where a compiler refused."""
+    """What the build stage found; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
 
     builds: tuple[ExtensionBuild, ...]
-    failed: SolutionFailed | None
+    failed: Exception | None
     seconds: float
 
 
@@ -41,35 +45,37 @@ def build(workers: Workers, solution: Solution, init_inputs: list[Any], limits: 
         reports: list[ExtensionReport] = []
         failed: SolutionFailed | None = None
         try:
-            loaded = worker.ask(Load(str(solution.source_path), "ModelNew", FLAGS), limits.build_s)
-            assert isinstance(loaded, Loaded)
-            reports += loaded.extensions
-            constructed = worker.ask(Construct(encode_value(init_inputs), 0, ()), limits.build_s)
-            assert isinstance(constructed, Constructed)
-            reports += constructed.extensions
+            for request in (
+                Load(str(solution.source_path), "ModelNew", FLAGS),
+                Construct(encode_value(init_inputs), 0, ()),
+            ):
+                reply = worker.ask(request, limits.build_s)
+                assert isinstance(reply, (Loaded, Constructed))
+                reports += reply.extensions
         except SolutionRaised as error:
             reports += error.raised.extensions
-            failed = compile_failure(error.raised, worker.backend)
+            failed = compile_failure(error.raised, worker)
         except SolutionFailed as error:
             failed = error
-    return BuildOutcome(extension_builds(reports), failed, time.monotonic() - started)
+        builds = _extension_builds(reports, worker)
+    return BuildOutcome(builds, failed, time.monotonic() - started)
 
 
-def compile_failure(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
     """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
     refused = [report for report in raised.extensions if not report.succeeded]
     if not refused:
         return None
     report = refused[-1]
-    log = _read(report.log)
-    verdict, errors = _diagnose(log, backend)
+    path = worker.log_of(report.key)
+    verdict, errors = _diagnose(_read(path), worker.backend)
     what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
     first = errors.splitlines()[0] if errors else raised.message
     reason = f"extension '{report.name}' {what}: {first}"
-    return SolutionFailed(verdict, reason, f"{errors}\n\nwhole log: {report.log}")
+    return SolutionFailed(verdict, reason, f"{errors}\n\nwhole log: {path}")
 
 
-def extension_builds(reports: list[ExtensionReport]) -> tuple[ExtensionBuild, ...]:
+def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> tuple[ExtensionBuild, ...]:
     """Reports of the worker with what the log adds, one per extension."""
     latest = {report.key: report for report in reports}
     return tuple(
@@ -78,8 +84,8 @@ def extension_builds(reports: list[ExtensionReport]) -> tuple[ExtensionBuild, ..
             key=report.key,
             was_cached=report.was_cached,
             seconds=report.seconds,
-            log=report.log,
-            kernels=kernel_resources(_read(report.log)),
+            log=str(worker.log_of(report.key)),
+            kernels=kernel_resources(_read(worker.log_of(report.key))),
         )
         for report in latest.values()
     )
@@ -94,8 +100,14 @@ def _diagnose(log: str, backend: BackendName) -> tuple[Verdict, str]:
     return verdict, diagnosis.summary
 
 
-def _read(path: str) -> str:
+def _read(path: Path) -> str:
+    """The beginning of a log. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
     try:
-        return Path(path).read_text(errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.pread(descriptor, _LOG_BYTES, 0).decode(errors="replace") if is_file else ""
+    finally:
+        os.close(descriptor)

@@ -6,7 +6,7 @@ import datetime
 import secrets
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -44,6 +44,23 @@ class Job:
     cases: tuple[str, ...]
     config: Config
     seed: int
+    problem_ref: ProblemRef
+    solution_ref: SolutionRef
+
+
+def make_job(run: str, problem: Problem, solution: Solution, cases: Sequence[str], config: Config, seed: int) -> Job:
+    """A job with the hashes of its files as they are now, before any code of the solution runs."""
+    about = solution.about
+    return Job(
+        run=run,
+        problem=problem,
+        solution=solution,
+        cases=tuple(cases),
+        config=config,
+        seed=seed,
+        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision),
+        solution_ref=SolutionRef(solution.name, solution.sha256, about.author, about.precision, about.expected_verdict),
+    )
 
 
 @dataclass
@@ -85,8 +102,8 @@ def evaluate(
         run=job.run,
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_s=built.seconds + time.monotonic() - started,
-        problem=ProblemRef(job.problem.name, job.problem.sha256, job.problem.precision),
-        solution=_solution_ref(job.solution),
+        problem=job.problem_ref,
+        solution=job.solution_ref,
         config=job.config,
         environment=environment,
         seed=job.seed,
@@ -145,11 +162,6 @@ class _Stage:
 
     def __exit__(self, *_: object) -> None:
         self._found.stages_s[self._name] = time.monotonic() - self._started
-
-
-def _solution_ref(solution: Solution) -> SolutionRef:
-    about = solution.about
-    return SolutionRef(solution.name, solution.sha256, about.author, about.precision, about.expected_verdict)
 
 
 def _failure(verdict: Verdict, reason: str, details: str | None = None) -> Failure:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import random
 import sys
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 
 from harness.protocol.messages import Structure
@@ -73,14 +75,14 @@ class Reference:
     def construct(self, seed: int) -> torch.nn.Module:
         """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
         with _blamed_on(self, "Model(*init_inputs) failed"):
-            torch.manual_seed(seed)
+            _seed_everything(seed)
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return model.to(self._device).eval()
 
     def make_inputs(self, seed: int) -> list[Any]:
         """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
         with _blamed_on(self, "get_inputs() failed"), torch.device(self._device):
-            torch.manual_seed(seed)
+            _seed_everything(seed)
             inputs = list(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
@@ -182,6 +184,13 @@ class _strict_float32:  # noqa: N801
 
     def __exit__(self, *_: object) -> None:
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._saved
+
+
+def _seed_everything(seed: int) -> None:
+    """Also the generators that a problem may use besides torch's: its inputs must come out the same again."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
 
 
 def _as_written(value: Any) -> Any:

@@ -57,9 +57,14 @@ class Table:
         ]
 
     def lay_inputs(self, inputs: Sequence[Any]) -> None:
-        """Allocate an input buffer per tensor and fill it; later calls only fill."""
-        if not self._arguments:
-            self._arguments = [self._argument(value) for value in inputs]
+        """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are.
+
+        Raises: InvalidProblem where get_inputs() gives other forms at every call.
+        """
+        before: Sequence[Argument | None] = self._arguments or [None] * len(inputs)
+        if len(before) != len(inputs):
+            raise InvalidProblem("get_inputs() gives another number of inputs at every call")
+        self._arguments = [self._argument(value, old) for value, old in zip(inputs, before, strict=True)]
         for argument, value in zip(self._arguments, inputs, strict=True):
             if argument.tensor is not None:
                 self._view(argument.tensor).copy_(value)
@@ -150,7 +155,13 @@ class Table:
                 buffer.release()
             self._buffers.clear()
 
-    def _argument(self, value: Any) -> Argument:
+    def _argument(self, value: Any, before: Argument | None) -> Argument:
+        """The input as a worker is told of it, in the buffer that it had before."""
+        if before is not None and before.tensor is not None:
+            form = (before.tensor.shape, before.tensor.dtype)
+            if not isinstance(value, torch.Tensor) or (tuple(value.shape), _name(value.dtype)) != form:
+                raise InvalidProblem("get_inputs() gives tensors of another shape or dtype at every call")
+            return before
         if isinstance(value, torch.Tensor):
             stride = torch.empty_like(value, device="meta").stride()
             return Argument(tensor=self._allocate(value.dtype, tuple(value.shape), stride))
@@ -187,4 +198,8 @@ def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float) -
 
 
 def _ref(number: int, dtype: torch.dtype, shape: tuple[int, ...], stride: Sequence[int], offset: int = 0) -> TensorRef:
-    return TensorRef(number, str(dtype).removeprefix("torch."), shape, tuple(stride), offset)
+    return TensorRef(number, _name(dtype), shape, tuple(stride), offset)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

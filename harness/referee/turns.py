@@ -62,7 +62,7 @@ def take_turn(
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
     """What a device saw says more than the exception that came of it."""
     return (
-        compile_failure(raised, worker.backend)
+        compile_failure(raised, worker)
         or _beyond_simulator(raised, worker.backend)
         or _seen(raised.findings, raised)
         or from_exception(raised, stage, otherwise)

@@ -23,7 +23,8 @@ from harness.backends.base import Host
 from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
-from harness.protocol.messages import REPLIES, Raised, Reply, Request
+from harness.protocol.layout import extension_log
+from harness.protocol.messages import ANSWERS, REPLIES, Raised, Reply, Request
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.outcome import SolutionFailed
@@ -82,6 +83,7 @@ class WorkerProcess:
             )  # fmt: skip
         self.backend: BackendName = host.name
         self._socket = ours
+        self._cache = workers.cache
         self._stop = workers.stop
         self._output = _Output(self._process.stdout)
         gib = workers.memory_gib
@@ -99,12 +101,13 @@ class WorkerProcess:
         """
         if not self._is_ready:
             self._await_start()
-        if select.select([self._socket], [], [], 0)[0] and self._process.poll() is None:
-            raise self._misbehaved("spoke before it was asked")
+        self._refuse_unasked(request)
         nonce = secrets.token_hex(16)
         self._deadline = time.monotonic() + timeout_s
         self._timeout_s = timeout_s
         self._socket.settimeout(timeout_s)  # sending too must end
+        answered: str
+        reply: Reply
         try:
             send_frame(self._socket, envelope(nonce, request), descriptors)
             frame, received = receive_frame(self._socket, self._wait)
@@ -121,8 +124,16 @@ class WorkerProcess:
             raise self._misbehaved("answered with a nonce that was not asked with")
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
-        typed: Reply = reply
-        return typed
+        if type(reply) is not ANSWERS[type(request)]:
+            raise self._misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
+        return reply
+
+    def log_of(self, key: str) -> Path:
+        """Where the compiler's output of one of this worker's extensions lies. Raises: SolutionFailed."""
+        try:
+            return extension_log(self._cache, self.backend, key)
+        except ValueError as error:
+            raise self._misbehaved(f"reported {error}") from None
 
     @property
     def output(self) -> str:
@@ -143,6 +154,15 @@ class WorkerProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    def _refuse_unasked(self, request: Request) -> None:
+        """A worker is silent between its answer and the next question; an end of file means that it is gone."""
+        if select.select([self._socket], [], [], 0)[0]:
+            try:
+                is_gone = not self._socket.recv(1, socket.MSG_PEEK)
+            except ConnectionResetError:
+                is_gone = True
+            raise self._crashed(request) if is_gone else self._misbehaved("spoke before it was asked")
+
     def _await_start(self) -> None:
         """Until then no code of a solution has run, so what goes wrong is ours or the machine's."""
         self._deadline, self._timeout_s = time.monotonic() + _START_S, _START_S
@@ -156,8 +176,8 @@ class WorkerProcess:
         self._is_ready = nonce == READY
 
     def _wait(self) -> None:
-        """Until something can be read; the limits are watched meanwhile."""
-        while not select.select([self._socket], [], [], _POLL_S)[0]:
+        """Until something can be read; the limits are watched first, or a trickle of bytes would outwit them."""
+        while True:
             if self._stop.is_set():
                 raise Interrupted
             if time.monotonic() > self._deadline:
@@ -167,6 +187,8 @@ class WorkerProcess:
                 raise SolutionFailed(
                     Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
                 )
+            if select.select([self._socket], [], [], _POLL_S)[0]:
+                return
 
     def _late(self) -> SolutionFailed:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)

@@ -61,7 +61,7 @@ def resources_text(evaluation: Evaluation) -> RenderableType:
     for build in evaluation.builds:
         lines += [
             Text(
-                f"  {kernel.kernel.partition('(')[0]} ({kernel.architecture}): {kernel.registers} registers, "
+                f"  {kernel.kernel.partition('(')[0].removeprefix('void ')} ({kernel.architecture}): {kernel.registers} registers, "
                 f"{kernel.shared_bytes} B shared, {kernel.spill_store_bytes}/{kernel.spill_load_bytes} B spilled out/in"
             )
             for kernel in build.kernels

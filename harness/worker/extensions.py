@@ -26,6 +26,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
+from harness.protocol.layout import extension_log, extensions_folder
 from harness.protocol.messages import ExtensionReport
 
 _VERBOSE_PTXAS = "-Xptxas=-v"
@@ -36,8 +37,9 @@ _COMPILER_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "CXX", "PYTORCH_NVCC", "NVCC_PREP
 class Extensions:
     """The cache as one worker uses it, and what it has to report."""
 
-    def __init__(self, cache: Path) -> None:
-        self._root = cache
+    def __init__(self, cache: Path, backend: str) -> None:
+        self._root = extensions_folder(cache, backend)
+        self._log_of = functools.partial(extension_log, cache, backend)
         self._reports: list[ExtensionReport] = []
         self._loaded: dict[str, object] = {}
 
@@ -51,7 +53,7 @@ class Extensions:
         name, key = str(call.arguments["name"]), _key(call)
         if key in self._loaded:
             return self._loaded[key]
-        folder, log = self._root / key, self._root / "logs" / f"{key}.log"
+        folder, log = self._root / key, self._log_of(key)
         started = time.monotonic()
         with _locked(self._root / "locks" / key):
             was_cached = (folder / "manifest.json").is_file()
@@ -61,7 +63,7 @@ class Extensions:
                 succeeded = True
             finally:
                 seconds = time.monotonic() - started
-                self._reports.append(ExtensionReport(name, key, succeeded, was_cached, seconds, str(log)))
+                self._reports.append(ExtensionReport(name, key, succeeded, was_cached, seconds))
         self._loaded[key] = module
         return module
 
@@ -89,7 +91,7 @@ class Extensions:
 
 def route_extensions(cache: Path, backend: str) -> Extensions:
     """Send this process's load_inline() and load() calls through the cache."""
-    extensions = Extensions(cache / "extensions" / backend)
+    extensions = Extensions(cache, backend)
     for name in ("load_inline", "load"):
         original = getattr(cpp_extension, name)
         setattr(cpp_extension, name, _routed(original, extensions))

@@ -31,7 +31,7 @@ from harness.protocol.messages import (
 )
 
 REF = TensorRef(3, "float32", (2, 5), (5, 1), 256)
-REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5, "/cache/0ed3.log")
+REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5)
 FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 4)
 
 MESSAGES = [

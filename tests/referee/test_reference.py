@@ -265,3 +265,16 @@ def test_seeds_of_a_setting_differ_by_purpose_and_case(tmp_path: Path) -> None:
     seeds = [full.construction_seed, full.seed("inputs", 0), full.seed("inputs", 1), small.seed("inputs", 0)]
     assert len(set(seeds)) == 4
     assert full.seed("inputs", 1) == prepare_setting(made, "full", 42, "cpu").seed("inputs", 1)
+
+
+def test_inputs_from_other_generators_come_out_the_same_again(tmp_path: Path) -> None:
+    tail = (
+        "import random\nimport numpy\n"
+        "def get_inputs():\n    return [torch.from_numpy(numpy.random.rand(4)), random.random()]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    first, again, other = (reference.make_inputs(seed) for seed in (1, 1, 2))
+    assert torch.equal(first[0], again[0])
+    assert first[1] == again[1]
+    assert first[1] != other[1]

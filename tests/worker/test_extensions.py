@@ -12,6 +12,7 @@ import pytest
 
 from harness.backends.choice import open_host
 from harness.executors.session import cache_folder
+from harness.protocol.layout import extension_log
 from harness.protocol.messages import ExtensionReport, Load, Loaded
 from harness.referee.environment import FLAGS
 from harness.referee.worker_process import Interrupted, SolutionRaised, Workers
@@ -93,4 +94,4 @@ def test_refused_build_reports_its_log(workers: Workers, tmp_path: Path) -> None
         _load(workers, path)
     (report,) = caught.value.raised.extensions
     assert not report.succeeded
-    assert "no_such_name" in Path(report.log).read_text()
+    assert "no_such_name" in extension_log(workers.cache, "sim", report.key).read_text()

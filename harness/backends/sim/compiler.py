@@ -64,7 +64,7 @@ def find_torch() -> Torch:
     if spec is None or spec.origin is None:
         raise SimUnavailable(
             f"torch is not installed for {sys.executable}; "
-            "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+            "a CPU build of torch, as PyTorch's 'Start Locally' page gives it"
         )
     root = Path(spec.origin).parent
     version = _assigned(root / "version.py", "__version__") or "0"
@@ -73,7 +73,7 @@ def find_torch() -> Torch:
     if _assigned(root / "version.py", "cuda") or _assigned(root / "version.py", "hip"):
         raise SimUnavailable(
             f"the simulator needs a CPU build of torch, and torch {version} is built for a GPU; in an environment of "
-            "its own: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+            "its own: a CPU build of torch, as PyTorch's 'Start Locally' page gives it"
         )
     standard = re.search(r"-std=c\+\+\d\d", (root / "utils/cpp_extension.py").read_text())
     return Torch(root, version, standard.group() if standard else "-std=c++17")
