@@ -13,6 +13,8 @@ import math
 import types
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from harness.suggest import did_you_mean
+
 Json = Any  # JSON's own recursive type; checked at run time by decode()
 T = TypeVar("T")
 
@@ -66,7 +68,8 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
         return _decode_optional(hint, data, where)
     if origin is Literal:
         if data not in get_args(hint):
-            raise CodecError(f"{where}: {data!r} is not one of {', '.join(map(repr, get_args(hint)))}")
+            words = [str(word) for word in get_args(hint)]
+            raise CodecError(f"{where}: {data!r} is none of its words.{did_you_mean(str(data), words)}")
         return data
     if origin is tuple:
         return _decode_tuple(get_args(hint), data, where)
@@ -79,8 +82,9 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         try:
             return hint(data)
-        except ValueError as error:
-            raise CodecError(f"{where}: {error}") from None
+        except ValueError:
+            words = [str(word.value) for word in hint]
+            raise CodecError(f"{where}: {data!r} is none of its words.{did_you_mean(str(data), words)}") from None
     return _decode_scalar(hint, data, where)
 
 
@@ -105,6 +109,8 @@ def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
 def _decode_optional(hint: Any, data: Json, where: str) -> Any:
     if data is None and type(None) in get_args(hint):
         return None
+    if isinstance(data, str) and (words := [arg for arg in get_args(hint) if get_origin(arg) is Literal]):
+        return _decode(words[0], data, where)
     choices = [arg for arg in get_args(hint) if arg is not type(None)]
     for choice in choices[:-1]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from harness.records.build import ExtensionBuild, KernelResources
@@ -48,6 +49,7 @@ def comparison(**changes: Any) -> OutputComparison:
     facts: dict[str, Any] = {
         "shape": (2, 2),
         "dtype": "float32",
+        "tolerance": Tolerance(1e-4, 1e-5),
         "elements": 4,
         "compared": 4,
         "mismatches": 0,
@@ -63,8 +65,10 @@ def wrong_comparison() -> OutputComparison:
 
 
 def check(*outputs: OutputComparison, tolerance: Tolerance | None = None) -> Check:
-    tolerance = tolerance or Tolerance(1e-4, 1e-5)
-    return Check("small", 12345, "complete", "float64", tolerance, outputs or (comparison(),))
+    judged = outputs or (comparison(),)
+    if tolerance is not None:
+        judged = tuple(replace(output, tolerance=tolerance) for output in judged)
+    return Check("small", 12345, "complete", "float64", judged)
 
 
 def timing(eager_ns: int = 3_000_000, solution_ns: int = 1_000_000, blocks: int = 6) -> Timing:

@@ -14,12 +14,13 @@ ROOT = Path(harness.__file__).parent
 
 # harness itself (its version) may be imported anywhere.
 ALLOWED = {
-    "codec": set(),
+    "suggest": set(),
+    "codec": {"suggest"},
     "errors": set(),
     "__main__": {"cli"},
     "records": {"codec", "errors"},
     "reports": {"records"},
-    "workspace": {"records", "codec", "errors"},
+    "workspace": {"records", "codec", "errors", "suggest"},
     "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
     "backends": {"errors"},
     "worker": {"backends", "protocol"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
@@ -21,13 +21,15 @@ Observer = Callable[[Job, str], None]
 def run_jobs(
     jobs: Sequence[Job], workers: Workers, environment: Environment, journal: Journal, observe: Observer
 ) -> Iterator[Evaluation]:
-    """Evaluate the jobs as their builds come in; each evaluation is in the journal before it is yielded.
+    """Evaluate the jobs as builds come in, on a GPU once all are done; each is in the journal before it is yielded.
 
     Ending the iteration early (Ctrl-C) ends the workers; what was yielded is safe.
     """
     pool = ThreadPoolExecutor(max_workers=_parallel_builds(jobs))
     try:
         builds = {pool.submit(_build, job, workers, observe): job for job in jobs}
+        if workers.host.name == "cuda":
+            wait(builds)  # compilers on every core would disturb what is timed
         for future in as_completed(builds):
             job = builds[future]
             evaluation = evaluate(

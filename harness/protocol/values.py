@@ -1,4 +1,4 @@
-"""Plain Python values (init inputs, non-tensor inputs) as JSON, tuples kept apart from lists."""
+"""Plain Python values (init inputs, non-tensor inputs) as JSON; tuples stay tuples, torch's dtypes go by name."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def encode_value(value: Value) -> Encoded:
         return {"tuple": [encode_value(item) for item in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: encode_value(item) for key, item in value.items()}}
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+        return {"dtype": str(value).removeprefix("torch.")}
     raise NotPlain(f"{type(value).__module__}.{type(value).__qualname__}")
 
 
@@ -35,6 +37,10 @@ def decode_value(data: Encoded) -> Value:
         ((kind, content),) = data.items()
         if kind == "float":
             return float(content)
+        if kind == "dtype":
+            import torch  # only who sends dtypes needs it
+
+            return getattr(torch, content)
         if kind == "tuple":
             return tuple(decode_value(item) for item in content)
         return {key: decode_value(item) for key, item in content.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +21,8 @@ class Tolerance:
     rtol: float
 
     def __post_init__(self) -> None:
-        if not (self.atol >= 0 and self.rtol >= 0):
-            raise ValueError("a tolerance is not negative")
+        if not (0 <= self.atol < math.inf and 0 <= self.rtol < math.inf):
+            raise ValueError("a tolerance is finite and not negative")
 
     @property
     def is_exact(self) -> bool:
@@ -48,6 +49,7 @@ class OutputComparison:
 
     shape: tuple[int, ...]
     dtype: str
+    tolerance: Tolerance
     elements: int
     compared: int
     mismatches: int
@@ -69,12 +71,15 @@ class Check:
     seed: int
     scope: Scope
     oracle: OracleKind
-    tolerance: Tolerance
     outputs: tuple[OutputComparison, ...]
 
     @property
     def passed(self) -> bool:
         return all(output.passed for output in self.outputs)
+
+    @property
+    def is_exact(self) -> bool:
+        return all(output.tolerance.is_exact for output in self.outputs)
 
     @property
     def worst(self) -> float:

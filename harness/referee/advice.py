@@ -8,7 +8,7 @@ from harness.records.verdict import Verdict
 
 _KNOWN_CAUSES = (
     (
-        r"load_inline\(\) missing .*cpp_sources",
+        r"(?s)load_inline\(\) missing .*cpp_sources",
         "pass C++ declarations of the host functions as cpp_sources and name these functions in 'functions'; "
         "a __global__ kernel can't be bound, it needs a host function that launches it",
     ),
@@ -18,7 +18,7 @@ _KNOWN_CAUSES = (
         "declarations of the bound functions in cpp_sources",
     ),
     (
-        r"DeprecatedTypeProperties|AT_DISPATCH\w*.*\.type\(\)",
+        r"(?s)DeprecatedTypeProperties|AT_DISPATCH\w*.*\.type\(\)",
         "AT_DISPATCH_… takes a ScalarType: write x.scalar_type() instead of x.type()",
     ),
     (
@@ -27,7 +27,7 @@ _KNOWN_CAUSES = (
     ),
     (r'identifier "?\w+"? is undefined|was not declared in this scope', "declare the name, or pass it to the function"),
     (
-        r"dynamic shared memory .* above the limit|invalid argument[^\n]*shared",
+        r"(?s)dynamic shared memory .* above the limit|invalid argument[^\n]*shared",
         "above 48 KiB a kernel must opt in: cudaFuncSetAttribute(kernel, "
         "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); and check cudaGetLastError() after the launch",
     ),
@@ -66,6 +66,6 @@ _BY_VERDICT = {
 def advice_for(verdict: Verdict, text: str) -> str:
     """One sentence, from the failure's text where its cause is known."""
     for pattern, advice in _KNOWN_CAUSES:
-        if re.search(pattern, text, re.DOTALL if "main" not in pattern else 0):
+        if re.search(pattern, text):
             return advice
     return _BY_VERDICT.get(verdict, "see the record")

@@ -39,7 +39,7 @@ class Comparison:
             error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
             relative = _relative(error, want)
         else:
-            error, excess = _compare_floats(got, want, self._tolerance)
+            error, excess = _compare_floats(got, _overflowed(want, got.dtype), self._tolerance)
             relative = _relative(error, want)
         if only is not None:
             error, excess, relative = (torch.where(only, value, 0.0) for value in (error, excess, relative))
@@ -56,6 +56,7 @@ class Comparison:
     def result(self) -> OutputComparison:
         return OutputComparison(
             shape=self._shape,
+            tolerance=self._tolerance,
             dtype=str(self._dtype).removeprefix("torch."),
             elements=math.prod(self._shape),
             compared=self._compared,
@@ -98,6 +99,12 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
     allowed = tolerance.atol + tolerance.rtol * torch.where(special, torch.zeros_like(error), need.abs())
     excess = torch.where(error == 0, 0.0, torch.where(torch.isinf(error), math.inf, error / allowed))
     return error, excess
+
+
+def _overflowed(want: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Infinite where the right answer is beyond the output's dtype: float16 ends at 65504."""
+    narrow = want.to(dtype)
+    return torch.where(torch.isinf(narrow), narrow.to(want.dtype), want)
 
 
 def _relative(error: torch.Tensor, want: torch.Tensor) -> torch.Tensor:

@@ -22,6 +22,7 @@ from harness.referee.turns import construct_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
 
 Notify = Callable[[str], None]
+"""Told what is happening, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,10 @@ def _check_complete(setting: Setting, host: Host, worker: WorkerProcess, config:
             checks.append(setting.check(seed, "complete", compared))
             if failed := failure_of(checks[-1]):
                 break
-    remarks = tuple(f"{setting.case}: {describe_finding(finding)}" for finding in findings)
-    return CaseOutcome(tuple(checks), remarks, weights, failed)
+    remarks = [f"{setting.case}: {describe_finding(finding)}" for finding in findings]
+    if setting.oracle.why_float32:
+        remarks.append(setting.oracle.why_float32)
+    return CaseOutcome(tuple(checks), tuple(remarks), weights, failed)
 
 
 def failure_of(check: Check) -> SolutionFailed | None:

@@ -6,7 +6,7 @@ import datetime
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.build import BuildOutcome
-from harness.referee.correctness import check_case
+from harness.referee.correctness import Notify, check_case
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import prepare_setting
@@ -29,9 +29,6 @@ from harness.referee.turns import load_arm
 from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
 from harness.workspace.problem import FULL, Problem
 from harness.workspace.solution import Solution
-
-Notify = Callable[[str], None]
-"""Told what is happening, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +129,8 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
                 _check_case(job, case, host, worker, found, notify)
         if not found.checks:
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
+        if host.name == "cuda" and config.timing.enabled and not timed:
+            found.remarks.append(f"not timed: case '{config.timing.case}' was not asked for")
         if reference is not None:
             with _Stage(found, "timing"):
                 notify("timing")

@@ -46,7 +46,8 @@ def judge_values(got: Sequence[torch.Tensor], inputs: Sequence[Any], setting: Se
     """Compare complete outputs with the oracle's."""
     spec = setting.spec
     comparisons = [
-        Comparison(shape, dtype, setting.tolerance) for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
+        Comparison(shape, dtype, setting.tolerance_for(dtype))
+        for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
     ]
     for piece in setting.oracle.pieces(inputs, spec):
         first_row = piece.rows.start

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch.overrides import TorchFunctionMode
 
 from harness.protocol.messages import Structure
 from harness.protocol.values import NotPlain, encode_value
@@ -57,7 +58,8 @@ class Reference:
         with _blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
             sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
-            exec(code, self._module.__dict__)
+            with _Placed(device):
+                exec(code, self._module.__dict__)
         override = problem.cases[case].init_inputs
         with _blamed_on(self, "get_init_inputs() failed"):
             self.init_inputs: list[Any] = (
@@ -76,25 +78,26 @@ class Reference:
         """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
         with _blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed)
-            model: torch.nn.Module = self._module.Model(*self.init_inputs)
+            with torch.no_grad(), _Placed(self._device):
+                model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return model.to(self._device).eval()
 
     def make_inputs(self, seed: int) -> list[Any]:
         """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
-        with _blamed_on(self, "get_inputs() failed"), torch.device(self._device):
+        with _blamed_on(self, "get_inputs() failed"), torch.device(self._device), _Placed(self._device):
             _seed_everything(seed)
             inputs = list(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def input_specs(self) -> list[torch.Tensor]:
         """The inputs without memory, as meta tensors. Raises: InvalidProblem where get_inputs() needs real ones."""
-        with _blamed_on(self, "get_inputs() works on no meta device"), torch.device("meta"):
+        with _blamed_on(self, "get_inputs() works on no meta device"), torch.device("meta"), _Placed("meta"):
             return list(self._module.get_inputs())
 
     def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:
         """From meta tensors where the model can, else from a run."""
         try:
-            with torch.device("meta"):
+            with torch.no_grad(), torch.device("meta"):
                 returned = _to(model, "meta")(*[_to(value, "meta") for value in inputs])
         except Exception:  # meta kernels are missing or the model makes tensors of its own: run it
             real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
@@ -115,9 +118,10 @@ class Oracle:
         self._independent = independent_batch
         self._budget = _PIECE_BYTES[device]
         self._native = model
-        with _blamed_on(reference, "Model can't be copied"):
+        with _blamed_on(reference, "Model can't be copied"), torch.no_grad():
             self._double = copy.deepcopy(model).double()
         self.kind: OracleKind = "float64"
+        self.why_float32: str | None = None
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec, rows: Sequence[int] | None = None) -> Iterator[Piece]:
         """The answer piece by piece; only the named rows where `rows` is given."""
@@ -154,8 +158,9 @@ class Oracle:
                     return tuple(_unpack(self._double(*[_double(v) for v in inputs]), self._reference)[1])
             except (torch.OutOfMemoryError, MemoryError):
                 raise
-            except Exception:
-                self.kind = "float32"  # e.g. forward() makes float32 tensors of its own
+            except Exception as error:  # e.g. forward() makes float32 tensors of its own
+                self.kind = "float32"
+                self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         with _blamed_on(self._reference, "Model.forward() failed"), _strict_float32(), torch.no_grad():
             return tuple(_unpack(self._native(*inputs), self._reference)[1])
 
@@ -173,6 +178,27 @@ class _blamed_on:  # noqa: N801 - reads as a phrase in 'with'
         ours = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
         if isinstance(error, Exception) and not isinstance(error, ours):
             raise self._reference._complain(self._what, error) from error
+
+
+class _Placed(TorchFunctionMode):
+    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
+
+    Some files write .cuda() or device="cuda"; where the referee has no GPU, or wants no memory, that must not matter.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cuda:
+            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
+        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
+        return func(*(self._replace(value) for value in args), **placed)
+
+    def _replace(self, value: Any) -> Any:
+        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
+        return torch.device(self._device) if is_cuda else value
 
 
 class _strict_float32:  # noqa: N801

@@ -34,6 +34,8 @@ from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
+_DRAWN_BYTES = 2 * 2**30
+"""As much as the referee draws where there is no small case to draw from."""
 _PERIOD_PAGES = 4099
 """16 MiB, and a prime number of pages, so that rows and channels don't repeat in step."""
 
@@ -66,7 +68,7 @@ def must_be_sampled(setting: Setting, host: Host) -> bool:
     """Whether a case is too large to be simulated whole."""
     if host.name != "sim" or setting.meta_inputs is None:
         return False
-    total = sum(value.numel() * value.itemsize for value in setting.meta_inputs if isinstance(value, torch.Tensor))
+    total = _nbytes(setting.meta_inputs)
     for shape, dtype in zip(setting.spec.shapes, setting.spec.dtypes, strict=True):
         total += math.prod(shape) * dtype.itemsize
     return total > COMPLETE_BYTES
@@ -109,19 +111,26 @@ def _take_sampled_turn(worker: WorkerProcess, table: Table, config: Config, bloc
 
 
 def _draw_inputs(setting: Setting, seed: int) -> list[PeriodicInput]:
-    """get_inputs() of the problem's first small case, stretched to the shapes of this one."""
+    """get_inputs() of the problem's first small case, or of this one where there is none, stretched to its shapes."""
+    specs = setting.meta_inputs or []
     small = next((case for case in setting.problem.cases if case != FULL), None)
-    if small is None:
+    if small is not None:
+        drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
+    elif _nbytes(specs) <= _DRAWN_BYTES:
+        drawn = setting.reference.make_inputs(seed)
+    else:
         raise SolutionFailed(
             Verdict.UNSUPPORTED,
             "the problem has only its full shape, which is too large to simulate",
             next_step="add a small case to problem.yaml, or run on a GPU",
         )
-    drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
-    specs = setting.meta_inputs or []
     if not all(isinstance(spec, torch.Tensor) for spec in specs):
         raise SolutionFailed(Verdict.UNSUPPORTED, "a case with plain inputs beside tensors can't be sampled")
     return [periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) for values, spec in zip(drawn, specs, strict=True)]
+
+
+def _nbytes(values: Sequence[object]) -> int:
+    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))
 
 
 def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int) -> PeriodicInput:
@@ -145,7 +154,7 @@ def _judge_written(table: Table, inputs: Sequence[PeriodicInput], setting: Setti
                 "the sampled blocks, the first and the last among them, wrote nothing into the output",
                 next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
             )
-        comparison = Comparison(tuple(output.shape), output.dtype, setting.tolerance)
+        comparison = Comparison(tuple(output.shape), output.dtype, setting.tolerance_for(output.dtype))
         for row in sorted({written[0][0], written[-1][0]}):
             want = setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number]
             for index in (index for index in written if index[0] == row):
@@ -161,7 +170,7 @@ def _written_slices(output: torch.Tensor, buffer: SharedBuffer) -> Iterator[tupl
     Holes are not read: reading a shared mapping fills it with pages.
     """
     depth = min(2, output.dim())
-    nbytes = math.prod(output.shape[depth:]) * output.dtype.itemsize
+    nbytes = max(1, math.prod(output.shape[depth:])) * output.dtype.itemsize
     seen: set[int] = set()
     for start, stop in _data_extents(buffer):
         for number in range(max(0, start) // nbytes, -(-stop // nbytes)):

@@ -26,9 +26,8 @@ class Setting:
     spec: OutputSpec
     meta_inputs: list[Any] | None
 
-    @property
-    def tolerance(self) -> Tolerance:
-        return self.problem.tolerance
+    def tolerance_for(self, dtype: torch.dtype) -> Tolerance:
+        return self.problem.tolerance_for(str(dtype).removeprefix("torch."))
 
     @property
     def construction_seed(self) -> int:
@@ -38,7 +37,7 @@ class Setting:
         return derive(self.master_seed, self.problem.name, self.case, *purpose)
 
     def check(self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...]) -> Check:
-        return Check(self.case, seed, scope, self.oracle.kind, self.tolerance, outputs)
+        return Check(self.case, seed, scope, self.oracle.kind, outputs)
 
 
 def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) -> Setting:

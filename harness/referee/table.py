@@ -30,8 +30,6 @@ from harness.referee.outcome import from_exception
 from harness.referee.reference import InvalidProblem, OutputSpec
 from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
-_POISON = 0xFF
-"""NaN in every floating dtype, −1 in integers: what nobody overwrote can't pass for a result."""
 _STATE_ALIGNMENT = 256
 _numbers = itertools.count(1)
 
@@ -125,7 +123,7 @@ class Table:
         """One turn over the inputs as they lie, outputs poisoned before."""
         if sample_blocks is None:
             for ref in self._outputs:
-                self._buffers[ref.buffer].content.fill_(_POISON)
+                _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
         self._synchronize()
         request = TakeTurn(tuple(self._arguments), tuple(self._outputs), calls, sample_blocks, seed)
         started = time.perf_counter_ns()
@@ -188,6 +186,14 @@ class Table:
     def _synchronize(self) -> None:
         if self._host.torch_device == "cuda":
             torch.cuda.synchronize()
+
+
+def _poison(content: torch.Tensor, dtype: torch.dtype) -> None:
+    """NaN in floating dtypes; integers have no such value, so they get what nobody can know. Unwritten can't pass."""
+    if dtype.is_floating_point or dtype.is_complex:
+        content.fill_(0xFF)
+    else:
+        content.random_(0, 256)
 
 
 def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float) -> None:

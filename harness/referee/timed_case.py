@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import secrets
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.timing import ArmName, Timing
 from harness.referee.audit import require_plausible
-from harness.referee.correctness import failure_of
+from harness.referee.correctness import Notify, failure_of
 from harness.referee.judgement import judge_form, judge_values
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
@@ -25,8 +24,6 @@ from harness.referee.table import Table
 from harness.referee.timing import LEAST_BLOCKS, ArmTurn, measure
 from harness.referee.turns import construct_arm, load_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
-
-Notify = Callable[[str], None]
 
 
 def time_solution(

@@ -32,6 +32,9 @@ from harness.referee.outcome import SolutionFailed
 _POLL_S = 0.1
 _KEPT_OUTPUT_BYTES = 16 * 2**10
 _MEMORY_SHARE = 0.8
+_MEMORY_CHECK_S = 0.5
+_ENDING_S = 30
+"""For a process that has hung up to be gone: freeing much memory takes its time."""
 _START_S = 120
 """For importing torch, on a machine that does much else."""
 
@@ -89,6 +92,7 @@ class WorkerProcess:
         gib = workers.memory_gib
         self._memory_bytes = int(gib * 2**30) if gib else int(_available_bytes() * _MEMORY_SHARE)
         self._deadline = self._timeout_s = 0.0
+        self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
         self._is_ready = False
 
     def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int] = ()) -> Reply:
@@ -173,7 +177,9 @@ class WorkerProcess:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
-        self._is_ready = nonce == READY
+        if nonce != READY:
+            raise MachineError("a worker didn't start: it sent something else first")
+        self._is_ready = True
 
     def _wait(self) -> None:
         """Until something can be read; the limits are watched first, or a trickle of bytes would outwit them."""
@@ -182,20 +188,27 @@ class WorkerProcess:
                 raise Interrupted
             if time.monotonic() > self._deadline:
                 raise self._late()
-            if _resident_bytes(self._process.pid) > self._memory_bytes:
-                limit = self._memory_bytes / 2**30
-                raise SolutionFailed(
-                    Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
-                )
+            self._check_memory()
             if select.select([self._socket], [], [], _POLL_S)[0]:
                 return
+
+    def _check_memory(self) -> None:
+        """The whole session counts, children too; looked at twice a second, since it takes milliseconds."""
+        if time.monotonic() < self._next_memory_check:
+            return
+        self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
+        if _session_bytes(self._process.pid) > self._memory_bytes:
+            limit = self._memory_bytes / 2**30
+            raise SolutionFailed(
+                Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
+            )
 
     def _late(self) -> SolutionFailed:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
 
     def _crashed(self, request: Request) -> SolutionFailed:
         try:
-            code = self._process.wait(timeout=5)
+            code = self._process.wait(timeout=_ENDING_S)
         except subprocess.TimeoutExpired:
             return self._misbehaved("closed the referee's socket and went on running")
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
@@ -256,8 +269,14 @@ def _available_bytes() -> int:
     return _kib("/proc/meminfo", "MemAvailable:") or 4 * 2**30
 
 
-def _resident_bytes(pid: int) -> int:
-    return _kib(f"/proc/{pid}/status", "RssAnon:")
+def _session_bytes(session: int) -> int:
+    """Resident memory of every process in a session, what they share with nobody."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getsid(int(folder.name)) == session:
+                total += _kib(f"{folder}/status", "RssAnon:")
+    return total
 
 
 def _kib(path: str, key: str) -> int:

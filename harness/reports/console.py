@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.numbers import format_error, format_ms, format_speedup
@@ -59,15 +60,15 @@ def resources_text(evaluation: Evaluation) -> RenderableType:
     """What the compiler said of each kernel, and where its whole output lies."""
     lines = [Text(f"{evaluation.solution.name}: built in {evaluation.stages_s.get('build', 0):.1f} s", style="bold")]
     for build in evaluation.builds:
-        lines += [
-            Text(
-                f"  {kernel.kernel.partition('(')[0].removeprefix('void ')} ({kernel.architecture}): {kernel.registers} registers, "
-                f"{kernel.shared_bytes} B shared, {kernel.spill_store_bytes}/{kernel.spill_load_bytes} B spilled out/in"
-            )
-            for kernel in build.kernels
-        ]
+        lines += [Text(f"  {_resources(kernel)}") for kernel in build.kernels]
         lines.append(Text(f"  log: {build.log}", style="dim"))
     return Group(*lines)
+
+
+def _resources(kernel: KernelResources) -> str:
+    name = kernel.kernel.partition("(")[0].removeprefix("void ")
+    spilled = f"{kernel.spill_store_bytes}/{kernel.spill_load_bytes} B spilled out/in"
+    return f"{name} ({kernel.architecture}): {kernel.registers} registers, {kernel.shared_bytes} B shared, {spilled}"
 
 
 def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: bool) -> None:
@@ -97,10 +98,11 @@ def _title(evaluation: Evaluation) -> str:
 
 def _held_to(evaluation: Evaluation) -> str:
     """The tolerance in words; where the reference runs in tf32 this says that tf32's error is accepted."""
-    tolerance = next((check.tolerance for check in evaluation.checks), None)
     precision = evaluation.problem.precision
-    if tolerance is None:
+    tolerances = {output.tolerance for check in evaluation.checks for output in check.outputs}
+    if len(tolerances) != 1:
         return f"outputs held to {precision}"
+    (tolerance,) = tolerances
     if tolerance.is_exact:
         return f"outputs held to {precision}: equal to the oracle's"
     return f"outputs held to {precision}: |got − want| ≤ {tolerance.atol:g} + {tolerance.rtol:g}·|want|"

@@ -29,7 +29,7 @@ def format_error(checks: tuple[Check, ...]) -> str:
     if not checks:
         return "—"
     worst = max(check.worst for check in checks)
-    if worst == 0 and all(check.tolerance.is_exact for check in checks):
+    if worst == 0 and all(check.is_exact for check in checks):
         return "exact"
     if math.isinf(worst):
         return "wrong"

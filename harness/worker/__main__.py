@@ -5,6 +5,7 @@ FD is the worker's end of the private socket. Standard output and error belong t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 
 def main() -> None:
     _end_with_parent()
+    _go_first()
     descriptor, backend, cache, *options = sys.argv[1:]
     from harness.backends import activate_worker
 
@@ -28,6 +30,12 @@ def main() -> None:
 def _end_with_parent() -> None:
     """A referee that is killed takes its workers along (prctl(2), PR_SET_PDEATHSIG)."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _go_first() -> None:
+    """When memory runs out the kernel ends a worker, never the referee (proc(5), oom_score_adj)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy
 import torch
 
 from harness.backends.base import WorkerDevice
@@ -60,6 +62,8 @@ class Arm:
         """Construct on the CPU under the seed, as KernelBench does, then move to the device."""
         self._model = None
         torch.manual_seed(request.seed)
+        random.seed(request.seed)
+        numpy.random.seed(request.seed % 2**32)
         model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")

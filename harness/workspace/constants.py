@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 
 def module_constants(source: str) -> dict[str, ast.expr]:
@@ -15,10 +15,8 @@ def module_constants(source: str) -> dict[str, ast.expr]:
     """
     found: dict[str, list[ast.expr]] = {}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            found.setdefault(node.target.id, []).append(node.value)
+        for name, value in _assignments(node):
+            found.setdefault(name, []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
@@ -40,6 +38,20 @@ def with_constants(source: str, values: Mapping[str, object]) -> str:
         padding = b"\n" * (last - first) if is_whole else b""
         lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + tail + padding]
     return b"".join(lines).decode()
+
+
+def _assignments(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """`a = 1`, `a: int = 1` and `a, b = 1, 2`, name by name."""
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        yield node.target.id, node.value
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for name, part in pairs:
+            if isinstance(name, ast.Name):
+                yield name.id, part
 
 
 def _literal(value: object) -> str:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from harness.errors import InvalidFile
 from harness.records.check import Tolerance
+from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.source_hash import hash_folder
-from harness.workspace.suggest import did_you_mean
 from harness.workspace.yaml_file import read_yaml
 
 Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
@@ -47,7 +47,7 @@ class ProblemFile:
     precision: Precision = "float32"
     tolerance: Literal["exact"] | Tolerance | None = None
     independent_batch: bool = False
-    cases: dict[str, Case] = field(default_factory=dict)
+    cases: dict[str, Case | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,19 @@ class Problem:
     description: str
     tags: tuple[str, ...]
     precision: Precision
-    tolerance: Tolerance
+    tolerance: Tolerance | None
     independent_batch: bool
     cases: dict[str, Case]
+
+    def tolerance_for(self, dtype: str) -> Tolerance:
+        """What an output of this dtype is held to: what problem.yaml says, else the default of the dtype, or of a
+        precision that problem.yaml declares looser; equality for what is no floating type."""
+        if self.tolerance is not None:
+            return self.tolerance
+        of_dtype = DEFAULT_TOLERANCES.get(dtype, Tolerance(0.0, 0.0))
+        if self.precision == "float32":
+            return of_dtype
+        return max(of_dtype, DEFAULT_TOLERANCES[self.precision], key=lambda tolerance: tolerance.atol)
 
     @property
     def sha256(self) -> str:
@@ -98,13 +108,13 @@ def load_problem(folder: Path) -> Problem:
         precision=written.precision,
         tolerance=_tolerance(written),
         independent_batch=written.independent_batch,
-        cases={FULL: written.cases.get(FULL, Case()), **{k: v for k, v in written.cases.items() if k != FULL}},
+        cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
     )
 
 
 def _read_source(path: Path) -> str:
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
         tree = ast.parse(source)
     except FileNotFoundError:
         raise InvalidFile(f"{path} is missing: a problem folder holds problem.py with the reference Model") from None
@@ -122,20 +132,18 @@ def _read_source(path: Path) -> str:
 def _check_cases(written: ProblemFile, source: str, path: Path) -> None:
     valid = module_constants(source)
     for case_name, case in written.cases.items():
-        for name in case.constants:
+        for name in case.constants if case else ():
             if name not in valid:
                 raise InvalidFile(
                     f"{path}: cases.{case_name}.constants: problem.py has no constant '{name}'."
                     f"{did_you_mean(name, valid)}"
                 )
     full = written.cases.get(FULL)
-    if full is not None and full != Case():
+    if full not in (None, Case()):
         raise InvalidFile(f"{path}: cases.full: 'full' is the problem as written and takes no values")
 
 
-def _tolerance(written: ProblemFile) -> Tolerance:
+def _tolerance(written: ProblemFile) -> Tolerance | None:
     if written.tolerance == "exact":
         return Tolerance(0.0, 0.0)
-    if isinstance(written.tolerance, Tolerance):
-        return written.tolerance
-    return DEFAULT_TOLERANCES[written.precision]
+    return written.tolerance

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.records.config import Config
+from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem, load_problem
 from harness.workspace.solution import Solution, load_solution
-from harness.workspace.suggest import did_you_mean
 from harness.workspace.yaml_file import read_yaml
 
 

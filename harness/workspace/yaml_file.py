@@ -12,13 +12,19 @@ import yaml
 
 from harness.codec import CodecError, decode
 from harness.errors import InvalidFile
-from harness.workspace.suggest import did_you_mean
+from harness.suggest import did_you_mean
 
 T = TypeVar("T")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2's floats: PyYAML takes 1e-3, without a point, for a string."""
+    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string), and no key twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        if twice := {str(name) for name in names if names.count(name) > 1}:
+            raise ValueError(f"key '{sorted(twice)[0]}' stands twice, in line {node.start_mark.line + 1} and below")
+        return super().construct_mapping(node, deep)
 
 
 _Loader.add_implicit_resolver(
@@ -37,13 +43,17 @@ def read_yaml(cls: type[T], path: Path) -> T:
     try:
         return decode(cls, data, where=path.name)
     except CodecError as error:
-        raise InvalidFile(f"{path}: {error}") from None
+        raise InvalidFile(f"{path}: {str(error).removeprefix(path.name).lstrip('.: ')}") from None
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: also a date of month 13
         raise InvalidFile(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     except OSError as error:
         raise InvalidFile(f"{path}: can't be read: {error.strerror}") from None

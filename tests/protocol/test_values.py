@@ -52,7 +52,6 @@ def test_minus_zero_keeps_its_sign() -> None:
     [
         (torch.zeros(1), "torch.Tensor"),
         ([1, (torch.zeros(1),)], "torch.Tensor"),
-        ({"a": torch.float32}, "torch.dtype"),
         ({1: 2}, "builtins.dict"),
         ({1, 2}, "builtins.set"),
         (b"raw", "builtins.bytes"),
@@ -62,3 +61,8 @@ def test_minus_zero_keeps_its_sign() -> None:
 def test_what_is_not_plain_is_refused_by_its_type(value: Any, type_name: str) -> None:
     with pytest.raises(NotPlain, match=f"^{type_name}$"):
         encode_value(value)
+
+
+def test_a_dtype_travels_by_its_name() -> None:
+    assert encode_value((torch.float16,)) == {"tuple": [{"dtype": "float16"}]}
+    assert decode_value({"tuple": [{"dtype": "float16"}]}) == (torch.float16,)

@@ -101,7 +101,7 @@ def test_a_tolerance_of_nothing_is_exact(bounds: Any, is_exact: bool) -> None:
     assert Tolerance(*bounds).is_exact is is_exact
 
 
-@pytest.mark.parametrize("bounds", [(-1e-9, 0.0), (0.0, -1.0), (float("nan"), 0.0)])
-def test_a_tolerance_is_not_negative(bounds: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="a tolerance is not negative"):
+@pytest.mark.parametrize("bounds", [(-1e-9, 0.0), (0.0, -1.0), (float("nan"), 0.0), (float("inf"), 0.0)])
+def test_a_tolerance_is_finite_and_not_negative(bounds: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="finite and not negative"):
         Tolerance(*bounds)

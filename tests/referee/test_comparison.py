@@ -27,7 +27,7 @@ def compare(got: Any, want: Any, tolerance: Tolerance = HALF, dtype: torch.dtype
 
 def test_equal_values_pass() -> None:
     assert compare([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]) == OutputComparison(
-        (2, 2), "float32", 4, 4, 0, 0.0, 0.0, 0.0
+        (2, 2), "float32", Tolerance(0.5, 0.0), 4, 4, 0, 0.0, 0.0, 0.0
     )
 
 
@@ -88,8 +88,12 @@ def test_a_special_value_in_another_place_fails(got: float, want: float, toleran
     assert repr(result.first_mismatches) == repr((Mismatch((1,), got, want),))
 
 
-def test_an_infinite_tolerance_does_not_excuse_nan() -> None:
-    assert compare([NAN], [1.0], Tolerance(INF, 0.0)).mismatches == 1
+@pytest.mark.parametrize(("want", "is_right"), [(65504.0, False), (65519.0, False), (65520.0, True), (-70000.0, False)])
+def test_infinity_is_right_where_the_answer_is_beyond_the_dtype(want: float, is_right: bool) -> None:
+    """float16 ends at 65504; what rounds beyond it is infinite in the reference too."""
+    comparison = Comparison((1,), torch.float16, Tolerance(1e-2, 1e-2))
+    comparison.add(torch.tensor([INF], dtype=torch.float16), torch.tensor([want], dtype=torch.float64))
+    assert comparison.result().passed is is_right
 
 
 def test_special_values_do_not_hide_the_relative_error_of_others() -> None:

@@ -278,3 +278,17 @@ def test_inputs_from_other_generators_come_out_the_same_again(tmp_path: Path) ->
     assert torch.equal(first[0], again[0])
     assert first[1] == again[1]
     assert first[1] != other[1]
+
+
+@pytest.mark.parametrize("made", ["torch.rand(4).cuda()", "torch.rand(4, device='cuda')", "torch.rand(4).to('cuda:0')"])
+def test_inputs_that_name_the_gpu_come_to_the_referees_device(tmp_path: Path, made: str) -> None:
+    tail = f"def get_inputs():\n    return [{made}]\ndef get_init_inputs():\n    return []\n"
+    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    assert reference.make_inputs(1)[0].device.type == "cpu"
+    assert reference.input_specs()[0].is_meta
+
+
+def test_a_model_that_derives_tensors_from_its_parameters_can_be_copied(tmp_path: Path) -> None:
+    init = "self.l = nn.Linear(4, 4)\nself.twice = self.l.weight * 2"
+    made = setting(tmp_path, "return x @ self.twice.to(x.dtype)", init=init)
+    assert made.oracle.kind == "float64"

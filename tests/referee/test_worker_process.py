@@ -59,3 +59,14 @@ def test_worker_that_cannot_start_is_the_machines_fault(
     monkeypatch.setenv("PYTHONSAFEPATH", "")
     with workers.start() as worker, pytest.raises(MachineError, match="a worker didn't start"):
         worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
+
+
+def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: Path) -> None:
+    path = tmp_path / "solution.py"
+    path.write_text("import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n")
+    with workers.start() as worker:
+        worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
+        worker._process.wait(timeout=60)
+        with pytest.raises(SolutionFailed, match="exit code 7") as caught:
+            worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
+    assert caught.value.verdict is Verdict.CRASHED

@@ -99,9 +99,13 @@ def test_constants_are_the_assignments_at_the_top_level() -> None:
         class K:
             l = 7
         """)
-    assert sorted(module_constants(source)) == ["a", "b"]
+    assert sorted(module_constants(source)) == ["a", "b", "f", "g"]
 
 
 def test_a_name_that_is_assigned_twice_is_no_constant() -> None:
     """Replacing one of the two would leave what was derived from the other behind."""
     assert sorted(module_constants("n = 4\nm = 2 * n\nn = 8\n")) == ["m"]
+
+
+def test_parts_of_a_tuple_are_replaced_one_by_one() -> None:
+    assert with_constants("a, b = 1, 2\nc = a + b\n", {"b": 30}) == "a, b = 1, 30\nc = a + b\n"

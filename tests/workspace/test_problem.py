@@ -51,7 +51,7 @@ def complaint(tmp_path: Path, yaml: str | None = None, source: str = SOURCE) -> 
 def test_a_kernelbench_file_is_a_problem_as_it_stands(tmp_path: Path) -> None:
     problem = load_problem(problem_folder(tmp_path))
     assert (problem.name, problem.title, problem.description, problem.tags) == ("relu2d", "relu2d", "", ())
-    assert (problem.precision, problem.tolerance) == ("float32", Tolerance(1e-4, 1e-4))
+    assert (problem.precision, problem.tolerance) == ("float32", None)
     assert problem.cases == {"full": Case()}
     assert problem.independent_batch is False
     assert problem.source_for("full") == SOURCE
@@ -94,11 +94,33 @@ def test_full_comes_first_wherever_it_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("precision", "tolerance"),
-    [("float64", 1e-8), ("float32", 1e-4), ("tf32", 2e-3), ("float16", 1e-2), ("bfloat16", 2e-2)],
+    [("float64", 1e-4), ("float32", 1e-4), ("tf32", 2e-3), ("float16", 1e-2), ("bfloat16", 2e-2)],
 )
-def test_the_precision_brings_a_tolerance(tmp_path: Path, precision: str, tolerance: float) -> None:
+def test_a_declared_precision_loosens_the_tolerance_of_float32(
+    tmp_path: Path, precision: str, tolerance: float
+) -> None:
     problem = load_problem(problem_folder(tmp_path, f"precision: {precision}"))
-    assert problem.tolerance == Tolerance(tolerance, tolerance)
+    assert problem.tolerance_for("float32") == Tolerance(tolerance, tolerance)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [("float64", 1e-8), ("float32", 1e-4), ("float16", 1e-2), ("bfloat16", 2e-2), ("int64", 0.0), ("bool", 0.0)],
+)
+def test_the_dtype_of_an_output_brings_a_tolerance(tmp_path: Path, dtype: str, tolerance: float) -> None:
+    assert load_problem(problem_folder(tmp_path)).tolerance_for(dtype) == Tolerance(tolerance, tolerance)
+
+
+def test_a_case_without_values_is_the_problem_as_written(tmp_path: Path) -> None:
+    assert load_problem(problem_folder(tmp_path, "cases: {same: }")).cases["same"] == Case()
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    assert "key 'title' stands twice" in complaint(tmp_path, "title: a\ntags: []\ntitle: b\n")
+
+
+def test_a_date_that_is_none_is_broken_yaml(tmp_path: Path) -> None:
+    assert "not valid YAML: month must be in 1..12" in complaint(tmp_path, "title: 2024-13-45")
 
 
 def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
@@ -125,14 +147,14 @@ def test_a_mistyped_key_further_in_gets_a_suggestion(tmp_path: Path, yaml: str, 
 @pytest.mark.parametrize(
     ("yaml", "words"),
     [
-        ("precision: flot32", ["problem.yaml.precision", "'flot32'", "'float32'"]),
-        ("independent_batch: 1", ["problem.yaml.independent_batch", "int where bool belongs"]),
-        ("tags: pooling", ["problem.yaml.tags", "str where list belongs"]),
-        ("title: 3", ["problem.yaml.title", "int where str belongs"]),
-        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml.tolerance", "a tolerance is not negative"]),
-        ("tolerance: {atol: 0.5}", ["problem.yaml.tolerance", "key 'rtol' is missing"]),
-        ("cases: {small: [1]}", ["problem.yaml.cases.small", "list where dict belongs"]),
-        ("cases: {small: {init_inputs: 3}}", ["problem.yaml.cases.small.init_inputs", "int where"]),
+        ("precision: flot32", ["problem.yaml: precision", "'flot32'", "Did you mean 'float32'?"]),
+        ("independent_batch: 1", ["problem.yaml: independent_batch", "int where bool belongs"]),
+        ("tags: pooling", ["problem.yaml: tags", "str where list belongs"]),
+        ("title: 3", ["problem.yaml: title", "int where str belongs"]),
+        ("tolerance: {atol: -0.5, rtol: 0}", ["problem.yaml: tolerance", "a tolerance is finite and not negative"]),
+        ("tolerance: {atol: 0.5}", ["problem.yaml: tolerance", "key 'rtol' is missing"]),
+        ("cases: {small: [1]}", ["problem.yaml: cases.small", "list where dict belongs"]),
+        ("cases: {small: {init_inputs: 3}}", ["problem.yaml: cases.small.init_inputs", "int where"]),
         ("[1, 2]", ["list where a mapping of keys belongs"]),
     ],
 )
@@ -166,7 +188,7 @@ def test_full_takes_no_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["1", "no", "2026-11-21"])
 def test_a_case_whose_name_yaml_reads_as_another_type_is_refused(tmp_path: Path, name: str) -> None:
-    assert "problem.yaml.cases" in complaint(tmp_path, f"cases: {{{name}: {{}}}}")
+    assert "problem.yaml: cases" in complaint(tmp_path, f"cases: {{{name}: {{}}}}")
 
 
 def test_a_tolerance_without_a_point_is_a_number(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from harness.errors import InvalidFile, UsageError
 from harness.records.config import Config
 from harness.records.verdict import Verdict
+from harness.suggest import did_you_mean
 from harness.workspace.solution import SolutionFile
-from harness.workspace.suggest import did_you_mean
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 from tests.workspace.test_problem import SOURCE
 
@@ -97,7 +97,7 @@ def test_a_solution_says_of_itself_what_its_file_says(workspace: Workspace) -> N
 def test_a_wrong_word_in_a_solution_s_file_is_named(workspace: Workspace) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text("expected_verdict: fails")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails' is not a valid Verdict"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails' is none of its words"):
         workspace.solutions("maxpool2d", ["plain"])
 
 

@@ -1,0 +1,28 @@
+"""What the README lists is what there is."""
+
+from __future__ import annotations
+
+import re
+
+from harness.records.verdict import Verdict
+from tests.machine import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_verdict_is_explained_in_the_verdicts_own_words() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", README, re.MULTILINE))
+    assert rows == {verdict.value: verdict.meaning for verdict in Verdict}
+
+
+def test_commands_of_the_readme_exist() -> None:
+    from harness.cli.app import app
+
+    named = set(re.findall(r"^\| `harness (\w+)", README, re.MULTILINE))
+    assert named == {command.name for command in app.registered_commands}
+
+
+def test_files_that_the_readme_links_exist() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
