@@ -95,12 +95,13 @@ def test_killed_build_does_not_hold_up_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_machine")
-def test_two_toolkits_are_kept_and_the_oldest_goes(tmp_path: Path) -> None:
-    for age, name in enumerate(["sim-newer", "sim-older", "sim-oldest"]):
+def test_two_toolkits_are_kept_and_those_that_may_be_in_use(tmp_path: Path) -> None:
+    hours = {"sim-in-use": 1, "sim-also-in-use": 23, "sim-older": 25, "sim-oldest": 1000}
+    for name, age in hours.items():
         (tmp_path / name).mkdir()
-        os.utime(tmp_path / name, times=(0, time.time() - 1000 * (age + 1)))
+        os.utime(tmp_path / name, times=(0, time.time() - 3600 * age))
     current = ensure_toolkit(tmp_path, print)
-    assert {path.name for path in tmp_path.glob("sim-*")} == {"sim-newer", current.root.name}
+    assert {path.name for path in tmp_path.glob("sim-*")} == {"sim-in-use", "sim-also-in-use", current.root.name}
 
 
 def test_environment_names_the_stand_ins() -> None:
