@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from harness.records.check import Check, OutputComparison, Scope, Tolerance
-from harness.referee.reference import InvalidProblem, Oracle, OutputSpec, Reference
+from harness.referee.oracle import Oracle
+from harness.referee.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.seeds import derive
 from harness.workspace.problem import Problem
 

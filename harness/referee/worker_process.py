@@ -12,12 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 from harness.backends.base import Host
 from harness.errors import MachineError
@@ -27,10 +25,11 @@ from harness.protocol.layout import extension_log
 from harness.protocol.messages import ANSWERS, REPLIES, Raised, Reply, Request
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
+from harness.referee.host_memory import available_bytes, session_bytes
 from harness.referee.outcome import SolutionFailed
+from harness.referee.worker_output import WorkerOutput
 
 _POLL_S = 0.1
-_KEPT_OUTPUT_BYTES = 16 * 2**10
 _MEMORY_SHARE = 0.8
 _MEMORY_CHECK_S = 0.5
 _ENDING_S = 30
@@ -88,9 +87,9 @@ class WorkerProcess:
         self._socket = ours
         self._cache = workers.cache
         self._stop = workers.stop
-        self._output = _Output(self._process.stdout)
+        self._output = WorkerOutput(self._process.stdout)
         gib = workers.memory_gib
-        self._memory_bytes = int(gib * 2**30) if gib else int(_available_bytes() * _MEMORY_SHARE)
+        self._memory_bytes = int(gib * 2**30) if gib else int(available_bytes() * _MEMORY_SHARE)
         self._deadline = self._timeout_s = 0.0
         self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
         self._is_ready = False
@@ -197,7 +196,7 @@ class WorkerProcess:
         if time.monotonic() < self._next_memory_check:
             return
         self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
-        if _session_bytes(self._process.pid) > self._memory_bytes:
+        if session_bytes(self._process.pid) > self._memory_bytes:
             limit = self._memory_bytes / 2**30
             raise SolutionFailed(
                 Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
@@ -221,36 +220,6 @@ class WorkerProcess:
         return SolutionFailed(Verdict.CHEATING, f"on the referee's private socket the process {what}", self.output)
 
 
-class _Output:
-    """Drains a pipe in the background and keeps its first and last bytes; a flood costs nothing."""
-
-    def __init__(self, stream: IO[bytes] | None) -> None:
-        assert stream is not None
-        self._stream = stream
-        self._head = b""
-        self._tail: deque[bytes] = deque(maxlen=4)
-        self._dropped = 0
-        self._thread = threading.Thread(target=self._drain, daemon=True)
-        self._thread.start()
-
-    def text(self) -> str:
-        gap = f"\n… {self._dropped} bytes left out …\n".encode() if self._dropped else b""
-        return (self._head + gap + b"".join(self._tail)).decode(errors="replace").strip()
-
-    def finish(self) -> None:
-        self._thread.join(timeout=2)  # a grandchild that left the group may hold the pipe
-
-    def _drain(self) -> None:
-        while piece := os.read(self._stream.fileno(), _KEPT_OUTPUT_BYTES // 4):
-            if len(self._head) < _KEPT_OUTPUT_BYTES:
-                self._head += piece
-                continue
-            if len(self._tail) == self._tail.maxlen:
-                self._dropped += len(self._tail[0])
-            self._tail.append(piece)
-        self._stream.close()
-
-
 def _environment(of_backend: Mapping[str, str]) -> dict[str, str]:
     package_root = str(Path(__file__).parents[2])
     inherited = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -263,25 +232,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _available_bytes() -> int:
-    return _kib("/proc/meminfo", "MemAvailable:") or 4 * 2**30
-
-
-def _session_bytes(session: int) -> int:
-    """Resident memory of every process in a session, what they share with nobody."""
-    total = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.getsid(int(folder.name)) == session:
-                total += _kib(f"{folder}/status", "RssAnon:")
-    return total
-
-
-def _kib(path: str, key: str) -> int:
-    with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith(key):
-                return int(line.split()[1]) * 1024
-    return 0

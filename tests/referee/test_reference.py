@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from harness.referee.reference import InvalidProblem, Oracle, OutputSpec, Reference
+from harness.referee.oracle import Oracle
+from harness.referee.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
 

@@ -1,0 +1,29 @@
+"""Where a problem's code puts its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+
+class Placed(TorchFunctionMode):
+    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
+
+    Some files write .cuda() or device="cuda"; where the referee has no GPU, or wants no memory, that must not matter.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cuda:
+            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
+        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
+        return func(*(self._replace(value) for value in args), **placed)
+
+    def _replace(self, value: Any) -> Any:
+        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
+        return torch.device(self._device) if is_cuda else value
