@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.errors import HarnessError
+from harness.errors import MachineError
 from harness.executors.session import cache_folder
 from harness.records.finding import MachineFinding
 
@@ -106,13 +106,17 @@ def _backend(name: str, attempt: Callable[[Path], str]) -> MachineFinding:
 
 def _try_cuda(cache: Path) -> str:
     """A worker opens a buffer of the referee's: CUDA IPC, the worker's start and the protocol in one."""
+    import torch
+
     from harness.backends.choice import open_host
     from harness.protocol.messages import Attach, Detach
     from harness.referee.worker_process import Workers
 
+    if not torch.cuda.is_available():
+        raise MachineError("no GPU that this torch can use")
     host = open_host("cuda", cache, lambda what: None)
     if shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
-        raise HarnessError("no nvcc")
+        raise MachineError("no nvcc")
     buffer = host.allocate(2**21)
     try:
         with Workers(host, cache).start() as worker:

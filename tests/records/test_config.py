@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.records.config import CorrectnessConfig, LimitsConfig, TimingConfig
+from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
+from harness.workspace.yaml_file import read_yaml
+from tests.machine import ROOT
 
 
 @pytest.mark.parametrize("values", [{"seeds": 0}, {"sampled_blocks": 1}])
@@ -36,3 +38,8 @@ def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
 def test_limits_are_positive(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="limits"):
         LimitsConfig(**values)
+
+
+@pytest.mark.parametrize("folder", ["configs", "harness/workspace/template/configs"])
+def test_the_default_file_says_what_the_defaults_are(folder: str) -> None:
+    assert read_yaml(Config, ROOT / folder / "default.yaml") == Config()
