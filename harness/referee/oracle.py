@@ -37,14 +37,14 @@ class Oracle:
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
-    def pieces(self, inputs: Sequence[Any], spec: OutputSpec, rows: Sequence[int] | None = None) -> Iterator[Piece]:
-        """The answer piece by piece; only the named rows where `rows` is given."""
+    def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
+        """The answer piece by piece."""
         count = _common_rows(inputs, spec) if self._independent else None
         if count is None:
             yield Piece(slice(None), self.answer(inputs))
             return
-        step = 1 if rows is not None else max(1, self._budget // _row_bytes(inputs, spec, count))
-        for start in rows if rows is not None else range(0, count, step):
+        step = max(1, self._budget // _row_bytes(inputs, spec, count))
+        for start in range(0, count, step):
             part = slice(start, min(start + step, count))
             yield Piece(part, self.answer(_rows(inputs, part)))
 

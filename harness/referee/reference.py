@@ -39,7 +39,6 @@ class Reference:
     """
 
     def __init__(self, problem: Problem, case: str, device: str) -> None:
-        self._problem = problem
         self._case = case
         self._device = device
         self._module = types.ModuleType(f"harness_problem_{problem.name}")

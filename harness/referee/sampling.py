@@ -90,7 +90,7 @@ def check_sampled(
             table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
         table.seat(worker, config.limits.load_s)
         weights = construct_arm(worker, table, setting, config.limits)
-        reply = _take_sampled_turn(worker, table, config, blocks, seed)
+        reply = _take_sampled_turn(worker, table, config, blocks, setting.seed("blocks"))
         judge_form(reply, setting.spec)
         remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]

@@ -31,7 +31,6 @@ from harness.referee.reference import InvalidProblem, OutputSpec
 from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
 _STATE_ALIGNMENT = 256
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class Table:
 
     def __init__(self, host: Host, spec: OutputSpec) -> None:
         self._host = host
+        self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
         self._seated: list[tuple[WorkerProcess, float]] = []
         self._arguments: list[Argument] = []
@@ -69,7 +69,7 @@ class Table:
 
     def lay_buffer(self, buffer: SharedBuffer, like: torch.Tensor) -> None:
         """Use a ready-made buffer as the next input."""
-        number = next(_numbers)
+        number = next(self._numbers)
         self._buffers[number] = buffer
         self._arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
 
@@ -90,7 +90,7 @@ class Table:
         if not tensors:
             yield None, ()
             return
-        number = next(_numbers)
+        number = next(self._numbers)
         self._buffers[number] = self._host.allocate(total)
         named = []
         for (name, value), offset in zip(tensors.items(), offsets, strict=True):
@@ -169,7 +169,7 @@ class Table:
             raise InvalidProblem(f"get_inputs() returns a {error}; tensors and plain values belong") from None
 
     def _allocate(self, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...] | None) -> TensorRef:
-        number = next(_numbers)
+        number = next(self._numbers)
         self._buffers[number] = self._host.allocate(math.prod(shape) * dtype.itemsize)
         return _ref(number, dtype, shape, stride or torch.empty(shape, device="meta").stride())
 

@@ -20,7 +20,7 @@ from harness.referee.judgement import judge_form, judge_values
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import Setting
-from harness.referee.table import Table
+from harness.referee.table import Table, TimedReply
 from harness.referee.timing import LEAST_BLOCKS, ArmTurn, measure
 from harness.referee.turns import construct_arm, load_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
@@ -71,7 +71,7 @@ class WorkerPlayer:
         self._count[arm] += 1
         seed = self._setting.seed("timed", arm, number)
         self._table.lay_inputs(self._setting.reference.make_inputs(seed))
-        timed = take_turn(self._workers[arm], self._table, self._config.limits, calls)
+        timed = self._take_turn(arm, calls)
         if timed.reply.call_ns is None:
             raise SolutionFailed.cheating(f"no times were reported for {calls} timed calls")
         taken = ArmTurn(timed.reply.call_ns, timed.wall_ns)
@@ -81,6 +81,14 @@ class WorkerPlayer:
             if number in self._judged:
                 self._judge(seed)
         return taken
+
+    def _take_turn(self, arm: ArmName, calls: int) -> TimedReply:
+        try:
+            return take_turn(self._workers[arm], self._table, self._config.limits, calls)
+        except SolutionFailed as error:
+            if arm == "solution":
+                raise
+            raise InvalidProblem(f"the reference fails while it is timed: {error}") from error
 
     def _judge(self, seed: int) -> None:
         """Against inputs made anew: what lies in the shared buffers now may be the worker's."""

@@ -184,14 +184,6 @@ def test_a_row_larger_than_the_budget_is_a_piece(tmp_path: Path) -> None:
     assert len(list(cut(made.oracle, 1).pieces(made.reference.make_inputs(3), made.spec))) == 6
 
 
-def test_named_rows_are_answered_alone(tmp_path: Path) -> None:
-    made = setting(tmp_path, "return 2 * x")
-    inputs = made.reference.make_inputs(3)
-    pieces = list(made.oracle.pieces(inputs, made.spec, rows=[5, 1]))
-    assert [piece.rows for piece in pieces] == [slice(5, 6), slice(1, 2)]
-    assert torch.equal(pieces[0].outputs[0], 2 * inputs[0].double()[5:6])
-
-
 @pytest.mark.parametrize(
     ("forward", "yaml"), [("return x", "independent_batch: false\n"), ("return x.sum()", "independent_batch: true\n")]
 )
