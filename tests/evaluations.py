@@ -8,6 +8,7 @@ from typing import Literal
 
 from harness.executors.session import open_session
 from harness.records.evaluation import Evaluation
+from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace, select_cases
 
 
@@ -26,7 +27,7 @@ def evaluate_all(
     workspace = Workspace(root)
     chosen = workspace.problem(problem)
     session = open_session(backend, root, results, workspace.config(config), seed, lambda what: None)
-    found = session.evaluate(
-        chosen, workspace.solutions(problem, solutions), select_cases(chosen, cases), lambda job, what: None
-    )
+    chosen_cases = tuple(select_cases(chosen, cases))
+    tasks = [Task(chosen, solution, chosen_cases) for solution in workspace.solutions(problem, solutions)]
+    found = session.evaluate(tasks, lambda job, what: None)
     return {evaluation.solution.name: evaluation for evaluation in found}

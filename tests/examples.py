@@ -91,6 +91,7 @@ def passed(name: str = "tiled", **changes: Any) -> Evaluation:
         "duration_s": 16.5,
         "problem": ProblemRef("maxpool2d", "c004" * 16, "float32"),
         "solution": SolutionRef(name, "6a0d" * 16, "somebody", None, Verdict.PASSED),
+        "cases": ("full", "small"),
         "config": Config(),
         "environment": environment(),
         "seed": 5692163613755307619,

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import enum
 import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from harness.cli import exit_codes
-
-
-class BackendChoice(str, enum.Enum):
-    AUTO = "auto"
-    CUDA = "cuda"
-    SIM = "sim"
-
-
-Problem = Annotated[str, typer.Option("-p", "--problem", help="A folder name under problems/.", show_default=False)]
-Solutions = Annotated[
-    list[str] | None,
-    typer.Option("-s", "--solution", help="A folder name under solutions/PROBLEM/; repeatable. Default: all."),
-]
-Cases = Annotated[list[str] | None, typer.Option("-c", "--case", help="A case; repeatable. Default: all.")]
-Backend = Annotated[BackendChoice, typer.Option(help="auto: the GPU where there is one, else the simulator.")]
-ConfigName = Annotated[str | None, typer.Option("--config", help="A name in configs/ or a file.", show_default=False)]
-Seed = Annotated[int | None, typer.Option(help="Repeat a run's inputs. Default: drawn at run time.")]
-Timing = Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")]
-Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
+from harness.cli.options import (
+    AsJson,
+    Backend,
+    BackendChoice,
+    Cases,
+    ConfigName,
+    Problem,
+    Quiet,
+    Results,
+    Seed,
+    Solutions,
+    Timing,
+    Verbose,
+)
 
 
 def run(
@@ -52,12 +42,13 @@ def run(
 
     Example: harness run --problem maxpool2d --solution plain
     """
+    from harness.workspace.selection import Task
     from harness.workspace.workspace import find_workspace, select_cases
 
     workspace = find_workspace(Path.cwd())
     chosen = workspace.problem(problem)
-    solutions = workspace.solutions(problem, solution or [])
-    cases = select_cases(chosen, case or [])
+    cases = tuple(select_cases(chosen, case or []))
+    tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
     settings = workspace.config(config)
     select_cases(chosen, [settings.timing.case])
     if not timing:
@@ -77,7 +68,7 @@ def run(
             session = open_session(
                 backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
             )
-            for evaluation in session.evaluate(chosen, solutions, cases, progress.observe):
+            for evaluation in session.evaluate(tasks, progress.observe):
                 evaluations.append(evaluation)
                 progress.finished(evaluation)
                 if json:

@@ -20,8 +20,7 @@ from harness.referee.environment import read_environment
 from harness.referee.evaluation import make_job
 from harness.referee.seeds import draw_master_seed
 from harness.referee.worker_process import Workers
-from harness.workspace.problem import Problem
-from harness.workspace.solution import Solution
+from harness.workspace.selection import Task
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,9 @@ class Session:
     config: Config
     seed: int
 
-    def evaluate(
-        self, problem: Problem, solutions: Sequence[Solution], cases: Sequence[str], observe: Observer
-    ) -> Iterator[Evaluation]:
+    def evaluate(self, tasks: Sequence[Task], observe: Observer) -> Iterator[Evaluation]:
         """Evaluations as they come, each already kept in the journal."""
-        jobs = [make_job(self.run, problem, solution, cases, self.config, self.seed) for solution in solutions]
+        jobs = [make_job(self.run, task, self.config, self.seed) for task in tasks]
         return run_jobs(jobs, self.workers, self.environment, self.journal, observe)
 
 

@@ -29,3 +29,5 @@ class ExtensionBuild:
     log: str
     """Path of the compiler's whole output."""
     kernels: tuple[KernelResources, ...] = ()
+    output: str = ""
+    """The compiler's words, the middle of a long log left out. Text of the solution's, not to be trusted."""

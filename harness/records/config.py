@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from harness.records.timing import Baseline
+
 
 @dataclass(frozen=True)
 class CorrectnessConfig:
@@ -20,10 +22,12 @@ class CorrectnessConfig:
 
 @dataclass(frozen=True)
 class TimingConfig:
-    """Blocks of four turns (A B B A) until `blocks` are measured or `budget_s` is spent."""
+    """Blocks of turns there and back (A B B A) until `blocks` are measured or `budget_s` is spent."""
 
     enabled: bool = True
     case: str = "full"
+    baselines: tuple[Baseline, ...] = ("eager",)
+    """Ways to run the reference; the headline speed-up refers to the first."""
     warmup_turns: int = 2
     blocks: int = 12
     calls_per_turn: int = 5
@@ -32,6 +36,8 @@ class TimingConfig:
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
 
     def __post_init__(self) -> None:
+        if not self.baselines or len(set(self.baselines)) != len(self.baselines):
+            raise ValueError("timing: baselines must name one at least, and none twice")
         if self.blocks < 6:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
         if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness.codec import encode
 from harness.records.build import ExtensionBuild
 from harness.records.check import Check
 from harness.records.config import Config
@@ -12,7 +16,7 @@ from harness.records.environment import Environment
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 
-SCHEMA = 1
+SCHEMA = 2
 
 WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
 """Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
@@ -26,6 +30,7 @@ class ProblemRef:
     name: str
     sha256: str
     precision: str
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,9 @@ class SolutionRef:
     author: str | None
     precision: str | None
     expected_verdict: Verdict
+    explanation: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    """The folder's text files by their path in it: what was judged, kept whatever becomes of the folder."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,15 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts."""
+
+    least_bytes: int
+    operations: int | None
+    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Immutable; one line of the journal."""
 
@@ -62,6 +79,8 @@ class Evaluation:
     duration_s: float
     problem: ProblemRef
     solution: SolutionRef
+    cases: tuple[str, ...]
+    """Which were asked for."""
     config: Config
     environment: Environment
     seed: int
@@ -72,6 +91,7 @@ class Evaluation:
     builds: tuple[ExtensionBuild, ...] = ()
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
+    work: Work | None = None
     remarks: tuple[str, ...] = ()
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
@@ -92,6 +112,28 @@ class Evaluation:
             raise ValueError("only what passed is timed")
 
     @property
+    def key(self) -> str:
+        """16 hexadecimal digits, equal for evaluations that answer the same question: which sources and cases, under
+        which config, in which environment, by which version of the harness. The seed has no part in it."""
+        return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
+
+    @property
     def worst(self) -> float | None:
         """The largest error as a multiple of its tolerance; None where nothing was compared."""
         return max((check.worst for check in self.checks), default=None)
+
+
+def evaluation_key(
+    problem: ProblemRef, solution: SolutionRef, cases: Sequence[str], config: Config, environment: Environment
+) -> str:
+    """Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
+    question = [
+        problem.name,
+        problem.sha256,
+        solution.name,
+        solution.sha256,
+        sorted(cases),
+        encode(config),
+        environment.fingerprint,
+    ]
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]

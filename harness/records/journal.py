@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.codec import CodecError, decode, encode
 from harness.errors import JournalError
 from harness.records.evaluation import Evaluation
+from harness.records.migration import upgrade
 
 
 def to_line(evaluation: Evaluation) -> str:
@@ -20,12 +21,12 @@ def to_line(evaluation: Evaluation) -> str:
 
 
 def from_line(line: str) -> Evaluation:
-    """Raises: CodecError where the line is no evaluation of this schema."""
+    """An evaluation of this schema or an older one. Raises: CodecError."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
         raise CodecError(f"not JSON: {error}") from None
-    return decode(Evaluation, data)
+    return decode(Evaluation, upgrade(data))
 
 
 class Journal:

@@ -61,6 +61,22 @@ def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
     return Interval(estimate, low, high, interval.confidence)
 
 
+def geometric_mean(intervals: Sequence[Interval]) -> Interval:
+    """The geometric mean of independently measured ratios, with the interval that their own intervals give it.
+
+    Log-widths add in quadrature, each side by itself (first-order propagation of independent errors). It says how
+    well this set is measured, not how another set would do.
+    """
+    if not intervals:
+        raise ValueError("no ratios, no mean")
+    n = len(intervals)
+    centre = sum(math.log(i.estimate) for i in intervals) / n
+    below = math.sqrt(sum(math.log(i.estimate / i.low) ** 2 for i in intervals)) / n
+    above = math.sqrt(sum(math.log(i.high / i.estimate) ** 2 for i in intervals)) / n
+    estimate, low, high = math.exp(centre), math.exp(centre - below), math.exp(centre + above)
+    return Interval(estimate, min(low, estimate), max(high, estimate), min(i.confidence for i in intervals))
+
+
 def _outermost_rank(n: int, confidence: float) -> tuple[int | None, float]:
     """The largest k such that the values of rank k and n−1−k (from 0) enclose the median with `confidence`."""
     best: tuple[int | None, float] = (None, 0.0)

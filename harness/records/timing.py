@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.records.statistics import Interval, median, paired_ratio
 
-ArmName = Literal["eager", "solution"]
+Baseline = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last"]
+"""Ways to run the reference that a solution is compared with."""
+ArmName = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "solution"]
+
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+
+_WIDEST = 0.05
+"""Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +33,23 @@ class Turn:
 
 @dataclass(frozen=True)
 class Timing:
-    """All turns in the order in which they were taken. A block holds as many turns of one arm as of the other."""
+    """All turns in the order in which they were taken. A block holds turns of every arm.
+
+    `baselines[0]` is the one that the headline speed-up refers to.
+    """
 
     case: str
     turns: tuple[Turn, ...]
+    baselines: tuple[Baseline, ...] = ("eager",)
 
     def __post_init__(self) -> None:
-        if not all(self.block_medians(arm) for arm in ("eager", "solution")):
-            raise ValueError("both arms have turns")
-        blocks = [{turn.block for turn in self.turns if turn.arm == arm} for arm in ("eager", "solution")]
-        if blocks[0] != blocks[1]:
-            raise ValueError("every block has both arms")
+        if not self.baselines or len(set(self.baselines)) != len(self.baselines):
+            raise ValueError("a timing has baselines, each once")
+        if {turn.arm for turn in self.turns} != {*self.baselines, "solution"}:
+            raise ValueError("all arms have turns, and no other has")
+        blocks = [{turn.block for turn in self.turns if turn.arm == arm} for arm in (*self.baselines, "solution")]
+        if any(of_arm != blocks[0] for of_arm in blocks):
+            raise ValueError("every block has all arms")
 
     def calls_ns(self, arm: ArmName) -> tuple[int, ...]:
         return tuple(ns for turn in self.turns if turn.arm == arm for ns in turn.call_ns)
@@ -46,13 +59,27 @@ class Timing:
 
     def block_medians(self, arm: ArmName) -> tuple[float, ...]:
         """The arm's median in each block, in ns: neighbouring calls correlate, blocks much less."""
-        blocks = sorted({turn.block for turn in self.turns if turn.arm == arm})
-        return tuple(
-            median([ns for turn in self.turns if turn.arm == arm and turn.block == block for ns in turn.call_ns])
-            for block in blocks
-        )
+        blocks: dict[int, list[int]] = {}
+        for turn in self.turns:
+            if turn.arm == arm:
+                blocks.setdefault(turn.block, []).extend(turn.call_ns)
+        return tuple(median(blocks[number]) for number in sorted(blocks))
+
+    def speedup_over(self, baseline: Baseline) -> Interval | None:
+        """The baseline's time over the solution's, paired by block; None with too few blocks for an interval."""
+        return paired_ratio(self.block_medians(baseline), self.block_medians("solution"))
 
     @property
     def speedup(self) -> Interval | None:
-        """Reference time over solution time, paired by block; None with too few blocks for an interval."""
-        return paired_ratio(self.block_medians("eager"), self.block_medians("solution"))
+        """The headline: over the first baseline."""
+        return self.speedup_over(self.baselines[0])
+
+    @property
+    def noise(self) -> str | None:
+        """Why this measurement is too uncertain to be ranked; None where it isn't."""
+        speedup = self.speedup
+        if speedup is None:
+            return "too few blocks for an interval"
+        if speedup.half_width > _WIDEST:
+            return f"the interval of the speed-up is ±{speedup.half_width:.0%} wide; at most ±{_WIDEST:.0%} is ranked"
+        return None

@@ -16,13 +16,14 @@ from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
-from harness.referee.compiler_log import compiler_errors, kernel_resources
+from harness.referee.compiler_log import compiler_errors, kernel_resources, without_middle
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
 from harness.referee.worker_process import SolutionRaised, WorkerProcess, Workers
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
+_RECORDED_CHARS = 16_000
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,19 @@ def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | N
 def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> tuple[ExtensionBuild, ...]:
     """Reports of the worker with what the log adds, one per extension."""
     latest = {report.key: report for report in reports}
-    return tuple(
-        ExtensionBuild(
-            name=report.name,
-            key=report.key,
-            was_cached=report.was_cached,
-            seconds=report.seconds,
-            log=str(worker.log_of(report.key)),
-            kernels=kernel_resources(_read(worker.log_of(report.key))),
-        )
-        for report in latest.values()
+    return tuple(_extension_build(report, worker.log_of(report.key)) for report in latest.values())
+
+
+def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
+    log = _read(path)
+    return ExtensionBuild(
+        name=report.name,
+        key=report.key,
+        was_cached=report.was_cached,
+        seconds=report.seconds,
+        log=str(path),
+        kernels=kernel_resources(log),
+        output=without_middle(log, _RECORDED_CHARS),
     )
 
 

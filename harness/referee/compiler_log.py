@@ -89,3 +89,11 @@ def _demangle(names: list[str]) -> list[str]:
     result = subprocess.run([tool], input="\n".join(names), capture_output=True, text=True, check=False)
     readable = result.stdout.splitlines()
     return readable if len(readable) == len(names) else names
+
+
+def without_middle(text: str, limit: int) -> str:
+    """At most about `limit` characters: the beginning and the end, where compilers say what counts."""
+    if len(text) <= limit:
+        return text
+    left_out = len(text) - limit
+    return f"{text[: limit // 2]}\n[… {left_out} characters left out …]\n{text[-(limit // 2) :]}"

@@ -6,7 +6,6 @@ import datetime
 import secrets
 import time
 import traceback
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -28,6 +27,7 @@ from harness.referee.timed_case import time_solution
 from harness.referee.turns import load_arm
 from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
 from harness.workspace.problem import FULL, Problem
+from harness.workspace.selection import Task
 from harness.workspace.solution import Solution
 
 
@@ -45,18 +45,26 @@ class Job:
     solution_ref: SolutionRef
 
 
-def make_job(run: str, problem: Problem, solution: Solution, cases: Sequence[str], config: Config, seed: int) -> Job:
+def make_job(run: str, task: Task, config: Config, seed: int) -> Job:
     """A job with the hashes of its files as they are now, before any code of the solution runs."""
-    about = solution.about
+    problem, solution, about = task.problem, task.solution, task.solution.about
     return Job(
         run=run,
         problem=problem,
         solution=solution,
-        cases=tuple(cases),
+        cases=task.cases,
         config=config,
         seed=seed,
-        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision),
-        solution_ref=SolutionRef(solution.name, solution.sha256, about.author, about.precision, about.expected_verdict),
+        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision, problem.title),
+        solution_ref=SolutionRef(
+            name=solution.name,
+            sha256=solution.sha256,
+            author=about.author,
+            precision=about.precision,
+            expected_verdict=about.expected_verdict,
+            explanation=about.explanation.strip(),
+            files=solution.texts(),
+        ),
     )
 
 
@@ -101,6 +109,7 @@ def evaluate(
         duration_s=built.seconds + time.monotonic() - started,
         problem=job.problem_ref,
         solution=job.solution_ref,
+        cases=job.cases,
         config=job.config,
         environment=environment,
         seed=job.seed,

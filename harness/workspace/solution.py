@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,8 +10,10 @@ from typing import Literal
 from harness.errors import InvalidFile
 from harness.records.verdict import Verdict
 from harness.workspace.problem import Precision
-from harness.workspace.source_hash import hash_folder
+from harness.workspace.source_hash import hash_folder, hashed_files
 from harness.workspace.yaml_file import read_yaml
+
+_LARGEST_TEXT = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,15 @@ class Solution:
     @property
     def sha256(self) -> str:
         return hash_folder(self.folder)
+
+    def texts(self) -> dict[str, str]:
+        """The folder's text files by their path in it; those above 256 KiB and those that are no UTF-8 are left out."""
+        found = {}
+        for name, path in hashed_files(self.folder).items():
+            if path.stat().st_size <= _LARGEST_TEXT:
+                with contextlib.suppress(UnicodeDecodeError):
+                    found[name] = path.read_text(encoding="utf-8")
+        return found
 
 
 def load_solution(folder: Path) -> Solution:

@@ -1,0 +1,88 @@
+"""An evaluation in one row: what rankings, histories and look-ups need without its samples and sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from harness.codec import encode
+from harness.records.config import Config
+from harness.records.environment import BackendName
+from harness.records.evaluation import Evaluation
+from harness.records.timing import Baseline
+from harness.records.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The derived columns of one evaluation; times in nanoseconds, ratios as baseline over solution."""
+
+    id: str
+    key: str
+    run: str
+    started_at: str
+    problem: str
+    problem_sha256: str
+    problem_precision: str
+    solution: str
+    solution_sha256: str
+    solution_precision: str | None
+    author: str | None
+    backend: BackendName
+    environment: str
+    """Environment.fingerprint."""
+    environment_label: str
+    harness: str
+    commit: str | None
+    config: str
+    """config_hash() of its config."""
+    cases: tuple[str, ...]
+    verdict: Verdict
+    expected_verdict: Verdict
+    baseline: Baseline | None
+    baseline_ns: float | None
+    solution_ns: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    noise: str | None
+
+
+def entry_of(evaluation: Evaluation) -> Entry:
+    timing = evaluation.timing
+    speedup = timing.speedup if timing else None
+    return Entry(
+        id=evaluation.id,
+        key=evaluation.key,
+        run=evaluation.run,
+        started_at=evaluation.started_at,
+        problem=evaluation.problem.name,
+        problem_sha256=evaluation.problem.sha256,
+        problem_precision=evaluation.problem.precision,
+        solution=evaluation.solution.name,
+        solution_sha256=evaluation.solution.sha256,
+        solution_precision=evaluation.solution.precision,
+        author=evaluation.solution.author,
+        backend=evaluation.environment.backend,
+        environment=evaluation.environment.fingerprint,
+        environment_label=evaluation.environment.label,
+        harness=evaluation.environment.harness,
+        commit=evaluation.environment.commit,
+        config=config_hash(evaluation.config),
+        cases=evaluation.cases,
+        verdict=evaluation.verdict,
+        expected_verdict=evaluation.solution.expected_verdict,
+        baseline=timing.baselines[0] if timing else None,
+        baseline_ns=timing.median_ns(timing.baselines[0]) if timing else None,
+        solution_ns=timing.median_ns("solution") if timing else None,
+        speedup=speedup.estimate if speedup else None,
+        speedup_low=speedup.low if speedup else None,
+        speedup_high=speedup.high if speedup else None,
+        noise=timing.noise if timing else None,
+    )
+
+
+def config_hash(config: Config) -> str:
+    """Eight hexadecimal digits; equal for equal settings."""
+    return hashlib.sha256(json.dumps(encode(config), sort_keys=True).encode()).hexdigest()[:8]

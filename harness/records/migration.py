@@ -1,0 +1,28 @@
+"""Older journals: a line of a former schema becomes one of today's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.codec import CodecError, Json
+from harness.records.evaluation import SCHEMA
+
+
+def upgrade(data: Json) -> Json:
+    """The data of an evaluation in today's schema. Raises: CodecError for a schema that is unknown or newer."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema == 1:
+        return _from_1(data)
+    if schema != SCHEMA:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        remedy = "update harness to read it" if newer else "not a record of harness"
+        raise CodecError(f"schema {schema!r}, {SCHEMA} is the newest known here: {remedy}")
+    return data
+
+
+def _from_1(data: dict[str, Any]) -> dict[str, Any]:
+    """1 didn't say which cases were asked for; those that were judged or failed are known."""
+    judged = [check["case"] for check in data.get("checks", [])]
+    failed_in = (data.get("failure") or {}).get("case")
+    cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
+    return {**data, "schema": 2, "cases": list(cases)}
