@@ -1,3 +1,103 @@
-"""harness: is this GPU kernel right, and how fast is it really?"""
+"""harness: is this GPU kernel right, and how fast is it really?
+
+Everything public is named here and explained in docs/api.md. A name is imported when it is first used, so that
+`import harness` is instant and needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.api.evaluating import compare, evaluate, iter_evaluations
+    from harness.api.evaluator import Evaluator
+    from harness.api.loading import load_problem, load_solution
+    from harness.errors import HarnessError, InvalidFile, JournalError, MachineError, UsageError
+    from harness.records.build import ExtensionBuild, KernelResources
+    from harness.records.check import Check, OutputComparison, Tolerance
+    from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
+    from harness.records.environment import Environment
+    from harness.records.evaluation import Evaluation, Failure
+    from harness.records.journal import read_journals
+    from harness.records.ranking import Summary, fast_p, rank, summarise
+    from harness.records.statistics import Interval, geometric_mean
+    from harness.records.timing import Timing
+    from harness.records.verdict import Verdict
+    from harness.workspace.problem import Case, Problem
+    from harness.workspace.solution import Solution
+    from harness.workspace.workspace import Workspace, find_workspace
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "harness.api.evaluating": ("evaluate", "compare", "iter_evaluations"),
+    "harness.api.evaluator": ("Evaluator",),
+    "harness.api.loading": ("load_problem", "load_solution"),
+    "harness.workspace.workspace": ("find_workspace", "Workspace"),
+    "harness.workspace.problem": ("Problem", "Case"),
+    "harness.workspace.solution": ("Solution",),
+    "harness.records.config": ("Config", "CorrectnessConfig", "TimingConfig", "LimitsConfig"),
+    "harness.records.evaluation": ("Evaluation", "Failure"),
+    "harness.records.verdict": ("Verdict",),
+    "harness.records.check": ("Check", "OutputComparison", "Tolerance"),
+    "harness.records.timing": ("Timing",),
+    "harness.records.statistics": ("Interval", "geometric_mean"),
+    "harness.records.build": ("ExtensionBuild", "KernelResources"),
+    "harness.records.environment": ("Environment",),
+    "harness.records.journal": ("read_journals",),
+    "harness.records.ranking": ("rank", "fast_p", "summarise", "Summary"),
+    "harness.errors": ("HarnessError", "UsageError", "InvalidFile", "MachineError", "JournalError"),
+}
+
+__all__ = [
+    "Case",
+    "Check",
+    "Config",
+    "CorrectnessConfig",
+    "Environment",
+    "Evaluation",
+    "Evaluator",
+    "ExtensionBuild",
+    "Failure",
+    "HarnessError",
+    "Interval",
+    "InvalidFile",
+    "JournalError",
+    "KernelResources",
+    "LimitsConfig",
+    "MachineError",
+    "OutputComparison",
+    "Problem",
+    "Solution",
+    "Summary",
+    "Timing",
+    "TimingConfig",
+    "Tolerance",
+    "UsageError",
+    "Verdict",
+    "Workspace",
+    "__version__",
+    "compare",
+    "evaluate",
+    "fast_p",
+    "find_workspace",
+    "geometric_mean",
+    "iter_evaluations",
+    "load_problem",
+    "load_solution",
+    "rank",
+    "read_journals",
+    "summarise",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'harness' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -54,6 +54,11 @@ def decode(cls: type[T], data: Json, where: str = "") -> T:
 
 
 @functools.cache
+def _fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(cls) if field.init}
+
+
+@functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
@@ -90,14 +95,16 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
 
 def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
     _expect(dict, data, where)
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+    fields = _fields(cls)
     if unknown := set(data) - set(fields):
         raise CodecError(f"{where}: unknown key {sorted(unknown)[0]!r}")
     hints = _hints(cls)
     values = {}
     for name, field in fields.items():
         if name in data:
-            values[name] = _decode(hints[name], data[name], f"{where}.{name}")
+            value, hint = data[name], hints[name]
+            is_scalar = hint is type(value) and hint in (int, str, bool, float)
+            values[name] = value if is_scalar else _decode(hint, value, f"{where}.{name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise CodecError(f"{where}: key {name!r} is missing")
     try:
@@ -123,6 +130,8 @@ def _decode_optional(hint: Any, data: Json, where: str) -> Any:
 def _decode_tuple(args: tuple[Any, ...], data: Json, where: str) -> tuple[Any, ...]:
     items = _expect(list, data, where)
     if len(args) == 2 and args[1] is Ellipsis:
+        if args[0] is int and all(type(item) is int for item in items):  # thousands of samples in a record
+            return tuple(items)
         return tuple(_decode(args[0], item, f"{where}[{i}]") for i, item in enumerate(items))
     if len(items) != len(args):
         raise CodecError(f"{where}: {len(items)} items where {len(args)} belong")

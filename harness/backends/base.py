@@ -47,6 +47,9 @@ class WorkerDevice(Protocol):
     torch_device: str
     """Always 'cuda': a solution can't tell the simulator by the device's name."""
 
+    def warm_up(self) -> None:
+        """Pay now what the first use of the device costs. Before any code of a solution."""
+
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """A one-dimensional uint8 tensor on the device that aliases the shared buffer."""
 

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness import __version__
-from harness.cli import exit_codes
+from harness.cli import exit_codes, settings, tree
+from harness.cli.compare import compare
+from harness.cli.config import config_app
 from harness.cli.doctor import doctor
+from harness.cli.gate import gate
 from harness.cli.init import init
+from harness.cli.leaderboard import leaderboard
 from harness.cli.list import list_workspace
+from harness.cli.new import new_app
 from harness.cli.run import run
+from harness.cli.snapshot import snapshot_app
+from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
+from harness.workspace.settings import find_settings
 
 _EPILOG = """Examples:
 
@@ -25,7 +34,19 @@ harness run --problem avgpool2d --solution column_sums --case small --json
 
 harness list        harness doctor
 
+Every option can be set by a variable HARNESS_<COMMAND>_<OPTION>, in harness.yaml and in tool.harness of
+pyproject.toml; 'harness config show --origin' tells what holds, and why.
+
 Exit codes: 0 all passed, 1 a solution failed, 2 usage, 3 the harness or the machine, 130 interrupted."""
+
+_EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
+
+PANELS = {
+    **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch"), _EVERYDAY),
+    **dict.fromkeys(("show", "history", "diff", "export", "index", "snapshot"), _RESULTS),
+    **dict.fromkeys(("init", "new", "list", "config", "doctor"), _WORKSPACE),
+}
+"""Where `harness --help` lists each command."""
 
 app = typer.Typer(
     name="harness",
@@ -45,6 +66,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def harness(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
     ] = False,
@@ -56,23 +78,44 @@ def harness(
         if not workspace.is_dir():
             raise UsageError(f"--workspace {workspace}: no such folder")
         os.chdir(workspace)
+    _apply_settings(context)
 
 
 app.command("run")(run)
+app.command("compare")(compare)
+app.command("watch")(watch)
+app.command("gate")(gate)
+app.command("leaderboard")(leaderboard)
 app.command("list")(list_workspace)
 app.command("doctor")(doctor)
 app.command("init")(init)
+app.add_typer(snapshot_app, name="snapshot")
+app.add_typer(new_app, name="new")
+app.add_typer(config_app, name="config")
+
+
+def _apply_settings(context: typer.Context) -> None:
+    """Settings files become the defaults of the command that follows; see harness.cli.settings."""
+    options = tree.settable_options(app, context.command)
+    for complaint in settings.unknown_variables(options):
+        typer.echo(f"harness: {complaint}", err=True)
+    found = settings.read_settings(find_settings(Path.cwd()), options, context)
+    context.default_map = found.default_map()
+    context.meta[settings.META_KEY] = (options, found)
 
 
 def main() -> None:
     """Entry point: expected errors become a sentence and an exit code, Ctrl-C becomes 130."""
     try:
-        app(standalone_mode=True)
+        tree.prepare(app, PANELS)(standalone_mode=True)
     except HarnessError as error:
         print(f"harness: {error}", file=sys.stderr)
         sys.exit(exit_codes.USAGE if isinstance(error, UsageError) else exit_codes.MACHINE)
     except BrokenPipeError:  # the reader of our output left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(exit_codes.MACHINE)
+    except Exception:  # the outermost border: a crash of ours is no failure of a solution
+        traceback.print_exc()
         sys.exit(exit_codes.MACHINE)
     except SystemExit as ending:  # typer makes this of Ctrl-C
         if ending.code == exit_codes.INTERRUPTED:

@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-TEMPLATE = Path(__file__).parents[1] / "workspace" / "template"
-
 
 def init(
     folder: Annotated[Path, typer.Argument(help="Where; made if it isn't there.")] = Path("."),
 ) -> None:
-    """Make a workspace: an example problem with a solution, the default config, results/.
+    """Make a workspace: an example problem with a solution, the default config, results/, schemas for editors.
 
     Files that are already there stay as they are. Example: harness init my-kernels
     """
+    from harness.cli.schemas import write_schemas
     from harness.errors import UsageError
+    from harness.workspace.scaffold import TEMPLATE
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; name a folder")
@@ -33,6 +33,9 @@ def init(
             shutil.copyfile(source, target)
         except OSError as error:
             raise UsageError(f"can't write {target}: {error.strerror}") from None
+        made += 1
+        typer.echo(f"made  {target}")
+    for target in write_schemas(folder):
         made += 1
         typer.echo(f"made  {target}")
     place = "" if folder == Path(".") else f"cd {folder} && "

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
-from harness.cli import exit_codes
 from harness.cli.options import (
     AsJson,
     Backend,
     BackendChoice,
     Cases,
     ConfigName,
+    DryRun,
+    Jobs,
+    LastFailed,
+    MaxFailures,
     Problem,
     Quiet,
     Results,
+    Resume,
     Seed,
     Solutions,
     Timing,
     Verbose,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.records.evaluation import Evaluation
 
 
 def run(
@@ -34,6 +42,11 @@ def run(
     seed: Seed = None,
     timing: Timing = True,
     results: Results = None,
+    jobs: Jobs = None,
+    max_failures: MaxFailures = None,
+    last_failed: LastFailed = False,
+    resume: Resume = False,
+    dry_run: DryRun = False,
     json: AsJson = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -42,6 +55,7 @@ def run(
 
     Example: harness run --problem maxpool2d --solution plain
     """
+    from harness.cli.sitting import Choices, hold
     from harness.workspace.selection import Task
     from harness.workspace.workspace import find_workspace, select_cases
 
@@ -54,26 +68,22 @@ def run(
     if not timing:
         settings = replace(settings, timing=replace(settings.timing, enabled=False))
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
-    from rich.console import Console
+    def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
+        from harness.reports.console import print_report
 
-    from harness.cli.progress import Progress
-    from harness.executors.session import open_session  # torch comes in here
-    from harness.records.journal import to_line
-    from harness.reports.console import print_report
+        print_report(console, evaluations, verbose)
 
-    evaluations = []
-    try:
-        with Progress(quiet) as progress:
-            session = open_session(
-                backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
-            )
-            for evaluation in session.evaluate(tasks, progress.observe):
-                evaluations.append(evaluation)
-                progress.finished(evaluation)
-                if json:
-                    typer.echo(to_line(evaluation))
-    finally:  # also what an interrupted run has found
-        if evaluations and not json:
-            print_report(Console(), evaluations, verbose)
-    raise typer.Exit(exit_codes.of_evaluations(evaluations))
+    choices = Choices(
+        backend=backend.value,
+        config=settings,
+        seed=seed,
+        results=results or workspace.results,
+        jobs=jobs,
+        max_failures=max_failures,
+        resume=resume,
+        last_failed=last_failed,
+        dry_run=dry_run,
+        json=json,
+        quiet=quiet,
+    )
+    hold(workspace, tasks, choices, report)

@@ -1,67 +1,134 @@
-"""Evaluations on this machine: builds side by side, one solution at a time on the device, each result kept at once."""
+"""Evaluations on this machine: builds side by side, one solution at a time per device, each result kept at once."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 
+from harness.executors.cores import Cores, keep_thread_to
+from harness.executors.lane import Assignment, Lane
+from harness.executors.pipeline import Finished, Ready, Shape, Stages, run_pipeline
+from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.build import BuildOutcome, build
-from harness.referee.evaluation import Job, evaluate
+from harness.referee.evaluation import Job, evaluate, make_job
 from harness.referee.reference import Reference
 from harness.referee.worker_process import Interrupted, Workers
+from harness.workspace.selection import Task
 
 Observer = Callable[[Job, str], None]
 """Told what happens to a job, in a few words."""
 
+_AHEAD = 16
+"""Built solutions that may wait for a device: enough to keep it busy, and little to hold in memory."""
 
-def run_jobs(
-    jobs: Sequence[Job], workers: Workers, environment: Environment, journal: Journal, observe: Observer
-) -> Iterator[Evaluation]:
-    """Evaluate the jobs as builds come in, on a GPU once all are done; each is in the journal before it is yielded.
+
+@dataclass(frozen=True)
+class Floor:
+    """Where a run's evaluations take place: its lanes by name, who builds, and how the cores are divided (None:
+    shared)."""
+
+    lanes: Mapping[str, Lane]
+    builders: Workers
+    cores: Cores | None
+    environment: Environment
+
+    def shape(self, tasks: int, jobs: int | None) -> Shape:
+        """How wide the pipeline is for so many tasks; `jobs` builds at once, by default half of the builds' cores."""
+        of_builds = self.cores.builds if self.cores else None
+        usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
+        builders = max(1, min(jobs or max(2, usable // 2), tasks))
+        ahead = max(_AHEAD, builders, 2 * len(self.lanes))
+        alternates = self.cores is not None and of_builds is None
+        return Shape(builders, min(len(self.lanes), max(1, tasks)), ahead, alternates)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A built solution on its way to a lane."""
+
+    job: Job
+    built: BuildOutcome
+
+
+class Evaluating:
+    """The stages of a run's pipeline."""
+
+    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer) -> None:
+        self._floor = floor
+        self._run = run
+        self._config = config
+        self._seed = seed
+        self._observe = observe
+
+    def stages(self) -> Stages[Task, _Item, Evaluation]:
+        return Stages(self.build, self.measure, self.note_overlap, self.enter_builder, self.enter_lane)
+
+    def build(self, task: Task) -> Ready[_Item] | Finished[Evaluation]:
+        """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
+
+        Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
+        """
+        job = make_job(self._run, task, self._config, self._seed)
+        self._observe(job, "building")
+        outcome = _build(job, self._floor.builders)
+        if outcome.failed:
+            return Finished(evaluate(job, None, self._floor.environment, outcome))
+        self._observe(job, "built")
+        return Ready(_Item(job, outcome))
+
+    def measure(self, item: _Item, lane: int) -> Evaluation:
+        name, chosen = list(self._floor.lanes.items())[lane]
+        where = f" on {name}" if len(self._floor.lanes) > 1 else ""
+        assignment = Assignment(item.job, item.built, self._floor.environment)
+        return chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+
+    def note_overlap(self, evaluation: Evaluation) -> Evaluation:
+        """The record says so if compilers were at work while times were taken."""
+        if evaluation.timing is None or self._floor.cores is None or self._floor.cores.builds is None:
+            return evaluation
+        count = len(self._floor.cores.builds)
+        remark = f"other solutions were being compiled meanwhile, on {count} cores apart from those that measured"
+        return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
+
+    def enter_builder(self) -> None:
+        if self._floor.cores is not None:
+            keep_thread_to(self._floor.cores.builds, is_background=self._floor.cores.builds is not None)
+
+    def enter_lane(self, lane: int) -> None:
+        if self._floor.cores is not None and self._floor.cores.lanes is not None:
+            keep_thread_to(self._floor.cores.lanes[lane])
+
+
+def run_tasks(
+    tasks: Iterable[Task], evaluating: Evaluating, floor: Floor, shape: Shape, journal: Journal
+) -> Generator[Evaluation, None, None]:
+    """Evaluate the tasks as builds come in; each result is in the journal before it is yielded.
 
     Ending the iteration early (Ctrl-C) ends the workers; what was yielded is safe.
     """
-    pool = ThreadPoolExecutor(max_workers=_parallel_builds(jobs))
-    try:
-        builds = {pool.submit(_build, job, workers, observe): job for job in jobs}
-        if workers.host.name == "cuda":
-            wait(builds)  # compilers on every core would disturb what is timed
-        for future in as_completed(builds):
-            job = builds[future]
-            evaluation = evaluate(
-                job,
-                workers,
-                environment,
-                future.result(),
-                lambda what, job=job: observe(job, what),  # type: ignore[misc]
-            )
+    with ExitStack() as stack:
+        for lane in floor.lanes.values():
+            stack.callback(lane.close)
+        results = stack.enter_context(
+            contextlib.closing(run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop))
+        )
+        for evaluation in results:
             journal.append(evaluation)
             yield evaluation
-    except BaseException:  # Ctrl-C, a full disk, or the reader has had enough
-        workers.stop.set()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _build(job: Job, workers: Workers, observe: Observer) -> BuildOutcome:
-    """Raises: Interrupted. Everything else becomes part of the outcome, and so of the record."""
-    observe(job, "building")
+def _build(job: Job, workers: Workers) -> BuildOutcome:
     try:
         init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-        outcome = build(workers, job.solution, init_inputs, job.config.limits)
+        return build(workers, job.solution, init_inputs, job.config.limits)
     except Interrupted:
         raise
     except Exception as error:  # the border of the thread
         return BuildOutcome((), error, 0.0)
-    observe(job, "built")
-    return outcome
-
-
-def _parallel_builds(jobs: Sequence[Job]) -> int:
-    wanted = jobs[0].config.limits.parallel_builds if jobs else None
-    return wanted or max(2, (os.cpu_count() or 2) // 2)

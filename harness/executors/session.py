@@ -1,23 +1,26 @@
-"""What a run needs before its first evaluation: a backend made ready, the machine's facts, a journal."""
+"""What a run needs before its first evaluation: lanes made ready, the machine's facts, a journal."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterable, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
 
-from harness.backends.choice import open_host
-from harness.executors.local import Observer, run_jobs
+from harness.backends.choice import Choice, choose_backend, open_host
+from harness.executors.cores import core_groups, cpu_quota, divide_cores
+from harness.executors.gpu_lock import GpuLock, locks_folder
+from harness.executors.lane import LaneSettings, LocalLane, ProcessLane
+from harness.executors.local import Evaluating, Floor, Observer, run_tasks
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.environment import read_environment
-from harness.referee.evaluation import make_job
 from harness.referee.seeds import draw_master_seed
 from harness.referee.worker_process import Workers
 from harness.workspace.selection import Task
@@ -25,7 +28,7 @@ from harness.workspace.selection import Task
 
 @dataclass(frozen=True)
 class Session:
-    """One run of the harness on one machine."""
+    """One run of the harness on one machine. A context manager: leaving it ends whatever still runs."""
 
     run: str
     workers: Workers
@@ -33,33 +36,93 @@ class Session:
     journal: Journal
     config: Config
     seed: int
+    floor: Floor
 
-    def evaluate(self, tasks: Sequence[Task], observe: Observer) -> Iterator[Evaluation]:
-        """Evaluations as they come, each already kept in the journal."""
-        jobs = [make_job(self.run, task, self.config, self.seed) for task in tasks]
-        return run_jobs(jobs, self.workers, self.environment, self.journal, observe)
+    def evaluate(
+        self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
+    ) -> Generator[Evaluation, None, None]:
+        """Evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of `tasks`
+        no more are taken than there is work for.
+
+        Closing the generator ends the evaluations under way.
+        """
+        jobs = jobs or self.config.limits.parallel_builds
+        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe)
+        count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
+        return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs), self.journal)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.workers.stop.set()
 
 
 def open_session(
-    backend: Literal["auto", "cuda", "sim"],
+    backend: Choice,
     workspace: Path,
     results: Path,
     config: Config,
     seed: int | None,
     say: Callable[[str], None],
+    lanes: int | None = None,
 ) -> Session:
-    """Make the backend ready; `say` is told what takes long. Raises: MachineError."""
+    """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
+    and one in all for the simulator.
+
+    Raises: MachineError.
+    """
     cache = cache_folder()
     host = open_host(backend, cache, say)
+    environment = read_environment(host.name, workspace)
+    workers = Workers(host, cache, config.limits.worker_memory_gib)
     run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     return Session(
         run=run,
-        workers=Workers(host, cache, config.limits.worker_memory_gib),
-        environment=read_environment(host.name, workspace),
+        workers=workers,
+        environment=environment,
         journal=Journal(results, run),
         config=config,
         seed=draw_master_seed() if seed is None else seed,
+        floor=_gpu_floor(workers, environment, lanes)
+        if host.name == "cuda"
+        else _sim_floor(workers, environment, lanes),
     )
+
+
+def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
+    """A lane for every GPU, with cores of its own; in this process where there is one."""
+    from harness.backends.cuda.gpus import equal_gpus
+
+    gpus = equal_gpus()[:wanted]
+    cores = divide_cores(len(gpus), core_groups(), cpu_quota())
+    locks = [GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in gpus]
+    if len(gpus) == 1:
+        return Floor({locks[0].name: LocalLane(workers, locks[0])}, workers, cores, environment)
+    lanes = {
+        lock.name: ProcessLane(_settings(workers, lock, cpus), gpu.variables, workers.stop)
+        for gpu, lock, cpus in zip(gpus, locks, cores.lanes or [None] * len(gpus), strict=True)
+    }
+    return Floor(lanes, workers, cores, environment)
+
+
+def _sim_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
+    """One lane unless more are asked for: a simulated launch may take much of the memory. Nothing is timed, so cores
+    are shared."""
+    if wanted is None or wanted == 1:
+        return Floor({"the simulator": LocalLane(workers, None)}, workers, None, environment)
+    settings = _settings(workers, None, None)
+    lanes = {f"lane {number}": ProcessLane(settings, {}, workers.stop) for number in range(wanted)}
+    return Floor(lanes, workers, None, environment)
+
+
+def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | None) -> LaneSettings:
+    return LaneSettings(workers.host.name, workers.cache, workers.memory_gib, lock, cpus)
+
+
+def environment_of(backend: Choice, workspace: Path) -> Environment:
+    """The environment that a session would record, without making the backend ready. Raises: MachineError."""
+    return read_environment(choose_backend(backend), workspace)
 
 
 def cache_folder() -> Path:

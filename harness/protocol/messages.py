@@ -63,12 +63,26 @@ class NamedTensor:
 
 
 @dataclass(frozen=True)
+class Optimization:
+    """What is done to a model as a whole before its turns, for baselines.
+
+    `compile_mode`: torch.compile()'s. `channels_last`: model and inputs in that layout, converted outside of what is
+    timed. `cache`: where the compiler keeps what it made.
+    """
+
+    compile_mode: str | None = None
+    channels_last: bool = False
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
 class Construct:
-    """Make the model under a seed, then load the state whose names and shapes match."""
+    """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked."""
 
     init_inputs: Any
     seed: int
     state: tuple[NamedTensor, ...]
+    optimization: Optimization | None = None
 
 
 @dataclass(frozen=True)

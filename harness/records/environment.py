@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from harness.codec import encode
@@ -37,7 +38,7 @@ class Environment:
     commit: str | None = None
     """The workspace's git commit, with '+' where files differ from it."""
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit has no part in it."""
         facts = {key: value for key, value in encode(self).items() if key != "commit"}

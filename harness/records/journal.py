@@ -2,74 +2,93 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
-import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from harness.codec import CodecError, decode, encode
 from harness.errors import JournalError
 from harness.records.evaluation import Evaluation
-from harness.records.migration import upgrade
+from harness.records.line import from_line, to_line
+from harness.records.reading import JournalProblem, read_journals, scan_journals
 
-
-def to_line(evaluation: Evaluation) -> str:
-    """The record as one line of JSON, without its newline."""
-    return json.dumps(encode(evaluation), separators=(",", ":"), allow_nan=False)
-
-
-def from_line(line: str) -> Evaluation:
-    """An evaluation of this schema or an older one. Raises: CodecError."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
-        raise CodecError(f"not JSON: {error}") from None
-    return decode(Evaluation, upgrade(data))
+__all__ = ["Journal", "JournalProblem", "append_lines", "from_line", "read_journals", "scan_journals", "to_line"]
 
 
 class Journal:
-    """The append-only files of one run, under results/<run>/, one per environment."""
+    """The append-only files of one run, under results/<run>/, one per environment.
+
+    Several processes may append to the same file: a lock on it lets one write at a time.
+    """
 
     def __init__(self, results: Path, run: str) -> None:
         self.folder = results / run
 
     def append(self, evaluation: Evaluation) -> Path:
-        """Write one evaluation and wait until it is on the disk.
+        """Write one evaluation and wait until it is on the disk; returns its file.
 
         Raises:
             JournalError: the disk is full or the folder can't be written. What was written before stays whole; this
                 evaluation goes into the system's temporary folder, if that takes it.
         """
-        path = self.folder / f"{evaluation.environment.label}.jsonl"
-        line = (to_line(evaluation) + "\n").encode()
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with path.open("ab", buffering=0) as file:
-                start = file.tell()
-                try:
-                    _write_all(file, line)
-                    os.fsync(file.fileno())
-                except OSError:
-                    os.truncate(path, start)  # a torn line would spoil the next one
-                    raise
-        except OSError as error:
-            raise JournalError(
-                f"can't write {path}: {error.strerror}; free space or choose --results. Results written before are "
-                f"safe, this one {_rescue(path.name, line)}"
-            ) from error
-        return path
+        return self.append_all([evaluation])[0]
+
+    def append_all(self, evaluations: Sequence[Evaluation]) -> list[Path]:
+        """Write evaluations, each file synced once: much cheaper than one by one. Returns their files.
+
+        Raises: JournalError, as append(). A file takes all that belongs to it or nothing.
+        """
+        paths = [self.folder / f"{evaluation.environment.label}.jsonl" for evaluation in evaluations]
+        for path in dict.fromkeys(paths):
+            mine = (e for e, its_path in zip(evaluations, paths, strict=True) if its_path == path)
+            append_lines(path, [to_line(evaluation).encode() for evaluation in mine])
+        return paths
 
 
-def _rescue(name: str, line: bytes) -> str:
-    """Where a line went that the journal couldn't take."""
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """Append whole lines, given without their newlines, to a journal, and wait until they are on the disk.
+
+    A torn line that a crash left at the end of the file gets its newline first, and stays as it is.
+
+    Raises: JournalError; the file is then as it was, and the lines are where the message says.
+    """
+    data = b"".join(line + b"\n" for line in lines)
     try:
-        folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
-        (folder / name).write_bytes(line)
+        is_new = not path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
+            with suppress(OSError):  # a file system without locks: a run's folder is its own, nobody else writes there
+                fcntl.flock(file, fcntl.LOCK_EX)
+            _append_synced(file, data)
+        if is_new:  # the names of the file and of its folder, too, must outlast a power cut
+            _sync_folder(path.parent)
+            _sync_folder(path.parent.parent)
+    except OSError as error:
+        raise JournalError(
+            f"can't write {path}: {error.strerror}; free space or choose --results. Results written before are "
+            f"safe, this one {_rescue(path.name, data)}"
+        ) from error
+
+
+def _append_synced(file: io.FileIO, data: bytes) -> None:
+    """The file is locked, so that its end is ours."""
+    start = file.seek(0, os.SEEK_END)
+    try:
+        _write_all(file, _missing_newline(file, start) + data)
+        os.fsync(file.fileno())
     except OSError:
-        return "is lost"
-    return f"is in {folder / name}"
+        file.truncate(start)  # a torn line would take space that is short, and be reported for ever
+        raise
+
+
+def _missing_newline(file: io.FileIO, end: int) -> bytes:
+    if end == 0:
+        return b""
+    file.seek(end - 1)
+    return b"" if file.read(1) == b"\n" else b"\n"
 
 
 def _write_all(file: io.RawIOBase, data: bytes) -> None:
@@ -78,12 +97,20 @@ def _write_all(file: io.RawIOBase, data: bytes) -> None:
         view = view[file.write(view) or 0 :]
 
 
-def read_journals(results: Path) -> Iterator[Evaluation]:
-    """Every readable evaluation under `results`; torn lines and lines of other schemas are passed over."""
-    for path in sorted(results.glob("*/*.jsonl")):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                try:
-                    yield from_line(line)
-                except CodecError:
-                    continue
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _rescue(name: str, data: bytes) -> str:
+    """Where lines went that the journal couldn't take."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
+        (folder / name).write_bytes(data)
+    except OSError:
+        return "is lost"
+    return f"is in {folder / name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from harness.records.statistics import Interval, median, paired_ratio
@@ -69,7 +70,7 @@ class Timing:
         """The baseline's time over the solution's, paired by block; None with too few blocks for an interval."""
         return paired_ratio(self.block_medians(baseline), self.block_medians("solution"))
 
-    @property
+    @cached_property
     def speedup(self) -> Interval | None:
         """The headline: over the first baseline."""
         return self.speedup_over(self.baselines[0])

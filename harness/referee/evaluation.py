@@ -14,7 +14,7 @@ from harness.errors import HarnessError
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, WeightsSource
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, WeightsSource, Work
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
@@ -25,6 +25,7 @@ from harness.referee.reference import InvalidProblem
 from harness.referee.setting import prepare_setting
 from harness.referee.timed_case import time_solution
 from harness.referee.turns import load_arm
+from harness.referee.work import work_of
 from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
 from harness.workspace.problem import FULL, Problem
 from harness.workspace.selection import Task
@@ -77,12 +78,19 @@ class _Findings:
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None
     timing: Timing | None = None
+    work: Work | None = None
 
 
 def evaluate(
-    job: Job, workers: Workers, environment: Environment, built: BuildOutcome, notify: Notify = lambda what: None
+    job: Job,
+    workers: Workers | None,
+    environment: Environment,
+    built: BuildOutcome,
+    notify: Notify = lambda what: None,
 ) -> Evaluation:
     """Judge and time one solution. Raises nothing on the solution's account, the problem's or ours.
+
+    A failed build is recorded without a worker: `workers` may be None then.
 
     Raises: Interrupted where the run was told to stop.
     """
@@ -92,6 +100,7 @@ def evaluate(
     try:
         if built.failed:
             raise built.failed
+        assert workers is not None
         _run(job, workers, found, notify)
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure
@@ -119,6 +128,7 @@ def evaluate(
         builds=built.builds,
         checks=tuple(found.checks),
         timing=found.timing if verdict.passed else None,
+        work=found.work,
         remarks=tuple(dict.fromkeys(found.remarks)),
         stages_s=found.stages_s,
     )
@@ -129,7 +139,8 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
     timed = host.name == "cuda" and config.timing.enabled and config.timing.case in job.cases
     with ExitStack() as stack:
         worker = stack.enter_context(workers.start())
-        reference = stack.enter_context(workers.start()) if timed else None  # starts up meanwhile
+        first, *others = config.timing.baselines
+        references = {first: stack.enter_context(workers.start())} if timed else {}  # starts up meanwhile
         with _Stage(found, "load"):
             notify("loading")
             load_arm(worker, str(job.solution.source_path), "ModelNew", config.limits)
@@ -140,16 +151,21 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
         if host.name == "cuda" and config.timing.enabled and not timed:
             found.remarks.append(f"not timed: case '{config.timing.case}' was not asked for")
-        if reference is not None:
+        if timed:
             with _Stage(found, "timing"):
                 notify("timing")
+                references |= {name: stack.enter_context(workers.start()) for name in others}
                 setting = prepare_setting(job.problem, config.timing.case, job.seed, host.torch_device)
-                found.timing, checks = time_solution(setting, host, worker, reference, config, notify)
-                found.checks += checks
+                outcome = time_solution(setting, host, worker, references, config, notify)
+                found.timing = outcome.timing
+                found.checks += outcome.checks
+                found.remarks += outcome.remarks
 
 
 def _check_case(job: Job, case: str, host: Host, worker: WorkerProcess, found: _Findings, notify: Notify) -> None:
     setting = prepare_setting(job.problem, case, job.seed, host.torch_device)
+    if case == job.config.timing.case:
+        found.work = work_of(setting)
     outcome = check_case(setting, host, worker, job.config, notify)
     found.checks += outcome.checks
     found.remarks += outcome.remarks

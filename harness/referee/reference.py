@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import sys
+import threading
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from harness.protocol.messages import Structure
 from harness.protocol.values import NotPlain, encode_value
 from harness.referee.placement import Placed
 from harness.workspace.problem import Problem
+
+_GENERATORS = threading.RLock()
+"""Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
 
 
 class InvalidProblem(Exception):
@@ -42,13 +46,13 @@ class Reference:
         self._case = case
         self._device = device
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
-        with blamed_on(self, "problem.py can't be executed"):
+        with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
             sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
             with Placed(device):
                 exec(code, self._module.__dict__)
         override = problem.cases[case].init_inputs
-        with blamed_on(self, "get_init_inputs() failed"):
+        with _GENERATORS, blamed_on(self, "get_init_inputs() failed"):
             self.init_inputs: list[Any] = (
                 list(self._module.get_init_inputs()) if override is None else [_as_written(v) for v in override]
             )
@@ -63,7 +67,7 @@ class Reference:
 
     def construct(self, seed: int) -> torch.nn.Module:
         """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
-        with blamed_on(self, "Model(*init_inputs) failed"):
+        with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed)
             with torch.no_grad(), Placed(self._device):
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
@@ -71,7 +75,7 @@ class Reference:
 
     def make_inputs(self, seed: int) -> list[Any]:
         """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
-        with blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
+        with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
             _seed_everything(seed)
             inputs = list(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
@@ -82,11 +86,12 @@ class Reference:
             return list(self._module.get_inputs())
 
     def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:
-        """From meta tensors where the model can, else from a run."""
-        try:
-            with torch.no_grad(), torch.device("meta"):
-                returned = _to(model, "meta")(*[_to(value, "meta") for value in inputs])
-        except Exception:  # meta kernels are missing or the model makes tensors of its own: run it
+        """From meta tensors where the model can, else from a run; on a GPU from a run.
+
+        There it takes milliseconds, and meta tensors make torch import its compiler first: 3.5 s on an H100's host.
+        """
+        returned = None if self.on_gpu else _run_on_meta(model, inputs)
+        if returned is None:
             real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
                 returned = model(*real)
@@ -130,6 +135,15 @@ def unpack(returned: Any, reference: Reference) -> tuple[Structure, list[torch.T
     if returned and type(returned) in (tuple, list) and all(isinstance(item, torch.Tensor) for item in returned):
         return ("tuple" if type(returned) is tuple else "list"), list(returned)
     raise InvalidProblem(f"Model.forward() returns a {type(returned).__name__}; tensors, or a tuple or list of them")
+
+
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
+    """What the model returns; None where meta kernels are missing or the model makes tensors of its own."""
+    try:
+        with torch.no_grad(), torch.device("meta"):
+            return _to(model, "meta")(*[_to(value, "meta") for value in inputs])
+    except Exception:  # the problem's own code
+        return None
 
 
 def _to(value: Any, device: str) -> Any:

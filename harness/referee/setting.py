@@ -16,7 +16,7 @@ from harness.workspace.problem import Problem
 
 @dataclass(frozen=True)
 class Setting:
-    """A case made ready for judging. `meta_inputs` is None where get_inputs() needs real memory."""
+    """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory."""
 
     problem: Problem
     case: str
@@ -45,11 +45,15 @@ def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) 
     """Execute the reference for a case. Raises: InvalidProblem."""
     reference = Reference(problem, case, device)
     model = reference.construct(derive(master_seed, problem.name, case, "construct"))
-    try:
-        meta_inputs: list[Any] | None = reference.input_specs()
-    except InvalidProblem:
-        meta_inputs = None
+    meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
     spec = reference.output_spec(model, inputs)
     oracle = Oracle(reference, model, problem.independent_batch, device)
     return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs)
+
+
+def _meta_inputs(reference: Reference) -> list[Any] | None:
+    try:
+        return reference.input_specs()
+    except InvalidProblem:
+        return None

@@ -20,6 +20,7 @@ from harness.protocol.messages import (
     Constructed,
     Detach,
     NamedTensor,
+    Optimization,
     TakeTurn,
     TensorRef,
     TurnTaken,
@@ -79,6 +80,10 @@ class Table:
             self._attach(worker, number, timeout_s)
         self._seated.append((worker, timeout_s))
 
+    def unseat(self, worker: WorkerProcess) -> None:
+        """Forget a worker that has been ended."""
+        self._seated = [seat for seat in self._seated if seat[0] is not worker]
+
     @contextmanager
     def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, tuple[NamedTensor, ...]]]:
         """The model's state in one shared buffer, for as long as the block runs."""
@@ -105,13 +110,19 @@ class Table:
             self._buffers.pop(number).release()
 
     def construct(
-        self, worker: WorkerProcess, model: torch.nn.Module, init_inputs: list[Any], seed: int, timeout_s: float
+        self,
+        worker: WorkerProcess,
+        model: torch.nn.Module,
+        init_inputs: list[Any],
+        seed: int,
+        timeout_s: float,
+        optimization: Optimization | None = None,
     ) -> Constructed:
         """Have the worker construct its module and take over the model's state."""
         with self.state(model) as (number, named):
             if number is not None:
                 self._attach(worker, number, timeout_s)
-            reply = worker.ask(Construct(encode_value(init_inputs), seed, named), timeout_s)
+            reply = worker.ask(Construct(encode_value(init_inputs), seed, named, optimization), timeout_s)
             if number is not None:
                 worker.ask(Detach((number,)), timeout_s)
         assert isinstance(reply, Constructed)

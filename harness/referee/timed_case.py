@@ -1,11 +1,14 @@
-"""Timing a solution against the reference: two workers at one table, taking turns."""
+"""Timing a solution against baselines: a worker for each at one table, taking turns."""
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import secrets
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,8 +16,9 @@ import torch
 from harness.backends.base import Host
 from harness.records.check import Check
 from harness.records.config import Config
-from harness.records.timing import ArmName, Timing
+from harness.records.timing import ArmName, Baseline, Timing
 from harness.referee.audit import require_plausible
+from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.correctness import Notify, failure_of
 from harness.referee.judgement import judge_form, judge_values
 from harness.referee.outcome import SolutionFailed
@@ -26,40 +30,60 @@ from harness.referee.turns import construct_arm, load_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
 
 
-def time_solution(
-    setting: Setting, host: Host, worker: WorkerProcess, reference: WorkerProcess, config: Config, notify: Notify
-) -> tuple[Timing, tuple[Check, ...]]:
-    """Measure the loaded solution against eager in the fresh worker `reference`, and judge some of the timed turns.
+@dataclass(frozen=True)
+class TimedOutcome:
+    """A timing, the timed turns that were judged, and which baselines had to be left out."""
 
-    Raises: SolutionFailed, InvalidProblem where the reference itself fails in its worker.
+    timing: Timing
+    checks: tuple[Check, ...]
+    remarks: tuple[str, ...]
+
+
+def time_solution(
+    setting: Setting,
+    host: Host,
+    worker: WorkerProcess,
+    references: Mapping[Baseline, WorkerProcess],
+    config: Config,
+    notify: Notify,
+) -> TimedOutcome:
+    """Measure the loaded solution against the baselines in their fresh workers, and judge some of the timed turns.
+
+    The first baseline is the one that counts. Another that can't run here (the compiler refuses, memory is short) is
+    left out with a remark.
+
+    Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-reference-")))
         table = stack.enter_context(Table(host, setting.spec))
         table.lay_inputs(setting.reference.make_inputs(setting.seed("timed", 0)))
-        players: dict[ArmName, WorkerProcess] = {"eager": reference, "solution": worker}
-        _seat_reference(reference, folder, table, setting, config)
+        seats = _seat_baselines(references, folder, table, setting, config, notify)
         table.seat(worker, config.limits.load_s)
         construct_arm(worker, table, setting, config.limits)
-        player = WorkerPlayer(table, players, setting, config)
+        timed = dataclasses.replace(config, timing=dataclasses.replace(config.timing, baselines=seats.taken))
+        players: dict[ArmName, WorkerProcess] = {name: references[name] for name in seats.taken}
+        player = WorkerPlayer(table, {**players, "solution": worker}, setting, timed)
         timing = measure(
             player,
-            config.timing,
+            timed.timing,
             random.Random(secrets.randbits(64)),
             lambda done, total: notify(f"timing {done}/{total}"),
         )
-    return timing, tuple(player.checks)
+    return TimedOutcome(timing, tuple(player.checks), seats.remarks)
 
 
 class WorkerPlayer:
     """Takes turns with real workers: fresh inputs for each, and a secret choice of them judged."""
 
-    def __init__(self, table: Table, workers: dict[ArmName, WorkerProcess], setting: Setting, config: Config) -> None:
+    def __init__(
+        self, table: Table, workers: Mapping[ArmName, WorkerProcess], setting: Setting, config: Config
+    ) -> None:
         self._table = table
         self._workers = workers
         self._setting = setting
         self._config = config
-        self._count = {"eager": 0, "solution": 0}
+        self._count = dict.fromkeys(workers, 0)
         certain = range(config.timing.warmup_turns, config.timing.warmup_turns + 2 * LEAST_BLOCKS)
         chosen = min(config.timing.checked_turns, len(certain))
         self._judged = set(secrets.SystemRandom().sample(certain, chosen))
@@ -88,7 +112,7 @@ class WorkerPlayer:
         except SolutionFailed as error:
             if arm == "solution":
                 raise
-            raise InvalidProblem(f"the reference fails while it is timed: {error}") from error
+            raise InvalidProblem(f"the reference fails while it is timed ({arm}): {error}") from error
 
     def _judge(self, seed: int) -> None:
         """Against inputs made anew: what lies in the shared buffers now may be the worker's."""
@@ -102,12 +126,47 @@ class WorkerPlayer:
             raise failed
 
 
-def _seat_reference(worker: WorkerProcess, folder: Path, table: Table, setting: Setting, config: Config) -> None:
+@dataclass(frozen=True)
+class _Seats:
+    """The baselines that are ready, in the config's order, and why others aren't."""
+
+    taken: tuple[Baseline, ...]
+    remarks: tuple[str, ...]
+
+
+def _seat_baselines(
+    references: Mapping[Baseline, WorkerProcess],
+    folder: Path,
+    table: Table,
+    setting: Setting,
+    config: Config,
+    notify: Notify,
+) -> _Seats:
+    """Raises: InvalidProblem where the first can't be made ready."""
     file = folder / "problem.py"
     file.write_text(setting.problem.source_for(setting.case))
-    try:
-        load_arm(worker, str(file), "Model", config.limits)
-        table.seat(worker, config.limits.load_s)
-        construct_arm(worker, table, setting, config.limits)
-    except SolutionFailed as error:
-        raise InvalidProblem(f"the reference fails in its worker: {error}") from error
+    taken, remarks = [], []
+    for baseline in config.timing.baselines:
+        notify(f"preparing {baseline}")
+        try:
+            _seat(baseline, references[baseline], file, table, setting, config)
+            taken.append(baseline)
+        except SolutionFailed as error:
+            if not taken:
+                raise InvalidProblem(f"the reference fails in its worker ({baseline}): {error}") from error
+            references[baseline].close()  # what it holds of the GPU's memory goes with it
+            table.unseat(references[baseline])
+            remarks.append(f"baseline {baseline} is left out: {error}")
+    return _Seats(tuple(taken), tuple(remarks))
+
+
+def _seat(
+    baseline: Baseline, worker: WorkerProcess, file: Path, table: Table, setting: Setting, config: Config
+) -> None:
+    """Load, construct, and take one turn that isn't timed: torch.compile() compiles at the first call, for as long as
+    a build may take."""
+    load_arm(worker, str(file), "Model", config.limits, flags_of(baseline))
+    table.seat(worker, config.limits.load_s)
+    construct_arm(worker, table, setting, config.limits, optimization_of(baseline, file.parent))
+    patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
+    judge_form(take_turn(worker, table, patient).reply, setting.spec)

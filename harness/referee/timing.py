@@ -1,14 +1,14 @@
 """Measuring: arms take turns in balanced order, the referee keeps the clock that bounds their claims.
 
-One block is A B B A or B A A B (reference, solution), so that slow drift falls on both sides alike: a 4 % clock step
-puts 2.7 % error on the ratio of A-then-B, 0.05 % on that of A B B A.
+One block goes through the arms in an order drawn for it and back again: A B B A for two, C A B B A C for three. So slow
+drift falls on all alike: a 4 % clock step puts 2.7 % error on the ratio of A-then-B, 0.05 % on that of A B B A.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,18 +43,22 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     clock: Clock = time.monotonic,
 ) -> Timing:
-    """Warm both arms up, then measure blocks until there are enough or the budget is spent (never under six)."""
-    calls = min(_affordable_calls(player, arm, config) for arm in _shuffled(rng))
+    """Warm all arms up, then measure blocks until there are enough or the budget is spent (never under six).
+
+    The arms are the config's baselines and the solution.
+    """
+    arms: tuple[ArmName, ...] = (*config.baselines, "solution")
+    calls = min(_affordable_calls(player, arm, config) for arm in rng.sample(arms, len(arms)))
     started = clock()
     turns: list[Turn] = []
     for block in range(config.blocks):
         if block >= LEAST_BLOCKS and clock() - started > config.budget_s:
             break
-        for arm in _order(rng):
+        for arm in _there_and_back(arms, rng):
             taken = player.turn(arm, calls)
             turns.append(Turn(arm, block, taken.call_ns, taken.wall_ns))
         progress(block + 1, config.blocks)
-    return Timing(config.case, tuple(turns))
+    return Timing(config.case, tuple(turns), config.baselines)
 
 
 def _affordable_calls(player: Player, arm: ArmName, config: TimingConfig) -> int:
@@ -62,12 +66,7 @@ def _affordable_calls(player: Player, arm: ArmName, config: TimingConfig) -> int
     return max(1, min(config.calls_per_turn, _TURN_NS // fastest))
 
 
-def _shuffled(rng: random.Random) -> list[ArmName]:
-    arms: list[ArmName] = ["eager", "solution"]
-    rng.shuffle(arms)
-    return arms
-
-
-def _order(rng: random.Random) -> Iterator[ArmName]:
-    first, second = _shuffled(rng)
-    yield from (first, second, second, first)
+def _there_and_back(arms: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:
+    order = rng.sample(arms, len(arms))
+    yield from order
+    yield from reversed(order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.backends.base import Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
-from harness.protocol.messages import Constructed, Load, Raised
+from harness.protocol.messages import Constructed, Load, Optimization, Raised
 from harness.records.config import LimitsConfig
 from harness.records.environment import BackendName
 from harness.records.evaluation import WeightsSource
@@ -18,15 +18,23 @@ from harness.referee.table import Table, TimedReply
 from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
 
-def load_arm(worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig) -> None:
+def load_arm(
+    worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig, flags: dict[str, bool] = FLAGS
+) -> None:
     """Raises: SolutionFailed."""
     try:
-        worker.ask(Load(path, class_name, FLAGS), limits.load_s + limits.build_s)
+        worker.ask(Load(path, class_name, flags), limits.load_s + limits.build_s)
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
 
 
-def construct_arm(worker: WorkerProcess, table: Table, setting: Setting, limits: LimitsConfig) -> WeightsSource:
+def construct_arm(
+    worker: WorkerProcess,
+    table: Table,
+    setting: Setting,
+    limits: LimitsConfig,
+    optimization: Optimization | None = None,
+) -> WeightsSource:
     """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
     try:
         reply = table.construct(
@@ -35,6 +43,7 @@ def construct_arm(worker: WorkerProcess, table: Table, setting: Setting, limits:
             setting.reference.init_inputs,
             setting.construction_seed,
             limits.load_s + limits.build_s,
+            optimization,
         )
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None

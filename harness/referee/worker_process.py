@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import select
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +25,7 @@ from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.host_memory import available_bytes, session_bytes
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_output import WorkerOutput
+from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch
 
 _POLL_S = 0.1
 _MEMORY_SHARE = 0.8
@@ -54,40 +52,54 @@ class Interrupted(Exception):
 class Workers:
     """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
 
-    Setting `stop` makes every wait for a worker raise Interrupted.
+    Setting `stop` makes every wait for a worker raise Interrupted. As a context manager it ends its spares.
     """
 
     host: Host
     cache: Path
     memory_gib: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    spares: Spares = field(default_factory=Spares, compare=False)
 
     def start(self, for_build: bool = False) -> WorkerProcess:
-        return WorkerProcess(self, for_build)
+        """A worker that has run nothing yet: a spare if one waits, else a new process."""
+        launch = self._launch(for_build)
+        return WorkerProcess(self, self.spares.take(launch) or StartedWorker(launch))
+
+    def keep_spares(self, count: int, for_build: bool = False) -> None:
+        """Start workers ahead until `count` wait. The calling thread must outlive them."""
+        self.spares.keep(self._launch(for_build), count)
+
+    def settle(self) -> None:
+        """Wait until every spare has started: before something is timed."""
+        self.spares.settle(_START_S)
+
+    def close(self) -> None:
+        """End the spares."""
+        self.spares.close()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _launch(self, for_build: bool) -> Launch:
+        host = self.host
+        return make_launch(host.name, self.cache, host.worker_arguments(), host.worker_environment(for_build))
 
 
 class WorkerProcess:
     """Context manager; on exit the process group is dead and waited for."""
 
-    def __init__(self, workers: Workers, for_build: bool) -> None:
-        host = workers.host
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.worker", str(theirs.fileno()), host.name, str(workers.cache),
-                 *host.worker_arguments()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                env=_environment(host.worker_environment(for_build)),
-            )  # fmt: skip
-        self.backend: BackendName = host.name
-        self._socket = ours
+    def __init__(self, workers: Workers, started: StartedWorker) -> None:
+        self.backend: BackendName = workers.host.name
+        self._started = started
+        self._process = started.process
+        self._socket = started.socket
+        self._output = started.output
         self._cache = workers.cache
         self._stop = workers.stop
-        self._output = WorkerOutput(self._process.stdout)
         gib = workers.memory_gib
         self._memory_bytes = int(gib * 2**30) if gib else int(available_bytes() * _MEMORY_SHARE)
         self._deadline = self._timeout_s = 0.0
@@ -145,11 +157,7 @@ class WorkerProcess:
 
     def close(self) -> None:
         """End the whole process group, at once, and wait for it."""
-        self._socket.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._output.finish()
+        self._started.close()
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -218,13 +226,6 @@ class WorkerProcess:
 
     def _misbehaved(self, what: str) -> SolutionFailed:
         return SolutionFailed(Verdict.CHEATING, f"on the referee's private socket the process {what}", self.output)
-
-
-def _environment(of_backend: Mapping[str, str]) -> dict[str, str]:
-    package_root = str(Path(__file__).parents[2])
-    inherited = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
-    return {**inherited, "PYTHONPATH": path, **of_backend}
 
 
 def _signal_name(number: int) -> str:

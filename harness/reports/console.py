@@ -48,10 +48,10 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
         Text.assemble(
             (evaluation.solution.name, "bold"), ": ", verdict_text(evaluation.verdict), place if failure.case else ""
         ),
-        Padding(Text(_harmless(failure.reason)), (0, 0, 0, 2)),
+        Padding(Text(harmless(failure.reason)), (0, 0, 0, 2)),
     ]
     if failure.details and (verbose or evaluation.verdict in _DETAILS_AT_ONCE):
-        lines.append(Padding(Text(_harmless(failure.details), style="dim"), (0, 0, 0, 2)))
+        lines.append(Padding(Text(harmless(failure.details), style="dim"), (0, 0, 0, 2)))
     lines.append(Padding(Text.assemble(("next: ", "bold"), failure.next_step), (0, 0, 0, 2)))
     return Group(*lines)
 
@@ -84,7 +84,7 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.builds:
             console.print(resources_text(evaluation))
     for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
-        console.print(Text(_harmless(f"remark: {remark}"), style="dim"))
+        console.print(Text(harmless(f"remark: {remark}"), style="dim"))
 
 
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}
@@ -133,7 +133,7 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
     return row
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Without control characters and lone surrogates: a solution's words must not steer the terminal."""
     plain = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "�", text)
     return plain.encode(errors="replace").decode()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ def main() -> None:
     _end_with_parent()
     _go_first()
     descriptor, backend, cache, *options = sys.argv[1:]
+    gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.backends import activate_worker
 
     device = activate_worker(backend, options)  # before torch: the simulator must come first
@@ -24,6 +26,8 @@ def main() -> None:
     from harness.worker.serve import serve
 
     extensions = route_extensions(Path(cache), backend)
+    device.warm_up()
+    gc.enable()
     serve(socket.socket(fileno=int(descriptor)), device, extensions)
 
 

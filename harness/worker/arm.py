@@ -29,6 +29,7 @@ from harness.protocol.messages import (
 )
 from harness.protocol.values import decode_value
 from harness.worker.extensions import Extensions
+from harness.worker.optimization import in_channels_last, optimize
 
 
 class Arm:
@@ -40,6 +41,7 @@ class Arm:
         self._buffers: dict[int, torch.Tensor] = {}
         self._class: Any = None  # the solution's nn.Module subclass
         self._model: Any = None
+        self._channels_last = False
 
     def load(self, request: Load) -> Loaded:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
@@ -67,14 +69,16 @@ class Arm:
         model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")
-        self._model = model.to(self.device.torch_device).eval()
-        own = self._model.state_dict()
+        model = model.to(self.device.torch_device).eval()
+        own = model.state_dict()
         loaded = []
         for item in request.state:
             target = own.get(item.name)
             if target is not None and tuple(target.shape) == item.tensor.shape:
                 target.copy_(self._tensor(item.tensor))
                 loaded.append(item.name)
+        self._model = optimize(model, request.optimization)
+        self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()
         return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports())
 
@@ -82,6 +86,8 @@ class Arm:
         """The same path for correctness and timing; nothing here tells them apart."""
         self.device.sample_blocks(request.sample_blocks, request.sample_seed)
         inputs = [self._argument(argument) for argument in request.inputs]
+        if self._channels_last:
+            inputs = [in_channels_last(value) for value in inputs]
         destinations = [self._tensor(ref) for ref in request.outputs]
         model = self._model
         call_ns = []

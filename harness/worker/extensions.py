@@ -10,13 +10,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
-import hashlib
 import importlib.util
 import inspect
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,10 +26,10 @@ from torch.utils import cpp_extension
 
 from harness.protocol.layout import extension_log, extensions_folder
 from harness.protocol.messages import ExtensionReport
+from harness.worker.extension_key import extension_key
+from harness.worker.slim_build import headers_digest, slim_arguments
 
 _VERBOSE_PTXAS = "-Xptxas=-v"
-_HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".inl", ".inc"}
-_COMPILER_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "CXX", "PYTORCH_NVCC", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class Extensions:
@@ -39,6 +37,7 @@ class Extensions:
 
     def __init__(self, cache: Path, backend: str) -> None:
         self._root = extensions_folder(cache, backend)
+        self._tries_slim = backend == "cuda"  # the simulator's compilers have slim headers of their own
         self._log_of = functools.partial(extension_log, cache, backend)
         self._reports: list[ExtensionReport] = []
         self._loaded: dict[str, object] = {}
@@ -50,7 +49,7 @@ class Extensions:
 
     def obtain(self, original: Callable[..., object], call: inspect.BoundArguments) -> object:
         """The extension of this call, from the cache or built by torch. Raises what torch raises."""
-        name, key = str(call.arguments["name"]), _key(call)
+        name, key = str(call.arguments["name"]), self._key(call)
         if key in self._loaded:
             return self._loaded[key]
         folder, log = self._root / key, self._log_of(key)
@@ -67,26 +66,24 @@ class Extensions:
         self._loaded[key] = module
         return module
 
+    def _key(self, call: inspect.BoundArguments) -> str:
+        return extension_key(call, headers_digest() if self._tries_slim else "")
+
     def _build(self, original: Callable[..., object], call: inspect.BoundArguments, folder: Path, log: Path) -> object:
-        staging = self._root / "staging" / folder.name
-        shutil.rmtree(staging, ignore_errors=True)  # of a build that was killed: we hold its lock
-        staging.mkdir(parents=True)
         log.parent.mkdir(parents=True, exist_ok=True)
-        arguments = {**call.arguments, "build_directory": str(staging), "verbose": True}
-        if _has_cuda(call):
-            arguments["extra_cuda_cflags"] = [*(arguments.get("extra_cuda_cflags") or []), _VERBOSE_PTXAS]
+        slim_staging, staging = (self._root / "staging" / f"{folder.name}{suffix}" for suffix in (".slim", ""))
+        slim = slim_arguments(call, _emptied(slim_staging)) if self._tries_slim else None
         try:
-            with _output_to(log):
-                module = original(**arguments)
-        except BaseException:
+            if slim is not None:
+                with contextlib.suppress(Exception):  # whatever it is: the full build decides, and its words are shown
+                    return _build_in(slim_staging, folder, original, slim, log)
+                _forget_version(str(slim["name"]))
+                log.replace(log.with_suffix(".slim"))
+            arguments = {**call.arguments, "build_directory": str(_emptied(staging)), "verbose": True}
+            return _build_in(staging, folder, original, arguments, log)
+        finally:
+            shutil.rmtree(slim_staging, ignore_errors=True)
             shutil.rmtree(staging, ignore_errors=True)
-            raise
-        (library,) = staging.glob("*.so")
-        manifest = {"library": library.name, "is_python_module": arguments.get("is_python_module", True)}
-        (staging / "manifest.json").write_text(json.dumps(manifest))
-        shutil.rmtree(folder, ignore_errors=True)
-        staging.rename(folder)
-        return module
 
 
 def route_extensions(cache: Path, backend: str) -> Extensions:
@@ -112,45 +109,42 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
     return obtain
 
 
-def _has_cuda(call: inspect.BoundArguments) -> bool:
-    sources = call.arguments.get("sources") or []
+def _build_in(
+    staging: Path, folder: Path, original: Callable[..., object], arguments: dict[str, Any], log: Path
+) -> object:
+    """Build with torch in `staging`, import the outcome, then give the build its place in the cache."""
+    if _has_cuda(arguments):
+        arguments = {
+            **arguments,
+            "extra_cuda_cflags": [*(arguments.get("extra_cuda_cflags") or []), _VERBOSE_PTXAS],
+        }
+    with _output_to(log):
+        module = original(**arguments)
+    (library,) = staging.glob("*.so")
+    manifest = {"library": library.name, "is_python_module": arguments.get("is_python_module", True)}
+    (staging / "manifest.json").write_text(json.dumps(manifest))
+    shutil.rmtree(folder, ignore_errors=True)
+    staging.rename(folder)
+    return module
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed: we hold its lock
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _forget_version(name: str) -> None:
+    """torch calls the second build of a name `name_v1`; the slim attempt must leave no such trace."""
+    versioner = getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None)
+    if versioner is not None:
+        versioner.entries.pop(name, None)
+
+
+def _has_cuda(arguments: dict[str, Any]) -> bool:
+    sources = arguments.get("sources") or []
     files = [sources] if isinstance(sources, str) else sources
-    return bool(call.arguments.get("cuda_sources")) or any(str(file).endswith((".cu", ".cuh")) for file in files)
-
-
-def _key(call: inspect.BoundArguments) -> str:
-    ignored = {"verbose", "build_directory", "keep_intermediates"}
-    parts: dict[str, Any] = {name: value for name, value in call.arguments.items() if name not in ignored}
-    parts["files"] = _file_hashes(call)
-    parts["torch"] = [torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, sys.version]
-    parts["compilers"] = [_version_of(compiler) for compiler in _compilers()]
-    parts["variables"] = {name: os.environ.get(name) for name in _COMPILER_VARIABLES}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
-
-
-def _file_hashes(call: inspect.BoundArguments) -> dict[str, str]:
-    """Sources of load(), and the headers beside them and on the include paths that the call names."""
-    sources = call.arguments.get("sources") or []
-    files = [Path(sources)] if isinstance(sources, str) else [Path(source) for source in sources]
-    folders = {file.parent for file in files} | {Path(p) for p in call.arguments.get("extra_include_paths") or []}
-    headers = [file for folder in folders for file in folder.glob("*") if file.suffix in _HEADER_SUFFIXES]
-    found = sorted(file for file in {*files, *headers} if file.is_file())
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
-
-
-def _compilers() -> list[str]:
-    nvcc = os.environ.get("PYTORCH_NVCC") or (
-        os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc") if cpp_extension.CUDA_HOME else ""
-    )
-    return [compiler for compiler in (nvcc, os.environ.get("CXX", "c++")) if compiler]
-
-
-@functools.cache
-def _version_of(compiler: str) -> str:
-    try:
-        return subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60).stdout
-    except OSError:
-        return "not found"
+    return bool(arguments.get("cuda_sources")) or any(str(file).endswith((".cu", ".cuh")) for file in files)
 
 
 def _import_built(folder: Path) -> object:

@@ -38,7 +38,7 @@ def read_yaml(cls: type[T], path: Path) -> T:
     Raises:
         InvalidFile: broken YAML, an unknown key, a value of the wrong type.
     """
-    data = _read_mapping(path)
+    data = read_mapping(path)
     _refuse_unknown_keys(cls, data, path, "")
     try:
         return decode(cls, data, where=path.name)
@@ -46,7 +46,8 @@ def read_yaml(cls: type[T], path: Path) -> T:
         raise InvalidFile(f"{path}: {str(error).removeprefix(path.name).lstrip('.: ')}") from None
 
 
-def _read_mapping(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The file's mapping as it is written; an empty file gives an empty one. Raises: InvalidFile."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (

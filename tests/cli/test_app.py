@@ -11,60 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness import __version__
-from harness.cli.app import main
 from harness.records.journal import Journal
 from harness.records.verdict import Verdict
+from tests.cli.shell import Shell
 from tests.examples import failed, passed
-from tests.workspace.test_problem import SOURCE
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-class Outcome:
-    """Exit code, standard output and standard error of one command."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-
-class Shell:
-    """Runs `harness …` inside this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> Outcome:
-        self._monkeypatch.setattr(sys, "argv", ["harness", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        out, err = self._capsys.readouterr()
-        return Outcome(caught.value.code or 0, out, err)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def harness(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    monkeypatch.setenv("COLUMNS", "100")
-    return Shell(monkeypatch, capsys)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two problems; one has solutions. Becomes the working directory."""
-    for name in ("maxpool2d", "relu"):
-        (tmp_path / "problems" / name).mkdir(parents=True)
-        (tmp_path / "problems" / name / "problem.py").write_text(SOURCE)
-    yaml = "title: Max pooling\ntags: [pooling]\nprecision: tf32\ncases: {small: {constants: {height: 3}}}"
-    (tmp_path / "problems" / "maxpool2d" / "problem.yaml").write_text(yaml)
-    for name in ("plain", "shared_tile"):
-        (tmp_path / "solutions" / "maxpool2d" / name).mkdir(parents=True)
-        (tmp_path / "solutions" / "maxpool2d" / name / "solution.py").write_text("class ModelNew: ...")
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "quick.yaml").write_text("timing: {blocks: 6}")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_version(harness: Shell) -> None:
@@ -221,7 +173,13 @@ def test_init_makes_a_workspace(harness: Shell, tmp_path: Path, monkeypatch: pyt
     assert outcome.out.splitlines()[-1] == "next: cd mine && harness run --problem relu"
     made = sorted(str(path.relative_to(tmp_path / "mine")) for path in (tmp_path / "mine").rglob("*") if path.is_file())
     assert made == [
+        ".harness/schemas/config.schema.json",
+        ".harness/schemas/gate.schema.json",
+        ".harness/schemas/harness.schema.json",
+        ".harness/schemas/problem.schema.json",
+        ".harness/schemas/solution.schema.json",
         "configs/default.yaml",
+        "harness.yaml",
         "problems/relu/problem.py",
         "problems/relu/problem.yaml",
         "results/.gitignore",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.journal import read_journals
+from harness.records.line import from_line
 from harness.records.verdict import Verdict
 from tests.machine import ROOT
 
@@ -31,23 +32,48 @@ def _processes_of_session(pid: int) -> list[str]:
     return found
 
 
-@pytest.mark.sim
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
-    options = ["-s", "honest", "-s", "hangs", "--config", "one_by_one", "--results", str(tmp_path)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "harness", "-C", str(FAULTS), "run", "-p", "double", "--backend", "sim", *options],
+def _harness(results: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", "-C", str(FAULTS), *arguments,
+         "--config", "one_by_one", "--backend", "sim", "--results", str(results)],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as process:
-        assert process.stderr is not None
-        seen = ""
-        while not ("honest: passed" in seen and "hangs: checking" in seen):
-            line = process.stderr.readline()
-            assert line, seen
-            seen += line
+    )  # fmt: skip
+
+
+def _read_until(process: subprocess.Popen[str], *wanted: str) -> None:
+    assert process.stderr is not None
+    seen = ""
+    while not all(words in seen for words in wanted):
+        line = process.stderr.readline()
+        assert line, seen
+        seen += line
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_killed_comparison_is_resumed_where_it_was(number: signal.Signals, tmp_path: Path) -> None:
+    with _harness(tmp_path, "compare", "-s", "honest", "-s", "hangs") as process:
+        _read_until(process, "honest: passed", "hangs: checking")
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert [e.solution.name for e in read_journals(tmp_path)] == ["honest"]
+    with _harness(tmp_path, "compare", "-s", "honest", "-s", "wrong_shape", "--resume", "--json") as process:
+        stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 1, stderr
+    assert "1 of 2 have a result and are kept" in stderr
+    assert "honest" not in stderr.partition("are kept")[2]
+    assert [from_line(line).solution.name for line in stdout.splitlines()] == ["honest", "wrong_shape"]
+    assert [e.solution.name for e in read_journals(tmp_path)] == ["honest", "wrong_shape"]
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
+    with _harness(tmp_path, "run", "-p", "double", "-s", "honest", "-s", "hangs") as process:
+        _read_until(process, "honest: passed", "hangs: checking")
         process.send_signal(number)
         stdout, rest = process.communicate(timeout=60)
     assert process.returncode == 130

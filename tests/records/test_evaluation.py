@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.records.check import Tolerance
+from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure
 from harness.records.verdict import Verdict
-from tests.examples import check, comparison, failed, passed, sim_environment, timing, wrong_comparison
+from tests.examples import check, comparison, environment, failed, passed, sim_environment, timing, wrong_comparison
 
 
 def test_nothing_passes_without_checks() -> None:
@@ -45,18 +48,46 @@ def test_only_what_passed_is_timed() -> None:
 
 
 def test_another_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="schema 2 is not 1"):
-        passed(schema=2)
+    with pytest.raises(ValueError, match="schema 1 is not 2"):
+        passed(schema=1)
 
 
 @pytest.mark.parametrize("example", [passed(timing=timing()), failed(), passed(environment=sim_environment())])
 def test_legal_combinations_are_built(example: Evaluation) -> None:
-    assert example.schema == 1
+    assert example.schema == 2
 
 
 def test_an_evaluation_does_not_change() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         passed().verdict = Verdict.CHEATING  # type: ignore[misc]
+
+
+def test_the_key_tells_questions_apart_and_nothing_else() -> None:
+    key = passed().key
+    assert re.fullmatch("[0-9a-f]{16}", key)
+    assert passed(id="other", run="other", seed=1, started_at="2027-01-01T00:00:00.000+00:00").key == key
+    assert failed(solution=passed().solution).key == key
+    assert passed(cases=("small", "full")).key == key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"problem": replace(passed().problem, sha256="0" * 64)},
+        {"solution": replace(passed().solution, sha256="0" * 64)},
+        {"solution": replace(passed().solution, name="other")},
+        {"cases": ("full",)},
+        {"config": Config(timing=TimingConfig(blocks=13))},
+        {"environment": environment(gpu="NVIDIA H200")},
+        {"environment": environment(harness="0.0.1")},
+    ],
+)
+def test_another_question_has_another_key(change: dict[str, Any]) -> None:
+    assert passed(**change).key != passed().key
+
+
+def test_the_commit_has_no_part_in_the_key() -> None:
+    assert passed(environment=environment(commit=None)).key == passed().key
 
 
 def test_worst_is_the_largest_over_all_checks() -> None:

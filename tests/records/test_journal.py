@@ -7,6 +7,9 @@ import io
 import json
 import math
 import os
+import resource
+import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,8 @@ from harness.errors import JournalError
 from harness.records import journal
 from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.records.evaluation import Evaluation, Failure
-from harness.records.journal import Journal, from_line, read_journals, to_line
+from harness.records.journal import Journal, JournalProblem, from_line, read_journals, scan_journals, to_line
+from harness.records.reading import read_lines
 from tests.examples import build, check, comparison, failed, passed, sim_environment, timing, wrong_comparison
 
 FULL = passed(
@@ -75,10 +79,11 @@ def test_append_adds_whole_lines_to_one_file_per_environment(tmp_path: Path) -> 
 
 
 def test_append_syncs_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    synced: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "fsync", lambda of: synced.append((os.fstat(of).st_ino, os.fstat(of).st_size)))
     path = Journal(tmp_path, "run-1").append(passed())
-    assert synced == [path.stat().st_size]
+    assert synced[0] == (path.stat().st_ino, path.stat().st_size)
+    assert [inode for inode, _ in synced[1:]] == [path.parent.stat().st_ino, tmp_path.stat().st_ino]
 
 
 def _full_disk(file: io.RawIOBase, data: bytes) -> None:
@@ -102,11 +107,11 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, spare: Path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(journal, "_write_all", _full_disk)
         with pytest.raises(JournalError, match=r"No space left on device; free space or choose --results"):
-            kept.append(failed())
+            kept.append(failed(id="2"))
     assert path.read_bytes() == before
     (rescued,) = spare.glob("*/*.jsonl")
-    assert rescued.read_text() == to_line(failed()) + "\n"
-    kept.append(failed())
+    assert rescued.read_text() == to_line(failed(id="2")) + "\n"
+    kept.append(failed(id="2"))
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["tiled", "broken"]
 
 
@@ -132,13 +137,110 @@ def test_a_folder_that_cannot_be_made_is_a_journal_error(tmp_path: Path, spare: 
         Journal(tmp_path / "results", "run-1").append(passed())
 
 
-def test_reading_passes_over_torn_and_foreign_lines(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_used_are_passed_over_and_named(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(passed())
-    foreign = json.dumps({**json.loads(to_line(failed())), "schema": 2})
-    path.write_text(
-        f"{to_line(passed('a'))[:50]}\n{foreign}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:-5]}"
-    )
+    newer = json.dumps({**json.loads(to_line(failed())), "schema": 3})
+    path.write_text(f"{to_line(passed())[:50]}\n{newer}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:70]}")
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b"]
+    problems = [str(found).removeprefix(f"{path}:") for found in scan_journals(tmp_path) if _is_problem(found)]
+    assert problems == [
+        "1: a torn or damaged line; if a result is missing, restore the file from a copy; else nothing to do",
+        "2: schema 3, 2 is the newest known here: update harness to read it; "
+        "its evaluation doesn't count until that is done",
+        "4: schema None, 2 is the newest known here: not a record of harness; "
+        "its evaluation doesn't count until that is done",
+        "6: an unfinished line of 70 bytes: its writer was stopped, or is writing now; "
+        "nothing to do: it was never reported as kept",
+    ]
+
+
+def _is_problem(found: Evaluation | JournalProblem) -> bool:
+    return isinstance(found, JournalProblem)
+
+
+def test_what_follows_a_torn_line_starts_a_line_of_its_own(tmp_path: Path) -> None:
+    kept = Journal(tmp_path, "run-1")
+    path = kept.append(passed("a", id="1"))
+    path.write_bytes(path.read_bytes()[:-100])
+    kept.append(passed("b", id="2"))
+    kept.append(passed("c", id="3"))
+    assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b", "c"]
+    assert [found.line for found in scan_journals(tmp_path) if isinstance(found, JournalProblem)] == [1]
+
+
+def test_a_last_line_that_lacks_its_newline_alone_is_whole(tmp_path: Path) -> None:
+    kept = Journal(tmp_path, "run-1")
+    path = kept.append(passed("a", id="1"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert [evaluation.id for evaluation in read_journals(tmp_path)] == ["1"]
+    kept.append(passed("b", id="2"))
+    assert path.read_text() == f"{to_line(passed('a', id='1'))}\n{to_line(passed('b', id='2'))}\n"
+
+
+def test_the_rest_of_a_line_in_the_making_does_not_pass_for_a_line(tmp_path: Path) -> None:
+    """The end of the file was met within line 2; its writer went on before the reader asked for line 3."""
+    path = tmp_path / "journal.jsonl"
+    path.write_text("one\ntw")
+    lines = read_lines(path)
+    assert [next(lines).data, next(lines).data] == [b"one\n", b"tw"]
+    with path.open("a") as file:
+        file.write("o\nthree\n")
+    assert list(lines) == []
+    assert [line.data for line in read_lines(path)] == [b"one\n", b"two\n", b"three\n"]
+
+
+def test_many_are_appended_with_one_sync_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Journal(tmp_path, "run-1")
+    kept.append_all([passed(id="0"), passed(id="1", environment=sim_environment())])
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    paths = kept.append_all([passed(id="2"), passed(id="3", environment=sim_environment()), passed(id="4")])
+    assert len(synced) == 2
+    assert [path.name.split("-")[0] for path in paths] == ["h100", "sim", "h100"]
+    assert [[e.id for e in map(from_line, path.read_text().splitlines())] for path in paths[:2]] == [
+        ["0", "2", "4"],
+        ["1", "3"],
+    ]
+
+
+def test_an_evaluation_in_two_journals_counts_once(tmp_path: Path) -> None:
+    """As after copying the results of two machines together."""
+    Journal(tmp_path, "run-1").append_all([passed("a", id="1"), passed("b", id="2")])
+    shutil.copytree(tmp_path / "run-1", tmp_path / "laptop" / "run-1")
+    Journal(tmp_path / "laptop", "run-1").append(passed("c", id="3"))
+    found = list(scan_journals(tmp_path))
+    assert [e.solution.name for e in found if isinstance(e, Evaluation)] == ["a", "b", "c"]
+    assert len(found) == 3
+
+
+def test_one_id_with_two_contents_is_named(tmp_path: Path) -> None:
+    first = Journal(tmp_path, "run-1").append(passed("a", id="1"))
+    second = Journal(tmp_path, "run-2").append(passed("b", id="1"))
+    found = list(scan_journals(tmp_path))
+    assert [e.solution.name for e in found if isinstance(e, Evaluation)] == ["a"]
+    assert [str(p) for p in found if isinstance(p, JournalProblem)] == [
+        f"{second}:1: evaluation 1 stands elsewhere with another content, which counts; "
+        "remove the copy that was edited, then 'harness index --rebuild'"
+    ]
+    assert first != second
+
+
+def test_a_file_limit_leaves_no_torn_line(tmp_path: Path, spare: Path) -> None:
+    """A real short write: the kernel takes what fits under the limit, then refuses."""
+    kept = Journal(tmp_path, "run-1")
+    path = kept.append(passed(id="1"))
+    before = path.read_bytes()
+    limit, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limit[1]))
+    try:
+        with pytest.raises(JournalError, match="File too large; free space or choose --results"):
+            kept.append(passed(id="2"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    kept.append(passed(id="2"))
+    assert [evaluation.id for evaluation in read_journals(tmp_path)] == ["1", "2"]
 
 
 def test_reading_passes_over_a_line_torn_within_a_character(tmp_path: Path) -> None:

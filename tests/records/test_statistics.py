@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.statistics import Interval, median, median_interval, paired_ratio
+from harness.records.statistics import Interval, geometric_mean, median, median_interval, paired_ratio
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,26 @@ def test_an_interval_holds_its_estimate() -> None:
 
 def test_the_half_width_is_relative_to_the_estimate() -> None:
     assert Interval(4.0, 3.0, 5.0, 0.95).half_width == 0.25
+
+
+def test_the_geometric_mean_of_one_ratio_is_the_ratio() -> None:
+    mean = geometric_mean([Interval(2.0, 1.5, 3.0, 0.96)])
+    assert (mean.estimate, mean.low, mean.high) == pytest.approx((2.0, 1.5, 3.0))
+    assert mean.confidence == 0.96
+
+
+def test_independent_errors_add_in_quadrature_on_a_log_scale() -> None:
+    # each side: exp(sqrt(2)·ln(2)/2) = 2^(1/sqrt(2)) = 1.63253
+    mean = geometric_mean([Interval(8.0, 4.0, 16.0, 0.97), Interval(2.0, 1.0, 4.0, 0.95)])
+    assert (mean.estimate, mean.low, mean.high) == pytest.approx((4.0, 4.0 / 1.632527, 4.0 * 1.632527), rel=1e-6)
+    assert mean.confidence == 0.95
+
+
+def test_each_side_has_its_own_width() -> None:
+    mean = geometric_mean([Interval(4.0, 1.0, 4.0, 0.95), Interval(1.0, 1.0, 1.0, 0.95)])
+    assert (mean.estimate, mean.low, mean.high) == pytest.approx((2.0, 1.0, 2.0))
+
+
+def test_no_ratios_have_no_mean() -> None:
+    with pytest.raises(ValueError, match="no ratios, no mean"):
+        geometric_mean([])

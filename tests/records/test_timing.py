@@ -59,15 +59,15 @@ def test_a_turn_has_positive_times(call_ns: tuple[int, ...], wall_ns: int) -> No
 
 @pytest.mark.parametrize("arm", ["eager", "solution"])
 def test_a_timing_has_both_arms(arm: ArmName) -> None:
-    with pytest.raises(ValueError, match="both arms have turns"):
+    with pytest.raises(ValueError, match="all arms have turns"):
         Timing("full", (turn(arm, 0, 5),))
 
 
 def test_a_block_that_lacks_an_arm_is_refused() -> None:
-    with pytest.raises(ValueError, match="every block has both arms"):
+    with pytest.raises(ValueError, match="every block has all arms"):
         Timing("full", (turn("eager", 0, 5), turn("solution", 0, 5), turn("eager", 1, 5)))
 
 
 def test_blocks_that_each_lack_another_arm_are_refused() -> None:
-    with pytest.raises(ValueError, match="every block has both arms"):
+    with pytest.raises(ValueError, match="every block has all arms"):
         Timing("full", (turn("eager", 0, 5), turn("solution", 1, 5)))

@@ -14,12 +14,18 @@ _FLUSH_BYTES = 256 * 2**20
 
 
 class CudaDevice:
-    """Implements base.WorkerDevice on the first visible GPU. No CUDA context before the first buffer or call."""
+    """Implements base.WorkerDevice on the first visible GPU. It has no CUDA context before it is first used."""
 
     torch_device = "cuda"
 
     def __init__(self) -> None:
         self._flush: torch.Tensor | None = None
+
+    def warm_up(self) -> None:
+        """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
+        if torch.cuda.is_available():
+            self._flush_l2()
+            torch.cuda.synchronize()
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         assert handle.token is not None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import torch
 
 from harness.backends.base import BufferHandle, SharedBuffer
 from harness.backends.cuda import runtime
+from harness.backends.cuda.driver import worker_environment
 
 
 class CudaHost:
@@ -30,7 +30,4 @@ class CudaHost:
         return []
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
-        """A build needs the architecture's name, not the GPU, which meanwhile measures something else."""
-        architecture = os.environ.get("TORCH_CUDA_ARCH_LIST") or "{}.{}".format(*torch.cuda.get_device_capability())
-        hidden = {"CUDA_VISIBLE_DEVICES": ""} if for_build else {}
-        return {"TORCH_CUDA_ARCH_LIST": architecture, **hidden}
+        return worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)

@@ -62,6 +62,9 @@ class SimDevice:
         runtime.sim_sample_blocks.restype = None
         runtime.sim_reset_errors.restype = None
 
+    def warm_up(self) -> None:
+        """Nothing to do: the runtime is loaded."""
+
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """A one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
 

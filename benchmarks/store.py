@@ -1,0 +1,143 @@
+"""How fast the store is, and whether it survives kills: python benchmarks/store.py [--evaluations N] [--kills N].
+
+Makes N realistic evaluations out of the committed H100 records, in a folder that is removed at the end, and prints the
+rate of appending, the time for building the index and the time of each query on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from harness.records.evaluation import Evaluation, Failure  # noqa: E402
+from harness.records.index import open_index  # noqa: E402
+from harness.records.journal import Journal, read_journals  # noqa: E402
+from harness.records.timing import Timing, Turn  # noqa: E402
+from harness.records.verdict import Verdict  # noqa: E402
+from tests.records.fault_injection import kill_at_random  # noqa: E402
+
+PROBLEMS, SOLUTIONS, SYNCED_ALONE, GROUP, A_RUN = 250, 20, 3000, 500, 5000
+
+
+def main() -> None:
+    options = _options()
+    folder = Path(tempfile.mkdtemp(prefix="harness-store-", dir=options.folder))
+    try:
+        if options.kills:
+            _kill(folder / "killed", options.kills, options.seed)
+        if options.evaluations:
+            _measure(folder / "results", options.evaluations, options.seed)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--evaluations", type=int, default=100_000, help="0: none (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=0, help="kill writers that often, too")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=None, help="on the disk to be measured (default: temporary)")
+    return parser.parse_args()
+
+
+def _kill(results: Path, kills: int, seed: int) -> None:
+    started = time.perf_counter()
+    tally = kill_at_random(results, kills, seed)
+    print(
+        f"{tally.kills} kills in {time.perf_counter() - started:.0f} s: {len(tally.acknowledged)} evaluations "
+        f"acknowledged, {tally.found} found, none lost, none twice, none damaged; {tally.torn} torn lines reported"
+    )
+
+
+def _measure(results: Path, count: int, seed: int) -> None:
+    evaluations = _evaluations(count, seed)
+    alone = list(islice(evaluations, SYNCED_ALONE))
+    seconds = _timed(lambda: [Journal(results, one.run).append(one) for one in alone])
+    size = sum(path.stat().st_size for path in results.rglob("*.jsonl"))
+    print(f"append, each synced: {len(alone) / seconds:.0f}/s ({size / len(alone) / 1000:.1f} kB each)")
+    written, spent = 0, 0.0
+    while group := list(islice(evaluations, GROUP)):
+        spent += _timed(lambda group=group: Journal(results, group[0].run).append_all(group))
+        written += len(group)
+    if written:
+        print(f"append_all, {GROUP} a sync: {written / spent:.0f}/s")
+    print(f"index of {count} evaluations built in {_timed(lambda: open_index(results).close()):.1f} s")
+    print(f"opened again, nothing new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
+    Journal(results, "late").append(replace(alone[0], id="late", run="late"))
+    print(f"opened again, one line new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
+    _query(results, alone)
+
+
+def _query(results: Path, some: Sequence[Evaluation]) -> None:
+    one = some[len(some) // 2]
+    with open_index(results) as index:
+        for name, query in {
+            "leaderboard: best()": index.best,
+            "latest_failures()": index.latest_failures,
+            "leaderboard of one problem": lambda: index.best(problem=one.problem.name),
+            "history of one solution": lambda: index.entries(problem=one.problem.name, solution=one.solution.name),
+            "entries of one run": lambda: index.entries(run=one.run),
+            "latest_by_key(1000 keys)": lambda: index.latest_by_key([evaluation.key for evaluation in some[:1000]]),
+            "evaluation(id)": lambda: [index.evaluation(one.id)],
+            "every entry": index.entries,
+        }.items():
+            rows: list[int] = []
+            seconds = _timed(lambda query=query, rows=rows: rows.append(len(query())))
+            print(f"{name}: {seconds * 1e3:.1f} ms for {rows[0]} rows")
+
+
+def _timed(job: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    job()
+    return time.perf_counter() - started
+
+
+def _evaluations(count: int, seed: int) -> Iterator[Evaluation]:
+    """Of two environments and 250 problems with 20 solutions each; a third didn't pass."""
+    chance = random.Random(seed)
+    models = list(read_journals(ROOT / "results"))
+    for number in range(count):
+        model = chance.choice(models)
+        problem, solution = chance.randrange(PROBLEMS), chance.randrange(SOLUTIONS)
+        when = time.strftime("%Y-%m-%dT%H:%M:%S.000+00:00", time.gmtime(1.75e9 + 60 * number))
+        yield replace(
+            model,
+            id=f"{number:08d}-{chance.randrange(1 << 32):08x}",
+            run=f"run-{number // A_RUN:03d}",
+            started_at=when,
+            problem=replace(model.problem, name=f"problem_{problem:03d}"),
+            solution=replace(model.solution, name=f"solution_{solution:02d}", explanation="why " * 50),
+            environment=replace(model.environment, driver=chance.choice(["580.1", "580.2"])),
+            **(_failure(chance) if chance.random() < 1 / 3 else {"timing": _faster(model.timing, chance)}),
+        )
+
+
+def _faster(timing: Timing | None, chance: random.Random) -> Timing:
+    assert timing is not None
+    factor = chance.uniform(0.2, 2.0)
+    turns = [_scaled(turn, factor) if turn.arm == "solution" else turn for turn in timing.turns]
+    return replace(timing, turns=tuple(turns))
+
+
+def _scaled(turn: Turn, factor: float) -> Turn:
+    return replace(turn, call_ns=tuple(int(ns * factor) for ns in turn.call_ns))
+
+
+def _failure(chance: random.Random) -> dict[str, object]:
+    verdict = chance.choice([verdict for verdict in Verdict if not verdict.passed])
+    return {"verdict": verdict, "failure": Failure("it failed", "mend it", details="x" * 2000), "timing": None}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Problems and solutions from what a caller has: an object, a folder, a file, a name, a source text."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from harness.errors import UsageError
+from harness.workspace import problem as problem_folder
+from harness.workspace import solution as solution_folder
+from harness.workspace.problem import Problem
+from harness.workspace.solution import Solution
+from harness.workspace.workspace import find_workspace
+
+
+def load_problem(problem: str | Path, *, workspace: Path | None = None) -> Problem:
+    """A problem by the path of its folder, or by its name in a workspace (default: the one around the working folder).
+
+    Raises:
+        UsageError: there is no such problem. InvalidFile: problem.py or problem.yaml breaks its rules.
+    """
+    if (folder := Path(problem)).is_dir():
+        return problem_folder.load_problem(folder.absolute())
+    _refuse_path(problem, "problem")
+    return find_workspace((workspace or Path.cwd()).absolute()).problem(str(problem))
+
+
+def load_solution(solution: str | Path, *, problem: str | None = None, workspace: Path | None = None) -> Solution:
+    """A solution by the path of its folder, or by its name among those of `problem` in a workspace.
+
+    The solution's Python isn't executed. Raises:
+        UsageError: there is no such solution. InvalidFile: the folder or solution.yaml breaks its rules.
+    """
+    if (folder := Path(solution)).is_dir():
+        return solution_folder.load_solution(folder.absolute())
+    _refuse_path(solution, "solution")
+    if problem is None:
+        raise UsageError(f"solution '{solution}' is no folder; to find it by its name, say of which problem")
+    (found,) = find_workspace((workspace or Path.cwd()).absolute()).solutions(problem, [str(solution)])
+    return found
+
+
+class Scratch:
+    """Folders for sources that have none. A context manager; leaving it removes them."""
+
+    def __init__(self, workspace: Path | None = None) -> None:
+        self._workspace = workspace
+        self._folder = tempfile.TemporaryDirectory(prefix="harness-sources-")
+        self._problems: dict[str, Problem] = {}
+
+    @property
+    def root(self) -> Path:
+        return Path(self._folder.name)
+
+    def problem(self, given: Problem | Path | str) -> Problem:
+        """Raises: UsageError, InvalidFile."""
+        if isinstance(given, Problem):
+            return given
+        text = _source(given)
+        if text is None:
+            return load_problem(given, workspace=self._workspace)
+        digest = _digest(text)
+        if digest not in self._problems:
+            name = given.stem if isinstance(given, Path) else f"problem-{digest}"
+            folder = self._write(Path("problems", digest, _folder_name(name)), "problem.py", text)
+            self._problems[digest] = problem_folder.load_problem(folder)
+        return self._problems[digest]
+
+    def solution(self, given: Solution | Path | str, problem: Problem, name: str | None = None) -> Solution:
+        """Raises: UsageError, InvalidFile."""
+        if isinstance(given, Solution):
+            return given
+        text = _source(given)
+        if text is None:
+            return load_solution(given, problem=problem.name, workspace=self._workspace)
+        chosen = name or (given.stem if isinstance(given, Path) else f"source-{_digest(text)}")
+        place = Path(tempfile.mkdtemp(dir=self.root)).relative_to(self.root)
+        return solution_folder.load_solution(
+            self._write(place / problem.name / _folder_name(chosen), "solution.py", text)
+        )
+
+    def discard(self, solution: Solution) -> None:
+        """Remove the folder of a solution, if it was made here."""
+        if self.root in solution.folder.parents:
+            shutil.rmtree(solution.folder.parents[1], ignore_errors=True)
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _write(self, place: Path, file: str, text: bytes) -> Path:
+        folder = self.root / place
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(text)
+        return folder
+
+
+def _source(given: Path | str) -> bytes | None:
+    """The text of a file's path or of a string that is a source: one with a line break, which no name has.
+
+    What isn't UTF-8 is passed on as it is: Python will refuse it, which is a verdict on its author.
+    """
+    if isinstance(given, Path):
+        return given.read_bytes() if given.is_file() else None
+    return given.encode(errors="surrogatepass") if "\n" in given else None
+
+
+def _refuse_path(given: str | Path, kind: str) -> None:
+    """A path that leads nowhere is not looked up as a name."""
+    if isinstance(given, Path) or "/" in given:
+        raise UsageError(f"no such {kind} folder: {given}")
+
+
+def _folder_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".") or "unnamed"
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:12]

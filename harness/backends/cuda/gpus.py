@@ -1,0 +1,48 @@
+"""Which GPUs this process may use, and how to name one to another process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A visible GPU. `index` is torch's; `uuid` names it on the whole machine ('GPU-…'); None where torch is too old
+    to tell."""
+
+    index: int
+    model: str
+    uuid: str | None
+
+    @property
+    def key(self) -> str:
+        """The same for every process that may use this GPU."""
+        return self.uuid or f"number-{self._visible_as}"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of a process that is to see this GPU alone."""
+        return {"CUDA_VISIBLE_DEVICES": self.uuid or self._visible_as}
+
+    @property
+    def _visible_as(self) -> str:
+        """As CUDA_VISIBLE_DEVICES names it; what that leaves out has no index."""
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+        names = [name.strip() for name in visible.split(",")] if visible else []
+        return names[self.index] if self.index < len(names) else str(self.index)
+
+
+def equal_gpus() -> list[Gpu]:
+    """The first visible GPU and all of its model: results of one run are compared, so they come from one kind."""
+    gpus = [_gpu(index) for index in range(torch.cuda.device_count())]
+    return [gpu for gpu in gpus if gpu.model == gpus[0].model]
+
+
+def _gpu(index: int) -> Gpu:
+    properties = torch.cuda.get_device_properties(index)
+    uuid = getattr(properties, "uuid", None)
+    model = f"{properties.name}, {properties.total_memory >> 20} MiB, {properties.major}.{properties.minor}"
+    return Gpu(index, model, None if uuid is None else f"GPU-{uuid}")

@@ -1,0 +1,122 @@
+"""`harness compare`: all solutions of all matching problems in one sitting."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.cli.options import (
+    AsJson,
+    Backend,
+    BackendChoice,
+    Cases,
+    ConfigName,
+    DryRun,
+    Jobs,
+    LastFailed,
+    MaxFailures,
+    Quiet,
+    Results,
+    Resume,
+    Seed,
+    Timing,
+    Verbose,
+)
+from harness.records.timing import BASELINES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.records.config import Config
+    from harness.records.evaluation import Evaluation
+
+BaselineChoice = enum.Enum("BaselineChoice", [(name, name) for name in BASELINES], type=str)  # type: ignore[misc]
+
+
+def compare(
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--problem",
+            help="A name or pattern (* ? [ ]) of problems; repeatable. Default: all.",
+            autocompletion=completion.problems,
+        ),
+    ] = None,
+    solution: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-s",
+            "--solution",
+            help="A name or pattern of solutions; repeatable. Default: all.",
+            autocompletion=completion.solutions,
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[BaselineChoice] | None,
+        typer.Option("-b", "--baseline", help="Repeatable; ranks refer to the first. Default: the config's, eager."),
+    ] = None,
+    case: Cases = None,
+    backend: Backend = BackendChoice.AUTO,
+    config: ConfigName = None,
+    seed: Seed = None,
+    timing: Timing = True,
+    results: Results = None,
+    jobs: Jobs = None,
+    max_failures: MaxFailures = None,
+    last_failed: LastFailed = False,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Evaluate all solutions of all matching problems, rank them, and sum up.
+
+    Builds run in parallel while every GPU measures one solution at a time.
+
+    Example: harness compare --problem 'conv2d_*' --baseline eager --baseline compile
+    """
+    from harness.cli.sitting import Choices, hold
+    from harness.workspace.selection import select_tasks
+    from harness.workspace.workspace import find_workspace, select_cases
+
+    workspace = find_workspace(Path.cwd())
+    tasks = select_tasks(workspace, problem or [], solution or [], case or [])
+    settings = _settings(workspace.config(config), timing, [one.value for one in baseline or []])
+    for chosen in {task.problem.name: task.problem for task in tasks}.values():
+        select_cases(chosen, [settings.timing.case])
+
+    def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
+        from harness.reports.compare import print_comparison
+
+        print_comparison(console, evaluations, kept, verbose)
+
+    choices = Choices(
+        backend=backend.value,
+        config=settings,
+        seed=seed,
+        results=results or workspace.results,
+        jobs=jobs,
+        max_failures=max_failures,
+        resume=resume,
+        last_failed=last_failed,
+        dry_run=dry_run,
+        json=json,
+        quiet=quiet,
+    )
+    hold(workspace, tasks, choices, report)
+
+
+def _settings(config: Config, timing: bool, baselines: Sequence[str]) -> Config:
+    names = tuple(dict.fromkeys(baselines)) or config.timing.baselines
+    return replace(
+        config,
+        timing=replace(config.timing, enabled=config.timing.enabled and timing, baselines=names),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,101 @@
+"""What a shell offers after a Tab: names of the workspace, and identifiers of results. Without torch."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from harness.workspace.workspace import Workspace
+
+_MOST = 200
+"""Identifiers that are offered at most, the newest first: a shell shows no more in a useful way."""
+
+
+def problems(context: typer.Context, incomplete: str) -> list[str]:
+    workspace = _workspace(context)
+    return _starting(workspace.problem_names() if workspace else [], incomplete)
+
+
+def solutions(context: typer.Context, incomplete: str) -> list[str]:
+    """Those of the problems that the line names already, else all."""
+    workspace = _workspace(context)
+    if workspace is None:
+        return []
+    named = [name for name in _given(context, "problem") if name in workspace.problem_names()]
+    found = {solution for name in named or workspace.problem_names() for solution in workspace.solution_names(name)}
+    return _starting(found, incomplete)
+
+
+def cases(context: typer.Context, incomplete: str) -> list[str]:
+    """Those of the problems that the line names already, else all."""
+    workspace = _workspace(context)
+    if workspace is None:
+        return []
+    found: set[str] = set()
+    for name in _given(context, "problem") or workspace.problem_names():
+        try:
+            found.update(workspace.problem(name).cases)
+        except HarnessError:  # a broken problem offers nothing; a command that uses it will say why
+            continue
+    return _starting(found, incomplete)
+
+
+def configs(context: typer.Context, incomplete: str) -> list[str]:
+    workspace = _workspace(context)
+    folder = workspace.root / "configs" if workspace else Path("configs")
+    return _starting([path.stem for path in folder.glob("*.yaml")], incomplete)
+
+
+def runs(context: typer.Context, incomplete: str) -> list[str]:
+    """The newest first: a run's name begins with its time."""
+    folder = _results(context)
+    names = sorted({path.parent.name for path in folder.glob("*/*.jsonl")}, reverse=True) if folder else []
+    return [name for name in names if name.startswith(incomplete)][:_MOST]
+
+
+def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Identifiers, the newest first, each with what it was."""
+    folder = _results(context)
+    if folder is None or not folder.is_dir():
+        return []
+    from harness.records.index import open_index
+
+    try:
+        with open_index(folder) as index:
+            entries = reversed(index.entries())
+            fitting = (entry for entry in entries if entry.id.startswith(incomplete))
+            return [(e.id, f"{e.problem}/{e.solution} {e.verdict.value}") for e in itertools.islice(fitting, _MOST)]
+    except HarnessError:
+        return []
+
+
+def _workspace(context: typer.Context) -> Workspace | None:
+    from harness.workspace.workspace import find_workspace
+
+    start = context.find_root().params.get("workspace") or Path.cwd()
+    try:
+        return find_workspace(Path(start).absolute())
+    except HarnessError:
+        return None
+
+
+def _results(context: typer.Context) -> Path | None:
+    chosen = context.params.get("results")
+    workspace = _workspace(context)
+    return Path(chosen) if chosen else workspace.results if workspace else None
+
+
+def _given(context: typer.Context, parameter: str) -> list[str]:
+    """What the line says for a parameter so far: one value, several, or none."""
+    value = context.params.get(parameter)
+    return [] if value is None else [value] if isinstance(value, str) else [str(item) for item in value]
+
+
+def _starting(names: set[str] | list[str], incomplete: str) -> list[str]:
+    return sorted(name for name in names if name.startswith(incomplete))

@@ -1,0 +1,77 @@
+"""Where the gate's answer goes: the terminal, files, GitHub."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from harness.errors import JournalError, UsageError
+from harness.records.gate import GateReport
+from harness.reports.gate_console import print_gate
+from harness.reports.gate_json import gate_json
+from harness.reports.gate_markdown import SUMMARY_BYTES, gate_markdown
+from harness.reports.github import annotation_commands, without_commands
+from harness.reports.junit import junit_xml
+from harness.reports.sarif import sarif_json
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What was asked for."""
+
+    junit: Path | None
+    sarif: Path | None
+    markdown: Path | None
+    github: bool
+    json: bool
+    verbose: bool
+
+    def check(self) -> None:
+        """Before minutes of work. Raises: UsageError for a file that can't be written there."""
+        for option, path in (("--junit", self.junit), ("--sarif", self.sarif), ("--markdown", self.markdown)):
+            if path is not None and path.is_dir():
+                raise UsageError(f"{option} {path}: a folder; name a file in it")
+            if path is not None and not path.absolute().parent.is_dir():
+                raise UsageError(f"{option} {path}: no such folder; make it first")
+
+
+def deliver(report: GateReport, targets: Targets) -> None:
+    """Raises: JournalError where a file can't be written; what comes before it in this order is there."""
+    _print(report, targets)
+    if targets.github:
+        for command in annotation_commands(report):
+            typer.echo(command, err=targets.json)  # the runner reads both, and stdout is to stay one JSON object
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), append=True)
+    if targets.junit:
+        _write(targets.junit, junit_xml(report))
+    if targets.sarif:
+        _write(targets.sarif, sarif_json(report))
+    if targets.markdown:
+        _write(targets.markdown, gate_markdown(report))
+
+
+def _print(report: GateReport, targets: Targets) -> None:
+    if targets.json:
+        typer.echo(gate_json(report))
+        return
+    console = Console()
+    if not targets.github:
+        print_gate(console, report, targets.verbose)
+        return
+    with console.capture() as capture:
+        print_gate(console, report, targets.verbose)
+    typer.echo(without_commands(capture.get(), secrets.token_hex(16)))
+
+
+def _write(path: Path, text: str, append: bool = False) -> None:
+    try:
+        with path.open("a" if append else "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise JournalError(f"can't write {path}: {error.strerror}; the results are kept in the journal") from None

@@ -1,0 +1,209 @@
+"""The way of a gate: what to judge, its evaluations, a decision on each."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from harness.gate.comparability import other_environments, refuse
+from harness.gate.git import changed_since, folder_in_repository
+from harness.gate.judgement import Terms, judge, waiver_remarks
+from harness.gate.measurement import Evaluations, from_run, measure, subject_of
+from harness.gate.policy import Policy, load_policy
+from harness.gate.runs import read_run
+from harness.gate.scope import find_missing, select_changed, without_solutions
+from harness.gate.snapshot import open_snapshot
+from harness.records.config import Config
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation
+from harness.records.gate import GateReport
+from harness.workspace.selection import Task, select_tasks
+from harness.workspace.workspace import Workspace, find_workspace, select_cases
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line."""
+
+    problems: tuple[str, ...]
+    solutions: tuple[str, ...]
+    snapshot: str | None
+    policy: Path | None
+    correctness_only: bool
+    changed_since: str | None
+    from_run: str | None
+    allow_other_environment: bool
+    forbid_inconclusive: bool
+    backend: Literal["auto", "cuda", "sim"]
+    config: str | None
+    seed: int | None
+    results: Path | None
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """What evaluating, or reading a run, came to."""
+
+    found: Evaluations
+    terms: Terms
+    environment: Environment | None
+    remarks: list[str]
+
+
+def run_gate(request: Request) -> GateReport:
+    """Raises: UsageError, MachineError, JournalError; whatever a solution does is in the report."""
+    workspace = find_workspace(Path.cwd())
+    results = request.results or workspace.results
+    policy = _policy(request, workspace)
+    config = workspace.config(request.config)
+    snapshot = open_snapshot(request.snapshot, workspace.root, results)
+    tasks = select_tasks(workspace, request.problems, request.solutions)
+    lost = find_missing(workspace, request.problems, request.solutions, snapshot)
+    remarks = _workspace_remarks(workspace, request.problems, policy)
+    if request.changed_since is not None:
+        count, tasks = len(tasks), _changed(tasks, request, workspace)
+        remarks.append(f"{len(tasks)} of {count} solutions changed since {request.changed_since}")
+    terms = Terms(policy, snapshot, _today(), _why_not_judged(tasks, request, policy, config))
+    evaluated = _evaluated(tasks, terms, request, workspace, config)
+    judged = [
+        judge(subject, evaluated.found.get((subject.problem, subject.solution), []), evaluated.terms)
+        for subject in map(subject_of, tasks)
+    ]
+    judged = sorted([*judged, *lost], key=lambda one: (one.problem, one.solution))
+    environment = evaluated.environment
+    return GateReport(
+        backend=environment.backend if environment else None,
+        environment=environment.label if environment else None,
+        commit=environment.commit if environment else None,
+        snapshot=snapshot.source if snapshot else None,
+        not_judged=evaluated.terms.not_judged,
+        judged=tuple(judged),
+        remarks=(*remarks, *evaluated.remarks, *waiver_remarks(judged, policy, terms.today)),
+        folder=folder_in_repository(workspace.root),
+    )
+
+
+def _policy(request: Request, workspace: Workspace) -> Policy:
+    """The policy with what the command line says on top."""
+    policy = load_policy(request.policy, workspace.root)
+    if request.forbid_inconclusive:
+        policy = replace(policy, inconclusive="forbid")
+    return replace(policy, other_environment="allow") if request.allow_other_environment else policy
+
+
+def _workspace_remarks(workspace: Workspace, problems: Sequence[str], policy: Policy) -> list[str]:
+    names = workspace.problem_names()
+    unused = [pattern for pattern in policy.problems if not any(fnmatchcase(name, pattern) for name in names)]
+    return [
+        *(f"the policy's '{pattern}' names no problem" for pattern in unused),
+        *(f"problem '{name}' has no solution" for name in without_solutions(workspace, problems)),
+    ]
+
+
+def _changed(tasks: Sequence[Task], request: Request, workspace: Workspace) -> list[Task]:
+    """Raises: UsageError where git doesn't know the ref."""
+    assert request.changed_since is not None
+    named = [name for name in (request.policy, request.config, request.snapshot) if name is not None]
+    inside = [path for name in named if (path := Path(name).absolute()).is_relative_to(workspace.root)]
+    also = [path.relative_to(workspace.root).as_posix() for path in inside]
+    return select_changed(tasks, changed_since(workspace.root, request.changed_since), also)
+
+
+def _why_not_judged(tasks: Sequence[Task], request: Request, policy: Policy, config: Config) -> str | None:
+    if request.correctness_only:
+        return "--correctness-only was asked for"
+    if tasks and all(policy.demands(task.problem.name).correctness_only for task in tasks):
+        return "the policy asks for correctness alone"
+    return None if config.timing.enabled or request.from_run else "the config switches timing off"
+
+
+def _evaluated(
+    tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
+) -> _Evaluated:
+    if not tasks:
+        return _Evaluated({}, terms, None, [])
+    if request.from_run is not None:
+        return _from_run(tasks, terms, request.from_run, request.results or workspace.results)
+    return _in_session(tasks, terms, request, workspace, config)
+
+
+def _from_run(tasks: Sequence[Task], terms: Terms, run: str, results: Path) -> _Evaluated:
+    found, remarks = from_run(tasks, read_run(results, run))
+    environments = [evaluation.environment for of_one in found.values() for evaluation in of_one]
+    if not environments:
+        return _Evaluated(found, terms, None, remarks)
+    on_gpus = {environment.fingerprint: environment for environment in environments if environment.backend == "cuda"}
+    on_gpu = next(iter(on_gpus.values()), None)
+    different = [line for here in on_gpus.values() for line in _different_environment(tasks, terms, here)]
+    shown = on_gpu or environments[0]
+    terms = _terms_on(shown, terms)
+    return _Evaluated(found, terms, shown, [*remarks, *_allowed(different), *_no_snapshot(terms)])
+
+
+def _in_session(
+    tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
+) -> _Evaluated:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    if terms.not_judged:
+        config = replace(config, timing=replace(config.timing, enabled=False))
+    else:
+        for task in tasks:
+            select_cases(task.problem, [config.timing.case])
+    from harness.cli.progress import Progress
+    from harness.executors.session import open_session  # torch comes in here
+
+    results = request.results or workspace.results
+    with (
+        Progress(request.quiet) as progress,
+        open_session(request.backend, workspace.root, results, config, request.seed, progress.say) as session,
+    ):
+        terms = _terms_on(session.environment, terms)
+        different = _different_environment(tasks, terms, session.environment)
+        progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
+
+        def evaluate(chosen: Sequence[Task]) -> Iterator[Evaluation]:
+            with closing(session.evaluate(chosen, progress.observe)) as evaluations:
+                for evaluation in evaluations:
+                    progress.finished(evaluation)
+                    yield evaluation
+
+        found = measure(tasks, evaluate, terms, progress.say)
+    return _Evaluated(found, terms, session.environment, _allowed(different) + _no_snapshot(terms))
+
+
+def _terms_on(environment: Environment, terms: Terms) -> Terms:
+    if environment.backend == "cuda" or terms.not_judged:
+        return terms
+    return replace(terms, not_judged="no GPU, and the simulator measures no times")
+
+
+def _different_environment(tasks: Sequence[Task], terms: Terms, here: Environment) -> list[str]:
+    """Raises: UsageError where speeds would be compared that can't be, and the policy doesn't allow it."""
+    if terms.not_judged or terms.snapshot is None:
+        return []
+    timed = [t for t in tasks if not terms.policy.demands(t.problem.name).correctness_only]
+    different = other_environments(terms.snapshot, [(t.problem.name, t.solution.name) for t in timed], here)
+    if terms.policy.other_environment == "refuse":
+        refuse(different, terms.snapshot)
+    return different
+
+
+def _allowed(different: Sequence[str]) -> list[str]:
+    return [f"speeds of different environments are compared: {'; '.join(different)}"] if different else []
+
+
+def _no_snapshot(terms: Terms) -> list[str]:
+    if terms.snapshot or terms.not_judged:
+        return []
+    return ["no snapshot.jsonl, so no speed is compared; 'harness snapshot accept' makes one of the latest run"]
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.timezone.utc).date()

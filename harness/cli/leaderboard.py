@@ -1,0 +1,189 @@
+"""`harness leaderboard`: where every solution stands, from the journal alone."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.options import Results
+from harness.errors import MachineError, UsageError
+
+if TYPE_CHECKING:
+    from harness.records.entry import Entry
+    from harness.records.index import Index
+    from harness.reports.leaderboard.board import Board
+
+
+class Format(str, enum.Enum):
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    HTML = "html"
+
+
+class Precision(str, enum.Enum):
+    FLOAT64 = "float64"
+    FLOAT32 = "float32"
+    TF32 = "tf32"
+    HALF = "half"
+
+
+_BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".html": Format.HTML, ".htm": Format.HTML}
+
+
+def leaderboard(
+    format: Annotated[Format | None, typer.Option(help="Default: by the ending of --output, else a table.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file instead of stdout.")] = None,
+    open: Annotated[bool, typer.Option("--open", help="Show the HTML page in the browser.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the bars into this .png or .svg.")] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            help="Part of an environment's label. Default: the GPU with the most results.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(help="A config's name, file or hash. Default: that of the most results.", show_default=False),
+    ] = None,
+    precision: Annotated[Precision | None, typer.Option(help="Only this class of precision.")] = None,
+    problem: Annotated[str, typer.Option("-p", "--problem", help="Only problems of this shell pattern.")] = "*",
+    results: Results = None,
+) -> None:
+    """Rank the solutions of each problem, from the journal alone; no GPU and no sources are needed.
+
+    Example: harness leaderboard --format html --output leaderboard.html --open
+    """
+    from harness.records.index import open_index
+    from harness.reports.leaderboard.board import make_board
+    from harness.reports.leaderboard.rules import Wanted
+
+    shape = _format(format, output, open)
+    folder = results or _results()
+    if not folder.is_dir():
+        raise UsageError(f"no folder {folder}: name the folder of the journals with --results")
+    if open and output is None:
+        output = folder / "leaderboard.html"
+    with open_index(folder) as index:
+        entries = index.entries()
+        if not entries:
+            raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
+        wanted = Wanted(environment, _config_hash(config, entries), precision.value if precision else None)
+        board = make_board(entries, wanted, _problems(problem, entries))
+        if plot is not None:
+            _plot(board, plot)
+        if shape is Format.TABLE and output is None:
+            _print(board)
+        else:
+            _deliver(_text(shape, board, index), output)
+    if open and output is not None:
+        _open(output)
+
+
+def _format(wanted: Format | None, output: Path | None, open: bool) -> Format:
+    by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
+    shape = wanted or by_name or (Format.HTML if open else Format.TABLE)
+    if open and shape is not Format.HTML:
+        raise UsageError(f"--open shows a page: use --format html, not {shape.value}")
+    return shape
+
+
+def _results() -> Path:
+    """Of the workspace around; where there is none, of this folder."""
+    from harness.workspace.workspace import find_workspace
+
+    here = Path.cwd() / "results"
+    try:
+        return find_workspace(Path.cwd()).results
+    except UsageError:
+        if here.is_dir():
+            return here
+        raise
+
+
+def _problems(pattern: str, entries: list[Entry]) -> list[str]:
+    from fnmatch import fnmatchcase
+
+    known = sorted({entry.problem for entry in entries})
+    found = [name for name in known if fnmatchcase(name, pattern)]
+    if not found:
+        raise UsageError(f"--problem {pattern}: no problem with results fits. There are: {', '.join(known)}")
+    return found
+
+
+def _config_hash(wanted: str | None, entries: list[Entry]) -> str | None:
+    """A hash stays one; a name or a file of the workspace becomes one."""
+    if wanted is None or any(entry.config.startswith(wanted) for entry in entries):
+        return wanted
+    from harness.records.entry import config_hash
+    from harness.workspace.workspace import find_workspace
+
+    return config_hash(find_workspace(Path.cwd()).config(wanted))
+
+
+def _text(shape: Format, board: Board, index: Index) -> str:
+    if shape is Format.HTML:
+        from harness.reports.leaderboard.html.page import leaderboard_html
+
+        ids = [standing.entry.id for standing in board.standings]
+        return leaderboard_html(board, dict(zip(ids, index.evaluations(ids), strict=True)))
+    if shape is Format.MARKDOWN:
+        from harness.reports.leaderboard.markdown import leaderboard_markdown
+
+        return leaderboard_markdown(board)
+    if shape is Format.JSON:
+        from harness.reports.leaderboard.as_json import leaderboard_json
+
+        return leaderboard_json(board)
+    return _table_text(board)
+
+
+def _print(board: Board) -> None:
+    from rich.console import Console
+
+    from harness.reports.leaderboard.table import leaderboard_table
+
+    Console().print(leaderboard_table(board))
+
+
+def _table_text(board: Board) -> str:
+    import io
+
+    from rich.console import Console
+
+    from harness.reports.leaderboard.table import leaderboard_table
+
+    file = io.StringIO()
+    Console(file=file, width=80).print(leaderboard_table(board))
+    return file.getvalue()
+
+
+def _deliver(text: str, output: Path | None) -> None:
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _plot(board: Board, path: Path) -> None:
+    from harness.reports.leaderboard.plot import save_plot
+
+    try:
+        save_plot(board, path)
+    except OSError as error:
+        raise MachineError(f"can't write {path}: {error.strerror}; choose another --plot") from None
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        typer.echo(f"no browser answers: open {page} yourself", err=True)

@@ -1,0 +1,151 @@
+"""Settings files and variables against the options there are: what may be set, what is set, and by whom.
+
+Strongest first: the command line, HARNESS_<COMMAND>_<OPTION>, harness.yaml, [tool.harness] of pyproject.toml, default.
+Within a file a command's own section is stronger than `defaults`, which every command with such an option takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from harness.cli import tree
+from harness.cli.tree import SettableOption
+from harness.errors import InvalidFile
+from harness.suggest import did_you_mean
+from harness.workspace.settings import SettingsFile
+
+DEFAULTS = "defaults"
+
+META_KEY = "harness.settings"
+"""Where the context of a command keeps (Options, Settings)."""
+
+Options = Mapping[tree.Path, Mapping[str, SettableOption]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What files set, by command and parameter, with the file that did."""
+
+    values: dict[tree.Path, dict[str, Any]] = field(default_factory=dict)
+    origins: dict[tuple[tree.Path, str], str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+
+    def default_map(self) -> dict[str, Any]:
+        """The nested form that the command line's parser takes: words of the command, then parameters."""
+        nested: dict[str, Any] = {}
+        for path, values in self.values.items():
+            place = nested
+            for word in path:
+                place = place.setdefault(word, {})
+            place.update(values)
+        return nested
+
+
+def read_settings(files: Sequence[SettingsFile], options: Options, context: typer.Context) -> Settings:
+    """Every value of the files, checked as the command line would check it; the first file is the strongest.
+
+    Raises:
+        InvalidFile: an unknown command or option, or a value that its option doesn't take.
+    """
+    settings = Settings(files=tuple(file.label for file in files))
+    for file in reversed(files):
+        for section in sorted(file.values, key=lambda name: name != DEFAULTS):  # what comes later is stronger
+            for option, value in _section(file, options, section):
+                checked = _value(file, option, value, context)
+                settings.values.setdefault(option.command, {})[option.parameter] = checked
+                settings.origins[option.command, option.parameter] = file.label
+    return settings
+
+
+def unknown_variables(options: Options) -> Iterator[str]:
+    """Variables that look like a misspelt option of ours. Other programs use names in HARNESS_ too, so only near misses
+    count."""
+    known = {option.variable for of_command in options.values() for option in of_command.values()}
+    prefixes = {variable.rpartition("_")[0] for variable in known}
+    for name in sorted(os.environ):
+        if name not in known and any(name.startswith(f"{prefix}_") for prefix in prefixes):
+            hint = did_you_mean(name, known)
+            if "Did you mean" in hint:
+                yield f"{name} sets no option.{hint}"
+
+
+def _section(file: SettingsFile, options: Options, name: Any) -> Iterator[tuple[SettableOption, Any]]:
+    """Options with their values below one key at the top of a file."""
+    written = file.values[name]
+    if name == DEFAULTS:
+        for key, value in _mapping(file, written, (DEFAULTS,)).items():
+            having = [of_command[_spelt(key)] for of_command in options.values() if _spelt(key) in of_command]
+            if not having:
+                valid = {option for of_command in options.values() for option in of_command}
+                raise InvalidFile(f"{file.label}: {DEFAULTS}.{key}: no command has this option.{_near(key, valid)}")
+            yield from ((option, value) for option in having)
+    else:
+        yield from _command(file, options, (str(name),), written)
+
+
+def _command(
+    file: SettingsFile, options: Options, path: tree.Path, written: Any
+) -> Iterator[tuple[SettableOption, Any]]:
+    below = {words[len(path)] for words in options if words[: len(path)] == path and len(words) > len(path)}
+    if path not in options and not below:
+        valid = {words[len(path) - 1] for words in options if words[: len(path) - 1] == path[:-1]}
+        valid |= {DEFAULTS} if len(path) == 1 else set()
+        raise InvalidFile(f"{file.label}: no command '{' '.join(path)}'.{did_you_mean(path[-1], valid)}")
+    known = options.get(path, {})
+    for key, value in _mapping(file, written, path).items():
+        if key in below:
+            yield from _command(file, options, (*path, key), value)
+        elif _spelt(key) in known:
+            yield known[_spelt(key)], value
+        else:
+            raise InvalidFile(f"{file.label}: {'.'.join(path)}: unknown option '{key}'.{_near(key, {*known, *below})}")
+
+
+def _value(file: SettingsFile, option: SettableOption, value: Any, context: typer.Context) -> Any:
+    """As the command line's parser takes it: text, a list of texts, or a boolean for a flag."""
+    place = f"{file.label}: {'.'.join(option.command)}.{option.name}"
+    if option.is_list:
+        given: Any = [_text(place, option, file, item) for item in (value if isinstance(value, list) else [value])]
+    elif option.hint is bool:
+        if not isinstance(value, bool):
+            raise InvalidFile(f"{place}: {value!r} where true or false belongs")
+        given = value
+    else:
+        given = _text(place, option, file, value)
+    try:
+        option.option.process_value(context, given)
+    except typer.BadParameter as error:
+        raise InvalidFile(f"{place}: {error.message.rstrip('.')}") from None
+    return given
+
+
+def _text(place: str, option: SettableOption, file: SettingsFile, value: Any) -> str:
+    if value is None or isinstance(value, (bool, list, dict)):
+        raise InvalidFile(f"{place}: {type(value).__name__} where one value belongs")
+    if option.hint is Path:  # written in a file, so meant from there, wherever the command is called
+        return str(file.path.parent / Path(str(value)).expanduser())
+    return str(value)
+
+
+def _mapping(file: SettingsFile, written: Any, path: tree.Path) -> Mapping[str, Any]:
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        place = f"{file.label}: {'.'.join(path)}"
+        raise InvalidFile(f"{place}: {type(written).__name__} where a mapping of options belongs")
+    return written
+
+
+def _spelt(key: object) -> str:
+    """max_failures is max-failures."""
+    return str(key).replace("_", "-")
+
+
+def _near(key: object, valid: set[str]) -> str:
+    return did_you_mean(_spelt(key), valid)

@@ -1,0 +1,169 @@
+"""One sitting of evaluations: what `harness run` and `harness compare` share once they know what to evaluate."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_module
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from harness.cli import exit_codes
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.cli.progress import Progress
+    from harness.executors.plan import Planned
+    from harness.executors.session import Session
+    from harness.workspace.selection import Task
+    from harness.workspace.workspace import Workspace
+
+_LOADED_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was asked for, beside the tasks. `jobs`: builds at once; `max_failures`: stop after so many."""
+
+    backend: Literal["auto", "cuda", "sim"]
+    config: Config
+    seed: int | None
+    results: Path
+    jobs: int | None
+    max_failures: int | None
+    resume: bool
+    last_failed: bool
+    dry_run: bool
+    json: bool
+    quiet: bool
+
+
+Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
+"""Prints a sitting's evaluations; the set holds the ids of those that were kept from earlier runs."""
+
+
+def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
+    """Evaluate, print, and end the command with its exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    from rich.console import Console
+
+    from harness.cli.progress import Progress
+
+    with Progress(choices.quiet) as progress:
+        planned = _plan(workspace, tasks, choices, progress)
+    if choices.dry_run:
+        _list(planned, choices)
+        raise typer.Exit(exit_codes.PASSED)
+    kept = [one.result.id for one in planned if one.result and choices.resume]
+    chosen = [one.task for one in planned if not (one.result and choices.resume)]
+    evaluations: list[Evaluation] = []
+    try:
+        for evaluation in _load(choices.results, kept):
+            _take(evaluation, evaluations, choices.json)
+        if chosen:
+            with Progress(choices.quiet) as progress, _open(workspace, choices, progress) as session:
+                for evaluation in _evaluate(session, chosen, choices, progress):
+                    _take(evaluation, evaluations, choices.json)
+    finally:  # also what an interrupted run has found
+        if evaluations and not choices.json:
+            report(Console(), evaluations, frozenset(kept))
+    raise typer.Exit(exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED)
+
+
+def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progress: Progress) -> list[Planned]:
+    """The tasks, and which have a result already; the index is asked only where it matters."""
+    from harness.executors.plan import Planned, failed_last, plan
+
+    if not (choices.resume or choices.last_failed or choices.dry_run):
+        return [Planned(task, None) for task in tasks]
+    from harness.executors.session import environment_of
+    from harness.records.index import open_index
+
+    environment = environment_of(choices.backend, workspace.root)
+    with open_index(choices.results, say=progress.say) as index:
+        if choices.last_failed:
+            failed = failed_last(tasks, environment, index)
+            progress.say(f"{len(failed)} of {len(tasks)} solutions failed last")
+            tasks = failed
+        planned = plan(tasks, choices.config, environment, index)
+    if choices.resume:
+        progress.say(f"{sum(one.result is not None for one in planned)} of {len(planned)} have a result and are kept")
+        return planned
+    return planned if choices.dry_run else [Planned(one.task, None) for one in planned]
+
+
+def _open(workspace: Workspace, choices: Choices, progress: Progress) -> Session:
+    from harness.executors.session import open_session  # torch comes in here
+
+    return open_session(
+        choices.backend,
+        workspace.root,
+        choices.results,
+        choices.config,
+        choices.seed,
+        progress.say,
+    )
+
+
+def _evaluate(session: Session, tasks: Sequence[Task], choices: Choices, progress: Progress) -> Iterator[Evaluation]:
+    """Evaluations as they come, until there are too many failures."""
+    progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
+    failures = 0
+    with contextlib.closing(session.evaluate(tasks, progress.observe, choices.jobs)) as evaluations:
+        for done, evaluation in enumerate(evaluations, 1):
+            progress.finished(evaluation)
+            yield evaluation
+            failures += evaluation.verdict is not evaluation.solution.expected_verdict
+            if failures == choices.max_failures and done < len(tasks):
+                progress.say(f"stopped at {failures} failures; {len(tasks) - done} solutions are not evaluated")
+                return
+
+
+def _take(evaluation: Evaluation, evaluations: list[Evaluation], json: bool) -> None:
+    """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
+    their sources and compiler logs would fill the memory."""
+    if json:
+        from harness.records.line import to_line
+
+        typer.echo(to_line(evaluation))
+    builds = tuple(replace(build, output="") for build in evaluation.builds)
+    evaluations.append(replace(evaluation, solution=replace(evaluation.solution, files={}), builds=builds))
+
+
+def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
+    if not ids:
+        return
+    from harness.records.index import open_index
+
+    with open_index(results) as index:
+        for start in range(0, len(ids), _LOADED_AT_ONCE):
+            yield from index.evaluations(ids[start : start + _LOADED_AT_ONCE])
+
+
+def _list(planned: Sequence[Planned], choices: Choices) -> None:
+    """What a run would do, a line each."""
+    for one in planned:
+        result, is_kept = one.result, bool(one.result and choices.resume)
+        if choices.json:
+            facts = {
+                "problem": one.task.problem.name,
+                "solution": one.task.solution.name,
+                "cases": list(one.task.cases),
+                "result": result.id if result else None,
+                "kept": is_kept,
+            }
+            typer.echo(json_module.dumps(facts))
+            continue
+        before = f"{result.verdict.value}, {result.id}" if result else ""
+        what = f"kept: {before}" if is_kept else f"evaluate (--resume keeps {before})" if result else "evaluate"
+        typer.echo(f"{one.task.problem.name}/{one.task.solution.name}: {what}")
+    if not choices.json:
+        kept = sum(bool(one.result and choices.resume) for one in planned)
+        typer.echo(f"{len(planned) - kept} to evaluate, {kept} kept")

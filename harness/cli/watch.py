@@ -1,0 +1,110 @@
+"""`harness watch`: one solution, checked again whenever it is saved."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import exit_codes
+from harness.cli.options import (
+    Backend,
+    BackendChoice,
+    Cases,
+    ConfigName,
+    ProblemName,
+    Results,
+    Seed,
+    SolutionName,
+    Verbose,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.executors.session import Session
+    from harness.records.evaluation import Evaluation
+    from harness.workspace.selection import Task
+    from harness.workspace.workspace import Workspace
+
+
+def watch(
+    problem: ProblemName,
+    solution: SolutionName,
+    case: Cases = None,
+    backend: Backend = BackendChoice.AUTO,
+    config: ConfigName = None,
+    seed: Seed = None,
+    timing: Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")] = False,
+    results: Results = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check a solution now and after every save of it or its problem. Ctrl-C ends.
+
+    Each check is an evaluation in the journal. Example: harness watch maxpool2d plain --case small
+    """
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    _task(workspace, problem, solution, case or [])  # a mistyped name ends here; later faults are shown and waited out
+    settings = workspace.config(config)
+    settings = replace(settings, timing=replace(settings.timing, enabled=timing))
+
+    from rich.console import Console
+
+    from harness.cli.progress import Progress
+    from harness.executors.session import open_session  # torch comes in here
+    from harness.workspace.watcher import Watcher
+
+    console = Console()
+    watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
+    with Progress(quiet=True) as progress:
+        session = open_session(
+            backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
+        )
+    while True:
+        watcher.mark()
+        console.clear()  # does nothing where output is no terminal
+        check(console, session, workspace, (problem, solution), case or [], verbose)
+        console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
+        try:
+            watcher.wait()
+        except KeyboardInterrupt:  # the way to leave; during a check it is an interruption like any other
+            raise typer.Exit(exit_codes.PASSED) from None
+
+
+def check(
+    console: Console,
+    session: Session,
+    workspace: Workspace,
+    names: tuple[str, str],
+    cases: list[str],
+    verbose: bool,
+) -> Evaluation | None:
+    """Evaluate the solution as it is now and print how it went; None where its files, or its problem's, are broken."""
+    from rich.text import Text
+
+    from harness.errors import UsageError
+    from harness.reports.console import print_report
+
+    try:
+        task = _task(workspace, *names, cases)
+        (evaluation,) = session.evaluate([task], lambda job, what: None)
+    except UsageError as error:
+        console.print(Text(str(error), style="red"))
+        return None
+    print_report(console, [evaluation], verbose)
+    return evaluation
+
+
+def _task(workspace: Workspace, problem: str, solution: str, cases: list[str]) -> Task:
+    """Raises: UsageError, InvalidFile."""
+    from harness.workspace.selection import Task
+    from harness.workspace.workspace import select_cases
+
+    chosen = workspace.problem(problem)
+    (only,) = workspace.solutions(problem, [solution])
+    return Task(chosen, only, tuple(select_cases(chosen, cases)))

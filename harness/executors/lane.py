@@ -1,0 +1,159 @@
+"""A lane: one device and the referee that judges on it, one solution at a time.
+
+With one device the referee works in this process. With several each has a process of its own, which sees its GPU
+alone: a referee's random generators, torch's switches and the CUDA context belong to a whole process, and two lanes in
+one would draw each other's inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.errors import MachineError
+from harness.executors.gpu_lock import GpuLock
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation
+from harness.referee.build import BuildOutcome
+from harness.referee.evaluation import Job, evaluate
+from harness.referee.worker_process import Interrupted, Workers
+
+Notify = Callable[[str], None]
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One built solution to judge. `built` went well: what failed to build needs no device."""
+
+    job: Job
+    built: BuildOutcome
+    environment: Environment
+
+
+class Lane(Protocol):
+    """Called by one thread."""
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        """Raises: Interrupted, MachineError."""
+
+    def close(self) -> None:
+        """End what the lane has started."""
+
+
+@dataclass(frozen=True)
+class LocalLane:
+    """A device that this process sees first; `lock` is None where nobody else could disturb (the simulator)."""
+
+    workers: Workers
+    lock: GpuLock | None
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        with self._device(notify):
+            return evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
+
+    def close(self) -> None: ...
+
+    @contextmanager
+    def _device(self, notify: Notify) -> Iterator[None]:
+        if self.lock is None:
+            yield
+            return
+        with self.lock.held(self.workers.stop, notify):
+            try:
+                yield
+            finally:
+                _empty_cache()
+
+
+@dataclass(frozen=True)
+class LaneSettings:
+    """What a lane's process needs to know."""
+
+    backend: Literal["cuda", "sim"]
+    cache: Path
+    memory_gib: float | None
+    lock: GpuLock | None
+    cpus: frozenset[int] | None
+
+
+class ProcessLane:
+    """A lane in a process of its own, started at the first evaluation and anew after it has ended by itself."""
+
+    def __init__(self, settings: LaneSettings, variables: dict[str, str], stop: threading.Event) -> None:
+        self._settings = settings
+        self._variables = variables
+        self._stop = stop
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        """What became of it, also where the lane's process itself ended: that is a harness_error in the record."""
+        try:
+            pipe = self._pipe or self._start()
+            pipe.send(assignment)
+            while True:
+                kind, content = self._receive(pipe)
+                if isinstance(content, Evaluation):
+                    return content
+                if kind == "failed":
+                    raise MachineError(content)
+                notify(content)
+        except (EOFError, OSError):
+            code = self._process.wait() if self._process else None
+            self.close()
+            ended = MachineError(f"the process of a lane ended by itself (exit code {code})")
+            failed = replace(assignment.built, failed=ended)
+            return evaluate(assignment.job, None, assignment.environment, failed)
+
+    def close(self) -> None:
+        """Hang up, which ends the process and its workers, and wait for it."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=30)
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _start(self) -> Connection:
+        ours, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "harness.executors.lane_process", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the process that has the terminal; it tells us
+                env={**os.environ, **self._variables},
+            )
+        self._pipe = ours
+        ours.send(self._settings)
+        return ours
+
+    def _receive(self, pipe: Connection) -> tuple[str, str | Evaluation]:
+        """What the lane says next: trusted code of ours on both ends, so it may be pickled."""
+        while not pipe.poll(_POLL_S):
+            if self._stop.is_set():
+                raise Interrupted
+        kind, content = pipe.recv()
+        return kind, content
+
+
+def _empty_cache() -> None:
+    """The next holder of the GPU needs the memory that torch keeps for us."""
+    import torch
+
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.empty_cache()

@@ -1,0 +1,224 @@
+"""The decision on each solution: its evaluations, the snapshot and the policy in, findings out."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from harness.gate.comparability import Counterpart, counterpart
+from harness.gate.places import first_line, places_of
+from harness.gate.policy import Policy
+from harness.gate.snapshot import Snapshot
+from harness.gate.speed import Measured, conclude, is_suspect, measured
+from harness.records.evaluation import Evaluation
+from harness.records.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
+from harness.records.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What every solution is judged by. `not_judged`: why nobody's performance is, None where it is."""
+
+    policy: Policy
+    snapshot: Snapshot | None
+    today: datetime.date
+    not_judged: str | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A solution to be judged."""
+
+    problem: str
+    solution: str
+    expected: Verdict
+
+
+_SCOPES: dict[Rule, WaiverScope | None] = {
+    "unexpected_verdict": "correctness",
+    "unexpected_pass": "correctness",
+    "unsupported": "unsupported",
+    "regressed": "performance",
+    "below_least_speedup": "performance",
+    "inconclusive_speed": "performance",
+    "no_comparison": "performance",
+    "missing_result": None,  # nobody can know what is waived
+    "harness_error": None,
+}
+
+
+def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
+    """All evaluations of one solution, in the order of time."""
+    findings = _correctness(subject, evaluations)
+    measurements = _measurements(subject, evaluations, terms)
+    against = counterpart(terms.snapshot, evaluations[-1]) if evaluations and measurements else None
+    if measurements:
+        findings += _performance(subject, evaluations[-1], measurements, against, terms)
+    answers = [m.change for m in measurements if m.change]
+    attempts = [
+        _attempt(e, m) for e, m in zip(evaluations, measurements or [Measured()] * len(evaluations), strict=True)
+    ]
+    return Judged(
+        problem=subject.problem,
+        solution=subject.solution,
+        expected=subject.expected,
+        attempts=tuple(attempts),
+        findings=tuple(_waived(finding, subject, terms) for finding in findings),
+        accepted=against.accepted.speedup if against else None,
+        speed=conclude(answers) if answers else None,
+    )
+
+
+def needs_another_measurement(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> bool:
+    """Whether this is a suspect: right, but slower than it may be, or not clearly as fast."""
+    return is_suspect(_measurements(subject, evaluations, terms))
+
+
+def missing(subject: Subject, why: str, next_step: str) -> Judged:
+    """What was to be judged and couldn't even be evaluated."""
+    place = first_line(subject.problem, subject.solution)
+    finding = GateFinding("missing_result", "failed", why, next_step, place)
+    return Judged(subject.problem, subject.solution, subject.expected, findings=(finding,))
+
+
+def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.date) -> list[str]:
+    """Waivers that are past their day, and those that nothing needed."""
+    used = {finding.waiver for one in judged for finding in one.findings if finding.waiver}
+    remarks = []
+    for waiver in (entry.waiver() for entry in policy.waivers):
+        about = f"the waiver of {waiver.what} for {waiver.problem}/{waiver.solution} ({waiver.owner}: {waiver.reason})"
+        concerned = any(_covers(waiver, one.problem, one.solution) for one in judged)
+        if _is_expired(waiver, today):
+            remarks.append(f"{about} expired on {waiver.expires} and counts no more")
+        elif waiver not in used and concerned:
+            remarks.append(f"{about} was not needed; remove it if that stays so")
+    return remarks
+
+
+def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[GateFinding]:
+    if not evaluations:
+        return list(missing(subject, "no result came of its evaluation", "run the gate again").findings)
+    unexpected = [e for e in evaluations if e.verdict is not subject.expected or e.verdict is Verdict.HARNESS_ERROR]
+    for verdict, rule, level in _FIRST_LOOKED_FOR:
+        if found := next((e for e in unexpected if e.verdict is verdict), None):
+            return [_of_evaluation(found, rule, level, f"{verdict.value}: {_reason(found)}")]
+    if not unexpected:
+        return []
+    first, often = unexpected[0], f" in {len(unexpected)} of {len(evaluations)} evaluations"
+    where = often if len(evaluations) > 1 else ""
+    if first.verdict.passed:
+        message = f"passed{where}, where solution.yaml expects {subject.expected.value}"
+        next_step = "if it is mended, set expected_verdict: passed; if not, find out why nothing fails any more"
+        return [GateFinding("unexpected_pass", "failed", message, next_step, places_of(first))]
+    wanted = "" if subject.expected.passed else f" (expected: {subject.expected.value})"
+    return [
+        _of_evaluation(first, "unexpected_verdict", "failed", f"{first.verdict.value}{where}{wanted}: {_reason(first)}")
+    ]
+
+
+_FIRST_LOOKED_FOR: tuple[tuple[Verdict, Rule, Level], ...] = (
+    (Verdict.HARNESS_ERROR, "harness_error", "broken"),
+    (Verdict.UNSUPPORTED, "unsupported", "inconclusive"),
+)
+
+
+def _of_evaluation(evaluation: Evaluation, rule: Rule, level: Level, message: str) -> GateFinding:
+    failure = evaluation.failure
+    assert failure is not None
+    return GateFinding(rule, level, message, failure.next_step, places_of(evaluation), failure.details)
+
+
+def _reason(evaluation: Evaluation) -> str:
+    failure = evaluation.failure
+    assert failure is not None
+    return failure.reason + (f" (case {failure.case})" if failure.case else "")
+
+
+def _measurements(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> list[Measured]:
+    """Answers on speed, an evaluation each; none where its speed isn't to be judged."""
+    demands = terms.policy.demands(subject.problem)
+    right = subject.expected.passed and all(e.verdict.passed for e in evaluations)
+    if terms.not_judged or demands.correctness_only or not right:
+        return []
+    against = [counterpart(terms.snapshot, e) for e in evaluations]
+    comparable = [c.accepted if c and not c.obstacle else None for c in against]
+    return [measured(e, accepted, demands) for e, accepted in zip(evaluations, comparable, strict=True)]
+
+
+def _performance(
+    subject: Subject, last: Evaluation, measurements: list[Measured], against: Counterpart | None, terms: Terms
+) -> list[GateFinding]:
+    demands, place = terms.policy.demands(subject.problem), first_line(subject.problem, subject.solution)
+    findings = []
+    if terms.snapshot and against is None:
+        message = f"new: {terms.snapshot.source} has no time of it to compare with"
+        findings.append(GateFinding("no_comparison", "remark", message, _ACCEPT, place))
+    elif against and against.obstacle:
+        findings.append(GateFinding("no_comparison", "inconclusive", against.obstacle, _ACCEPT, place))
+    changes = [m.change for m in measurements if m.change]
+    limit = f"at most {demands.largest_slowdown:.0%} slower is allowed"
+    findings += _speed_finding("regressed", "slower than the snapshot", changes, limit, measurements, place)
+    leasts = [m.least for m in measurements if m.least]
+    least = f"the policy asks for {demands.least_speedup or 0:g}× at least"
+    findings += _speed_finding("below_least_speedup", "too slow", leasts, least, measurements, place)
+    return findings
+
+
+_ACCEPT = "where the new speed is right, accept it with 'harness snapshot accept' and commit the snapshot"
+_MEND = "make it as fast again, or accept the new speed with 'harness snapshot accept'"
+_MEASURE = "measure on a quieter machine, or with more timing.blocks in the config"
+
+
+def _speed_finding(
+    rule: Rule,
+    words: str,
+    answers: Sequence[Speed],
+    limit: str,
+    measurements: list[Measured],
+    places: tuple[Place, ...],
+) -> list[GateFinding]:
+    conclusion = conclude(answers) if answers else "unchanged"
+    times = "once" if len(answers) == 1 else f"{len(answers)} times"
+    if conclusion == "regressed":
+        return [GateFinding(rule, "failed", f"{words}, measured {times}; {limit}", _MEND, places)]
+    if conclusion == "inconclusive":
+        why = measurements[-1].why if len({*answers}) == 1 else f"the measurements disagree ({', '.join(answers)})"
+        message = f"perhaps {words}, measured {times}: {why}; {limit}"
+        return [GateFinding("inconclusive_speed", "inconclusive", message, _MEASURE, places)]
+    return []
+
+
+def _attempt(evaluation: Evaluation, answers: Measured) -> Attempt:
+    timing = evaluation.timing
+    return Attempt(
+        evaluation=evaluation.id,
+        run=evaluation.run,
+        verdict=evaluation.verdict,
+        duration_s=evaluation.duration_s,
+        speedup=answers.speedup or (timing.speedup if timing else None),
+        against_snapshot=answers.against_snapshot,
+        speed=answers.change,
+    )
+
+
+def _waived(finding: GateFinding, subject: Subject, terms: Terms) -> GateFinding:
+    """The finding at the level that waivers and the policy give it."""
+    scope = _SCOPES[finding.rule]
+    if finding.level not in ("failed", "inconclusive") or scope is None:
+        return finding
+    for waiver in (entry.waiver() for entry in terms.policy.waivers):
+        fits = waiver.what == scope and _covers(waiver, subject.problem, subject.solution)
+        if fits and not _is_expired(waiver, terms.today):
+            return replace(finding, level="waived", waiver=waiver)
+    allowed = terms.policy.unsupported if finding.rule == "unsupported" else terms.policy.inconclusive
+    return replace(finding, level="tolerated") if finding.level == "inconclusive" and allowed == "allow" else finding
+
+
+def _covers(waiver: Waiver, problem: str, solution: str) -> bool:
+    return fnmatchcase(problem, waiver.problem) and fnmatchcase(solution, waiver.solution)
+
+
+def _is_expired(waiver: Waiver, today: datetime.date) -> bool:
+    return today > datetime.date.fromisoformat(waiver.expires)

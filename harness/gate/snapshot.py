@@ -1,0 +1,115 @@
+"""The snapshot: evaluations that somebody accepted, a line each, in a file that git keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.codec import CodecError, decode, encode
+from harness.errors import InvalidFile, JournalError, UsageError
+from harness.gate.git import file_at
+from harness.gate.runs import latest_of_each, read_run
+from harness.records.accepted import Accepted, AcceptedTimes
+from harness.records.evaluation import Evaluation
+
+DEFAULT_FILE = "snapshot.jsonl"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Accepted evaluations by solution, one for each device. `source` says where they come from, for people."""
+
+    source: str
+    accepted: tuple[Accepted, ...]
+
+    def of(self, problem: str, solution: str) -> list[Accepted]:
+        return [entry for entry in self.accepted if (entry.problem, entry.solution) == (problem, solution)]
+
+
+def accept(evaluation: Evaluation) -> Accepted:
+    timing = evaluation.timing
+    times = None
+    if timing and not timing.noise:
+        baseline = timing.baselines[0]
+        blocks = timing.block_medians(baseline), timing.block_medians("solution")
+        times = AcceptedTimes(timing.case, baseline, *blocks)
+    return Accepted(
+        problem=evaluation.problem.name,
+        solution=evaluation.solution.name,
+        verdict=evaluation.verdict,
+        evaluation=evaluation.id,
+        started_at=evaluation.started_at,
+        problem_sha256=evaluation.problem.sha256,
+        solution_sha256=evaluation.solution.sha256,
+        times=times,
+        environment=dataclasses.replace(evaluation.environment, commit=None),
+    )
+
+
+def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot | None:
+    """FILE, git:REF or run:ID; None: snapshot.jsonl of the workspace if it is there.
+
+    Raises: UsageError where there is no such snapshot, InvalidFile where a line is broken.
+    """
+    if named is None:
+        path = workspace / DEFAULT_FILE
+        return Snapshot(DEFAULT_FILE, parse(path.read_text("utf-8"), DEFAULT_FILE)) if path.is_file() else None
+    kind, _, rest = named.partition(":")
+    if kind == "git":
+        return Snapshot(named, parse(file_at(workspace, rest, DEFAULT_FILE), f"{rest}:{DEFAULT_FILE}"))
+    if kind == "run":
+        evaluations = latest_of_each(read_run(results, rest))
+        return Snapshot(f"run:{evaluations[0].run}", tuple(accept(evaluation) for evaluation in evaluations))
+    path = Path(named)
+    if not path.is_file():
+        raise UsageError(f"--snapshot {named}: no such file; make one with 'harness snapshot accept'")
+    return Snapshot(named, parse(path.read_text("utf-8", errors="replace"), named))
+
+
+def parse(text: str, source: str) -> tuple[Accepted, ...]:
+    """The entries of a snapshot's text. Raises: InvalidFile with the number of a broken line."""
+    entries = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(("<<<<<<<", "=======", ">>>>>>>")):
+            raise InvalidFile(f"{source}:{number}: git left a conflict here; keep one side, or accept again")
+        if line.strip():
+            try:
+                entries.append(decode(Accepted, json.loads(line), "entry"))
+            except (ValueError, RecursionError) as error:
+                what = f"{error}" if isinstance(error, CodecError) else "not JSON"
+                raise InvalidFile(f"{source}:{number}: {what}; restore it, or accept again") from None
+    return tuple(entries)
+
+
+def merged(old: Iterable[Accepted], new: Iterable[Accepted], known: set[tuple[str, str]]) -> tuple[Accepted, ...]:
+    """Old entries, new ones in place of those of the same solution and device, without solutions that are gone."""
+    entries = {_key(entry): entry for entry in (*old, *new)}
+    return tuple(entries[key] for key in sorted(entries) if key[:2] in known)
+
+
+def render(accepted: Sequence[Accepted]) -> str:
+    """The file's text: sorted, a line an entry, so that git's differences show what changed."""
+    lines = [json.dumps(encode(entry), separators=(", ", ": "), allow_nan=False) for entry in accepted]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write(path: Path, accepted: Sequence[Accepted]) -> None:
+    """Replace the file as a whole. Raises: JournalError where it can't be written; the old one stays."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(render(accepted))
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        raise JournalError(f"can't write {path}: {error.strerror}; name another with --output") from None
+
+
+def _key(entry: Accepted) -> tuple[str, str, str]:
+    return (entry.problem, entry.solution, entry.device)

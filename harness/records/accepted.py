@@ -1,0 +1,54 @@
+"""What of an evaluation a snapshot keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.records.environment import Environment
+from harness.records.statistics import Interval, paired_ratio
+from harness.records.timing import Baseline
+from harness.records.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class AcceptedTimes:
+    """Medians of the blocks in ns, paired: what the accepted speed-up and its interval follow from."""
+
+    case: str
+    baseline: Baseline
+    baseline_ns: tuple[float, ...]
+    solution_ns: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.baseline_ns) != len(self.solution_ns) or not min((*self.baseline_ns, *self.solution_ns), default=0):
+            raise ValueError("an accepted timing has positive medians, as many of the baseline as of the solution")
+        if self.speedup is None:
+            raise ValueError("an accepted timing has enough blocks for an interval")
+
+    @property
+    def speedup(self) -> Interval | None:
+        return paired_ratio(self.baseline_ns, self.solution_ns)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """One accepted evaluation, without its samples and sources."""
+
+    problem: str
+    solution: str
+    verdict: Verdict
+    evaluation: str
+    started_at: str
+    problem_sha256: str
+    solution_sha256: str
+    times: AcceptedTimes | None
+    environment: Environment
+
+    @property
+    def device(self) -> str:
+        """One entry a solution and device is kept."""
+        return self.environment.gpu or "simulator"
+
+    @property
+    def speedup(self) -> Interval | None:
+        return self.times.speedup if self.times else None

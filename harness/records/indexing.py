@@ -1,0 +1,181 @@
+"""Bringing the index up to date with the journals: what is new is read, what is gone is dropped."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from harness.codec import CodecError
+from harness.records.entry import entry_of
+from harness.records.line import outline_from_line
+from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
+from harness.records.tables import COLUMNS, values_of
+
+_LINES_A_TRANSACTION = 2000
+_WORTH_SAYING_BYTES = 50_000_000
+
+_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (8 + len(COLUMNS)))})"
+
+
+def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[[str], None]) -> None:
+    """Read what the journals gained since the last time. An interruption keeps what is done so far.
+
+    The caller sees to it that one process does this at a time.
+    """
+    known = {journal.path: journal for journal in _journals(database)}
+    files = {str(path.relative_to(results)): path for path in journal_files(results)}
+    for path in known.keys() - files.keys():
+        with _transaction(database):
+            _forget(database, known[path].number)
+    changed = [name for name, path in files.items() if name not in known or not known[name].is_as_read(path.stat())]
+    size = sum(files[name].stat().st_size - (known[name].next_offset if name in known else 0) for name in changed)
+    if size > _WORTH_SAYING_BYTES:
+        say(f"indexing {size / 1e6:.0f} MB of journals")
+    for name in changed:
+        while _read_some(database, name, files[name]):
+            pass
+
+
+@dataclass(frozen=True)
+class _Journal:
+    """A row of the table `journal`: how far a file was read."""
+
+    number: int
+    path: str
+    inode: int
+    size: int
+    changed_ns: int
+    next_offset: int
+    next_line: int
+    last_offset: int | None
+    last_digest: bytes | None
+
+    def is_as_read(self, now: os.stat_result) -> bool:
+        return (self.inode, self.size, self.changed_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
+
+    def was_rewritten(self, path: Path, now: os.stat_result) -> bool:
+        """A journal only grows; another file may have taken its place, or an editor been at it."""
+        if self.inode != now.st_ino or now.st_size < self.next_offset or self.size == now.st_size:
+            return True
+        if self.last_offset is None:
+            return False
+        last = next(read_lines(path, self.last_offset), None)
+        return last is None or last.digest != self.last_digest
+
+
+def _journals(database: sqlite3.Connection) -> list[_Journal]:
+    return [_Journal(*row) for row in database.execute("SELECT * FROM journal")]
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _read_some(database: sqlite3.Connection, name: str, path: Path) -> bool:
+    """The next lines of one file; True where more may follow."""
+    with _transaction(database):
+        try:
+            now = path.stat()
+            journal = _known(database, name, path, now)
+            lines = list(islice(read_lines(path, journal.next_offset, journal.next_line), _LINES_A_TRANSACTION))
+        except FileNotFoundError:
+            return False  # gone since it was listed: the next opening forgets it
+        database.execute("DELETE FROM problem WHERE journal = ? AND line >= ?", (journal.number, journal.next_line))
+        again = _insert(database, journal.number, path, lines)
+        _count_once(database, again)
+        is_finished = len(lines) < _LINES_A_TRANSACTION
+        _note_progress(database, journal, lines, now, is_finished)
+        return not is_finished
+
+
+def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_result) -> _Journal:
+    """The file's row: a new one where the file is new or was rewritten."""
+    row = database.execute("SELECT * FROM journal WHERE path = ?", (name,)).fetchone()
+    if row is not None:
+        journal = _Journal(*row)
+        if not journal.was_rewritten(path, now):
+            return journal
+        _forget(database, journal.number)
+    cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1, NULL, NULL)", (name, now.st_ino))
+    assert cursor.lastrowid is not None
+    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1, None, None)
+
+
+def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[JournalLine]) -> set[str]:
+    """Rows for lines, or what is wrong with them; returns ids that there was a row for already."""
+    again = set()
+    for line in lines:
+        try:
+            entry = entry_of(outline_from_line(line.data))
+        except CodecError as error:
+            found = unreadable(path, line, error)
+            database.execute(
+                "INSERT INTO problem VALUES (?, ?, ?, ?)", (journal, line.number, found.what, found.remedy)
+            )
+            continue
+        if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (entry.id,)).fetchone():
+            again.add(entry.id)
+        place = (journal, line.offset, line.number, len(line.data), line.digest)
+        database.execute(_ROW, (*place, 1, len(set(entry.cases)), "full" in entry.cases, *values_of(entry)))
+    return again
+
+
+def _note_progress(
+    database: sqlite3.Connection, journal: _Journal, lines: list[JournalLine], read: os.stat_result, is_finished: bool
+) -> None:
+    """Remember where to go on. A torn last line is read again, since it may have been in the making."""
+    offset, number = journal.next_offset, journal.next_line
+    for line in lines[-1:]:
+        if line.is_whole:
+            offset, number = line.offset + len(line.data), line.number + 1
+        elif _has_row(database, journal.number, line.offset):
+            offset, number = line.offset + len(line.data), line.number  # its newline is still to come
+        else:
+            offset, number = line.offset, line.number
+    last = database.execute(
+        "SELECT offset, digest FROM entry WHERE journal = ? ORDER BY offset DESC LIMIT 1", (journal.number,)
+    ).fetchone()
+    size, changed_ns = (read.st_size, read.st_mtime_ns) if is_finished else (-1, 0)
+    database.execute(
+        "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ?, last_offset = ?, last_digest = ? "
+        "WHERE number = ?",
+        (size, changed_ns, offset, number, *(last or (None, None)), journal.number),
+    )
+
+
+def _has_row(database: sqlite3.Connection, journal: int, offset: int) -> bool:
+    return bool(database.execute("SELECT 1 FROM entry WHERE journal = ? AND offset = ?", (journal, offset)).fetchone())
+
+
+def _forget(database: sqlite3.Connection, journal: int) -> None:
+    """Drop what came from a file; copies elsewhere of its evaluations count from now on."""
+    elsewhere = database.execute(
+        "SELECT DISTINCT id FROM entry WHERE journal = ? AND id IN (SELECT id FROM entry WHERE journal <> ?)",
+        (journal, journal),
+    ).fetchall()
+    for table, column in (("entry", "journal"), ("problem", "journal"), ("journal", "number")):
+        database.execute(f"DELETE FROM {table} WHERE {column} = ?", (journal,))
+    _count_once(database, {row[0] for row in elsewhere})
+
+
+def _count_once(database: sqlite3.Connection, ids: set[str]) -> None:
+    """Of the lines of one id the first in the order of paths counts, in whatever order they were found."""
+    for one in ids:
+        places = database.execute(
+            "SELECT journal, offset FROM entry JOIN journal ON number = journal WHERE id = ? ORDER BY path, offset",
+            (one,),
+        ).fetchall()
+        database.execute("UPDATE entry SET counts = 0 WHERE id = ?", (one,))
+        database.execute("UPDATE entry SET counts = 1 WHERE journal = ? AND offset = ?", places[0])

@@ -1,0 +1,104 @@
+"""The index's tables in SQLite, and entries as their rows."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import fields
+from typing import Any
+
+from harness.records.entry import Entry
+from harness.records.evaluation import SCHEMA
+from harness.records.verdict import Verdict
+
+VERSION = 1000 * 1 + SCHEMA
+"""Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
+
+COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
+"""Quoted: `commit` is a word of SQL."""
+
+FIT = (
+    "counts AND backend = 'cuda' AND verdict = 'passed' AND speedup IS NOT NULL AND noise IS NULL AND judges_full"
+)
+"""Rows that a leaderboard may rank, as far as a row by itself can tell."""
+
+_NAMES = tuple(field.name for field in fields(Entry))
+
+_TABLES = f"""
+DROP TABLE IF EXISTS journal;
+DROP TABLE IF EXISTS entry;
+DROP TABLE IF EXISTS problem;
+CREATE TABLE journal (
+    number INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,      -- below the results folder
+    inode INTEGER NOT NULL,
+    size INTEGER NOT NULL,          -- of the file when it was read last
+    changed_ns INTEGER NOT NULL,
+    next_offset INTEGER NOT NULL,   -- everything before is in the tables
+    next_line INTEGER NOT NULL,
+    last_offset INTEGER,            -- of the last line that is in the tables, to notice a file that was rewritten
+    last_digest BLOB
+);
+CREATE TABLE entry (                -- a row per line, so that the same evaluation may stand in two journals
+    journal INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    counts INTEGER NOT NULL,        -- 1 for one row of each id: the first in the order of paths
+    n_cases INTEGER NOT NULL,
+    judges_full INTEGER NOT NULL,
+    {", ".join(COLUMNS)},
+    PRIMARY KEY (journal, offset)
+) WITHOUT ROWID;
+CREATE TABLE problem (
+    journal INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    remedy TEXT NOT NULL
+);
+-- `counts` stands in some of them so that they cover their queries: rows are wide.
+CREATE INDEX entry_id ON entry (id);
+CREATE INDEX entry_key ON entry (key) WHERE counts;
+CREATE INDEX entry_when ON entry (started_at, id) WHERE counts;
+CREATE INDEX entry_run ON entry (run) WHERE counts;
+CREATE INDEX entry_sources ON entry (problem, problem_sha256, started_at, n_cases, counts) WHERE counts;
+CREATE INDEX entry_fit ON entry (
+    problem, problem_sha256, environment, config, baseline, solution, speedup DESC, started_at, id, n_cases
+) WHERE {FIT};
+CREATE INDEX entry_latest ON entry (environment, config, problem, solution, started_at DESC, id DESC, verdict, counts)
+    WHERE counts;
+CREATE INDEX entry_what ON entry (problem, solution, started_at) WHERE counts;
+"""
+
+
+def create(database: sqlite3.Connection) -> None:
+    """Empty tables, whatever was there."""
+    database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def is_current(database: sqlite3.Connection) -> bool:
+    version: int = database.execute("PRAGMA user_version").fetchone()[0]
+    return version == VERSION
+
+
+def values_of(entry: Entry) -> list[Any]:
+    """In the order of COLUMNS."""
+    return [_to_sql(getattr(entry, name)) for name in _NAMES]
+
+
+def entry_from(values: tuple[Any, ...]) -> Entry:
+    """Of values in the order of COLUMNS."""
+    facts = dict(zip(_NAMES, values, strict=True))
+    facts["cases"] = tuple(json.loads(facts["cases"]))
+    facts["verdict"] = Verdict(facts["verdict"])
+    facts["expected_verdict"] = Verdict(facts["expected_verdict"])
+    return Entry(**facts)
+
+
+def _to_sql(value: Any) -> Any:
+    if isinstance(value, Verdict):
+        return value.value
+    if isinstance(value, tuple):
+        return json.dumps(value)
+    return value

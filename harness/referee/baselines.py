@@ -1,0 +1,33 @@
+"""The baselines: how each makes a worker run the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness.protocol.messages import Optimization
+from harness.records.timing import Baseline
+from harness.referee.environment import FLAGS
+
+_OPTIMIZATIONS = {
+    "compile": Optimization(compile_mode="default"),
+    "compile-max-autotune": Optimization(compile_mode="max-autotune"),
+    "channels-last": Optimization(channels_last=True),
+}
+
+
+def flags_of(baseline: Baseline) -> dict[str, bool]:
+    """torch's switches in the baseline's worker: those of all arms, but for cudnn-benchmark's one."""
+    return {**FLAGS, "cudnn_benchmark": True} if baseline == "cudnn-benchmark" else FLAGS
+
+
+def optimization_of(baseline: Baseline, folder: Path) -> Optimization | None:
+    """What is done to the model; None where it runs as it is.
+
+    Compiled code is kept in `folder`, which belongs to one evaluation: in a cache that outlives it, a solution could
+    leave slow code for the baseline of the next.
+    """
+    optimization = _OPTIMIZATIONS.get(baseline)
+    if optimization is None or optimization.compile_mode is None:
+        return optimization
+    return replace(optimization, cache=str(folder / "compiled"))

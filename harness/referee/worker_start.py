@@ -1,0 +1,140 @@
+"""Starting workers, also ahead of need: importing torch and making a CUDA context takes about four seconds.
+
+A spare has run nothing but our own code. It is taken once, for one arm, and ended with it, so that no two solutions
+ever meet in a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.records.environment import BackendName
+from harness.referee.worker_output import WorkerOutput
+
+
+_SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
+"""When it is imported or first used; a worker's own torch sets them anew, and spares are started before."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Everything that a worker's process is started with; spares of equal launches can stand in for each other."""
+
+    backend: BackendName
+    cache: Path
+    arguments: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    folder: str
+
+
+def make_launch(backend: BackendName, cache: Path, arguments: list[str], of_backend: Mapping[str, str]) -> Launch:
+    """A launch from this process's folder and environment as they are now, and what the backend adds to it."""
+    package_root = str(Path(__file__).parents[2])
+    ours = {name: value for name, value in os.environ.items() if name not in _SET_BY_TORCH}
+    inherited = {**ours, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+    environment = {**inherited, "PYTHONPATH": path, **of_backend}
+    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())), os.getcwd())
+
+
+class StartedWorker:
+    """A process, the referee's end of its socket, and what it prints."""
+
+    def __init__(self, launch: Launch) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "harness.worker", str(theirs.fileno()), launch.backend, str(launch.cache),
+                 *launch.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env=dict(launch.environment),
+                cwd=launch.folder,
+            )  # fmt: skip
+        self.socket = ours
+        self.output = WorkerOutput(self.process.stdout)
+
+    def close(self) -> None:
+        """End the whole process group, at once, and wait for it."""
+        self.socket.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.output.finish()
+
+
+def _move_to_our_cpus(pid: int) -> None:
+    """Give every thread of a process the calling thread's CPUs and priority, as if that thread had started it."""
+    cpus, nice = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+            with contextlib.suppress(OSError):  # a thread has, or lower niceness is not ours to give
+                os.sched_setaffinity(thread, cpus)
+                os.setpriority(os.PRIO_PROCESS, thread, nice)
+
+
+class Spares:
+    """Workers started ahead. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[Launch, StartedWorker]] = []
+
+    def keep(self, launch: Launch, count: int) -> None:
+        """Start as many as `count` lacks.
+
+        To be called by a thread that outlives them: the kernel ends a worker with the thread that started it (prctl(2),
+        PR_SET_PDEATHSIG).
+        """
+        with self._lock:
+            there = sum(1 for other, worker in self._waiting if other == launch and worker.process.poll() is None)
+            self._waiting += [(launch, StartedWorker(launch)) for _ in range(count - there)]
+
+    def take(self, launch: Launch) -> StartedWorker | None:
+        """The spare that was started first, moved to the caller's CPUs; None where no living one waits.
+
+        Its end is the taker's to bring about.
+        """
+        dead = []
+        try:
+            with self._lock:
+                for entry in [entry for entry in self._waiting if entry[0] == launch]:
+                    self._waiting.remove(entry)
+                    if entry[1].process.poll() is None:
+                        _move_to_our_cpus(entry[1].process.pid)
+                        return entry[1]
+                    dead.append(entry[1])
+        finally:
+            for worker in dead:
+                worker.close()
+        return None
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until no spare is busy starting, which would disturb what is measured."""
+        deadline = time.monotonic() + timeout_s
+        with self._lock:
+            sockets = [worker.socket for _, worker in self._waiting]
+        while sockets and (left := deadline - time.monotonic()) > 0:
+            spoke = select.select(sockets, [], [], left)[0]  # ready, or gone
+            sockets = [other for other in sockets if other not in spoke]
+
+    def close(self) -> None:
+        """End them all."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for _, worker in waiting:
+            worker.close()

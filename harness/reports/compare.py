@@ -1,0 +1,199 @@
+"""A sitting's evaluations side by side: ranks per problem, and a summary of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harness.records.evaluation import Evaluation
+from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, rank, summarise
+from harness.records.statistics import Interval, geometric_mean
+from harness.records.timing import Baseline, Timing
+from harness.records.verdict import Verdict
+from harness.reports.console import SIMULATED, failure_text, harmless, resources_text, verdict_text
+from harness.reports.numbers import format_ms, format_speedup
+
+_MOST_FAILURES = 20
+_NAME_WIDTH = 8
+_SHORT = {
+    "eager": "eager",
+    "compile": "compile",
+    "compile-max-autotune": "max-\nautotune",
+    "cudnn-benchmark": "cudnn-\nbenchmark",
+    "channels-last": "channels-\nlast",
+}
+
+
+def print_comparison(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> None:
+    """The whole answer; `kept` are the ids of evaluations that an earlier run made."""
+    for name in sorted({evaluation.problem.name for evaluation in evaluations}):
+        of_problem = [evaluation for evaluation in evaluations if evaluation.problem.name == name]
+        console.print(ranking_table(of_problem, kept))
+        console.print()
+    for part in _failures(evaluations, verbose):
+        console.print(part)
+    for evaluation in evaluations if verbose else ():
+        if evaluation.builds:
+            console.print(resources_text(evaluation))
+    for remark, count in Counter(remark for e in evaluations for remark in e.remarks).items():
+        times = f" ({count} solutions)" if count > 1 else ""
+        console.print(Text(harmless(f"remark: {remark}{times}"), style="dim"))
+    console.print(summary_text(evaluations, kept))
+
+
+def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
+    """The solutions of one problem, fastest first, with ranks that are shared where intervals overlap."""
+    ranked = rank(evaluations)
+    timed = any(one.evaluation.timing for one in ranked)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    if timed:
+        table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
+    table.add_column("verdict", no_wrap=True)
+    for column in ("ms", "speed-up [95 %]") if timed else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
+    labels = rank_labels(ranked)
+    for label, one in zip(labels, ranked, strict=True):
+        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), _note(one.evaluation, kept))
+    parts: list[RenderableType] = [_title(evaluations), table]
+    if others := _other_baselines(ranked):
+        parts += [Text("speed-up over each baseline:", style="dim"), others]
+    return Group(*parts)
+
+
+def rank_labels(ranked: Sequence[Ranked]) -> list[str]:
+    """'1', '2=', '2=', '4', and nothing for what isn't ranked."""
+    counts = Counter(one.rank for one in ranked)
+    return ["" if one.rank is None else f"{one.rank}{'=' if counts[one.rank] > 1 else ''}" for one in ranked]
+
+
+def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
+    """All of them in a few numbers, each with what it is over."""
+    summary = summarise(evaluations)
+    problems = {evaluation.problem.name for evaluation in evaluations}
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in summary.verdicts)
+    head = f"{_several(summary.evaluated, 'solution')} of {_several(len(problems), 'problem')}: {counts}"
+    ours = sum(evaluation.id in kept for evaluation in evaluations)
+    lines: list[RenderableType] = [Text(head + (f"; {ours} kept from earlier runs" if ours else ""), style="bold")]
+    if evaluations[0].environment.backend == "sim":
+        return Group(*lines, Text(SIMULATED, style="yellow"))
+    lines.append(Text(_mean(summary, _headline(evaluations))))
+    best = best_per_problem(evaluations)
+    speedups = [interval for e in best if e.timing and (interval := e.timing.speedup)]
+    if speedups and len(problems) > 1:
+        mean = format_speedup(geometric_mean(speedups))
+        lines.append(Text(f"best of each problem: {mean}, of {len(speedups)} of {len(problems)} problems"))
+    if summary.fast_p:
+        lines += [Text(f"fast_p, the share of {summary.fast_p[0].of} samples right and over p times as fast:"),
+                  _curve(summary.fast_p)]  # fmt: skip
+    return Group(*lines)
+
+
+def _row(evaluation: Evaluation, timed: bool) -> list[str | Text]:
+    row: list[str | Text] = [Text(harmless(evaluation.solution.name)), verdict_text(evaluation.verdict)]
+    if timed:
+        timing = evaluation.timing
+        row += [format_ms(timing.median_ns("solution")), format_speedup(timing.speedup)] if timing else ["—", "—"]
+    return row
+
+
+def _note(evaluation: Evaluation, kept: frozenset[str]) -> Text:
+    expected = evaluation.solution.expected_verdict
+    notes = []
+    if expected is not Verdict.PASSED:
+        notes.append("as expected" if evaluation.verdict is expected else f"expected {expected.value}")
+    if evaluation.timing and evaluation.timing.noise:
+        notes.append("noisy")
+    if evaluation.id in kept:
+        notes.append("kept")
+    return Text(", ".join(notes), style="dim")
+
+
+def _title(evaluations: Sequence[Evaluation]) -> Text:
+    """What it was and where; and what the times are compared with."""
+    first = evaluations[0]
+    environment = first.environment
+    where = environment.gpu or "simulator"
+    head = Text.assemble((first.problem.name, "bold"), f" on {where}, torch {environment.torch}")
+    timings = [evaluation.timing for evaluation in evaluations if evaluation.timing]
+    if timings:
+        baseline = timings[0].baselines[0]
+        times = sorted(timing.median_ns(baseline) for timing in timings if baseline in timing.baselines)
+        span = format_ms(times[0]) + (f" to {format_ms(times[-1])}" if len(times) > 1 else "")
+        head.append(f"\n{baseline}: {span} ms; speed-up is {baseline} over solution", style="dim")
+    return head
+
+
+def _other_baselines(ranked: Sequence[Ranked]) -> Table | None:
+    """How each solution does against every baseline; None where there is just one."""
+    timed = [(one.evaluation.solution.name, one.evaluation.timing) for one in ranked if one.evaluation.timing]
+    names = list(dict.fromkeys(baseline for _, timing in timed for baseline in timing.baselines))
+    if len(names) < 2:
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
+    for baseline in names:
+        table.add_column(_SHORT[baseline], justify="right", no_wrap=True)
+    for name, timing in timed:
+        table.add_row(Text(harmless(name)), *(_over(timing, baseline) for baseline in names))
+    return table
+
+
+def _over(timing: Timing, baseline: Baseline) -> str:
+    interval = timing.speedup_over(baseline) if baseline in timing.baselines else None
+    return f"{interval.estimate:.3f}×" if interval else "—"
+
+
+def _failures(evaluations: Sequence[Evaluation], verbose: bool) -> list[RenderableType]:
+    """A line for each failure, or all about it."""
+    failed = [evaluation for evaluation in evaluations if evaluation.failure]
+    if verbose:
+        return [part for evaluation in failed for part in (failure_text(evaluation, True), Text(""))]
+    parts: list[RenderableType] = [_brief(evaluation) for evaluation in failed[:_MOST_FAILURES]]
+    if len(failed) > _MOST_FAILURES:
+        parts.append(Text(f"… and {len(failed) - _MOST_FAILURES} more", style="dim"))
+    if failed:
+        parts.append(Text("--verbose tells more; 'harness show ID' shows one evaluation whole\n", style="dim"))
+    return parts
+
+
+def _brief(evaluation: Evaluation) -> Text:
+    assert evaluation.failure is not None
+    name = f"{evaluation.problem.name}/{evaluation.solution.name}"
+    reason = harmless(evaluation.failure.reason).replace("\n", " ")
+    line = Text.assemble((harmless(name), "bold"), " ", verdict_text(evaluation.verdict), f": {reason}")
+    line.truncate(160, overflow="ellipsis")
+    return line
+
+
+def _mean(summary: Summary, baselines: str) -> str:
+    if summary.mean_speedup is None:
+        return "no speed-ups: nothing that passed was timed"
+    mean: Interval = summary.mean_speedup
+    what = f"{summary.timed} speed-ups" if summary.timed > 1 else "1 speed-up"
+    return f"geometric mean of {what} ({baselines} over solution), of {summary.evaluated} evaluated: " + format_speedup(
+        mean
+    )
+
+
+def _headline(evaluations: Sequence[Evaluation]) -> str:
+    return " or ".join(dict.fromkeys(e.timing.baselines[0] for e in evaluations if e.timing)) or "eager"
+
+
+def _curve(points: Sequence[FastP]) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for _ in range(len(points) + 1):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_row("p", *(f"{point.p:g}" for point in points), style="bold")
+    table.add_row("share", *(f"{100 * point.share:.0f} %" for point in points))
+    table.add_row("count", *(str(point.faster) for point in points))
+    return table
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,75 @@
+"""JUnit's XML, as CI systems show it: a suite per problem, a test case per solution.
+
+Format: the elements that Jenkins' junit-10.xsd names; systems differ in the rest.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from xml.etree import ElementTree
+
+from harness.records.gate import GateReport, Judged
+from harness.reports.gate_words import clipped, finding_words, harmless, measured_words, setting_lines
+
+_LONGEST = 32_000
+
+
+def junit_xml(report: GateReport) -> str:
+    """The whole file. Broken is an error; failed, and inconclusive where forbidden, a failure; waived a skip."""
+    root = ElementTree.Element("testsuites", name="harness gate")
+    counts = [0, 0, 0, 0]
+    for problem, group in groupby(report.judged, key=lambda judged: judged.problem):
+        cases = [_case(judged) for judged in group]
+        numbers = [len(cases), *(sum(case.find(tag) is not None for case in cases) for tag in _TAGS)]
+        counts = [total + number for total, number in zip(counts, numbers, strict=True)]
+        suite = ElementTree.SubElement(root, "testsuite", {"name": harmless(problem), **_counts(numbers)})
+        suite.append(_properties(report))
+        suite.extend(cases)
+    root.attrib.update(_counts(counts))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False).join((_DECLARATION, "\n"))
+
+
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_TAGS = ("failure", "error", "skipped")
+
+
+def _counts(numbers: list[int]) -> dict[str, str]:
+    names = ("tests", "failures", "errors", "skipped")
+    return {name: str(number) for name, number in zip(names, numbers, strict=True)}
+
+
+def _properties(report: GateReport) -> ElementTree.Element:
+    """What holds for the whole gate."""
+    element = ElementTree.Element("properties")
+    lines = [("setting", line) for line in setting_lines(report)] + [("remark", remark) for remark in report.remarks]
+    for name, value in lines:
+        ElementTree.SubElement(element, "property", {"name": name, "value": harmless(value)})
+    return element
+
+
+def _case(judged: Judged) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase",
+        classname=harmless(judged.problem),
+        name=harmless(judged.solution),
+        time=f"{judged.duration_s:.3f}",
+    )
+    tag = {"failed": "failure", "inconclusive": "failure", "broken": "error"}.get(judged.outcome)
+    skipping = [f for f in judged.findings if f.level == "waived" or (f.rule, f.level) == ("unsupported", "tolerated")]
+    deciding = [f for f in judged.findings if f.level == judged.outcome] if tag else skipping
+    if deciding:
+        first = deciding[0]
+        element = ElementTree.SubElement(case, tag or "skipped", message=_short(first.message))
+        if tag:
+            element.set("type", first.rule)
+        texts = [line for finding in deciding for line in (*finding_words(finding), finding.details or "")]
+        element.text = clipped(harmless("\n".join(line for line in texts if line)), _LONGEST)
+    others = [line for f in judged.findings if f not in deciding for line in (f"{f.level}:", *finding_words(f))]
+    if lines := [*measured_words(judged), *others]:
+        ElementTree.SubElement(case, "system-out").text = clipped(harmless("\n".join(lines)), _LONGEST)
+    return case
+
+
+def _short(message: str) -> str:
+    return clipped(" ".join(harmless(message).split()), 500)

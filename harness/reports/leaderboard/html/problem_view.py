@@ -1,0 +1,174 @@
+"""What the page says of one problem: its pictures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from markupsafe import Markup
+
+from harness.records.entry import Entry
+from harness.records.evaluation import Evaluation, Work
+from harness.records.statistics import Interval
+from harness.reports.leaderboard.board import ProblemBoard, Standing, speedup_of
+from harness.reports.leaderboard.html.charts import (
+    Measurement,
+    Point,
+    bar,
+    bar_axis,
+    bar_ticks,
+    format_rate,
+    history_chart,
+    roofline,
+)
+from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
+from harness.reports.leaderboard.untrusted import one_line
+from harness.reports.leaderboard.words import version_note
+from harness.reports.numbers import format_ms, format_speedup
+
+
+@dataclass(frozen=True)
+class BarView:
+    """One ranked solution's bar."""
+
+    solution: SolutionView
+    picture: Markup
+
+
+@dataclass(frozen=True)
+class RateView:
+    """What an arm achieved on the work that a call can't do without."""
+
+    name: str
+    anchor: str | None
+    bytes_rate: str
+    operations_rate: str
+
+
+@dataclass(frozen=True)
+class ProblemView:
+    """A problem's section."""
+
+    anchor: str
+    name: str
+    title: str
+    precision: str
+    sha256: str
+    note: str | None
+    cases: tuple[str, ...]
+    shapes: dict[str, str]
+    """Of each case the shape of the output."""
+    solutions: tuple[SolutionView, ...]
+    bars: tuple[tuple[str, tuple[BarView, ...]], ...]
+    """By class of precision."""
+    bar_ticks: Markup | None
+    roofline: Markup | None
+    rates: tuple[RateView, ...]
+    work: str | None
+    history: Markup | None
+    measurements: tuple[tuple[str, str, str, str], ...]
+    """Newest first: time, solution, speed-up, commit."""
+
+
+def problem_view(
+    problem: ProblemBoard, evaluations: Mapping[str, Evaluation], anchor: str, anchors: Mapping[str, str]
+) -> ProblemView:
+    """`evaluations`: by id; `anchors`: of the solutions, by name."""
+    pairs = [(s, evaluations[s.entry.id]) for s in problem.standings]
+    views = tuple(solution_view(s, e, anchors[s.entry.solution], problem.cases) for s, e in pairs)
+    ranked = [(s, e, v) for (s, e), v in zip(pairs, views, strict=True) if s.rank is not None]
+    axis = bar_axis([v.speedup for _, _, v in ranked if v.speedup]) if ranked else None
+    bars = [(v.precision, BarView(v, bar(axis, v.speedup))) for _, _, v in ranked if axis and v.speedup]
+    works = [(s, e, e.work) for s, e, _ in ranked if e.work]
+    titles = [e.problem.title for s, e in pairs if e.problem.title]
+    return ProblemView(
+        anchor=anchor,
+        name=one_line(problem.name),
+        title=one_line(titles[-1]) if titles else "",
+        precision=one_line(problem.precision),
+        sha256=problem.sha256[:16],
+        note=version_note(problem),
+        cases=problem.cases,
+        shapes=_shapes([e for _, e in pairs if e.problem.sha256 == problem.sha256]),
+        solutions=views,
+        bars=tuple((name, tuple(b for _, b in group)) for name, group in groupby(bars, key=lambda item: item[0])),
+        bar_ticks=bar_ticks(axis) if axis else None,
+        roofline=_roofline(works),
+        rates=tuple(_rates(works, anchors)),
+        work=_work(works[0][2]) if works else None,
+        history=_history(problem.history),
+        measurements=tuple(_measurement_row(entry) for entry in reversed(problem.history)),
+    )
+
+
+def _shapes(evaluations: Sequence[Evaluation]) -> dict[str, str]:
+    shapes: dict[str, str] = {}
+    for check in (check for e in evaluations for check in e.checks):
+        outputs = ", ".join("×".join(map(str, o.shape)) or "scalar" for o in check.outputs)
+        shapes.setdefault(check.case, outputs)
+    return shapes
+
+
+def _work(work: Work) -> str:
+    bytes_moved = format_rate(work.least_bytes, "B")
+    if work.operations is None:
+        return f"{bytes_moved} at least to move, no operations counted"
+    return f"{bytes_moved} at least to move, {format_rate(work.operations, 'FLOP')}"
+
+
+def _arms(works: Sequence[tuple[Standing, Evaluation, Work]]) -> list[tuple[str, str | None, float, Work]]:
+    """Baseline first, by the fastest solution's evaluation, then the solutions: name, solution, ns a call, work."""
+    arms: list[tuple[str, str | None, float, Work]] = []
+    for standing, _, work in works:
+        entry = standing.entry
+        if not arms and entry.baseline and entry.baseline_ns:
+            arms.append((f"reference ({entry.baseline})", None, entry.baseline_ns, work))
+        if entry.solution_ns:
+            arms.append((one_line(entry.solution), entry.solution, entry.solution_ns, work))
+    return arms
+
+
+def _rates(works: Sequence[tuple[Standing, Evaluation, Work]], anchors: Mapping[str, str]) -> list[RateView]:
+    return [
+        RateView(
+            name=name,
+            anchor=anchors[solution] if solution else None,
+            bytes_rate=format_rate(work.least_bytes / ns * 1e9, "B/s"),
+            operations_rate=format_rate(work.operations / ns * 1e9, "FLOP/s") if work.operations else "—",
+        )
+        for name, solution, ns, work in _arms(works)
+    ]
+
+
+def _roofline(works: Sequence[tuple[Standing, Evaluation, Work]]) -> Markup | None:
+    points = [
+        Point(
+            name=name,
+            intensity=work.operations / work.least_bytes,
+            rate=work.operations / ns * 1e9,
+            is_baseline=solution is None,
+            about=f"{name}: {format_rate(work.operations / ns * 1e9, 'FLOP/s')} in {format_ms(ns)} ms",
+        )
+        for name, solution, ns, work in _arms(works)
+        if work.operations
+    ]
+    return roofline(points) if points else None
+
+
+def _history(entries: Sequence[Entry]) -> Markup | None:
+    measured = [(e, interval) for e in entries if (interval := speedup_of(e))]
+    if len({e.started_at for e, _ in measured}) < 2:
+        return None
+    return history_chart([_measurement(e, interval) for e, interval in measured])
+
+
+def _measurement(entry: Entry, interval: Interval) -> Measurement:
+    about = f"{one_line(entry.solution)}, {entry.started_at[:16]}: {format_speedup(interval)}"
+    return Measurement(one_line(entry.solution), datetime.fromisoformat(entry.started_at), interval, about)
+
+
+def _measurement_row(entry: Entry) -> tuple[str, str, str, str]:
+    when = entry.started_at[:16].replace("T", " ")
+    return when, one_line(entry.solution), format_speedup(speedup_of(entry)), one_line(entry.commit or "—")

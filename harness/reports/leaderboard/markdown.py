@@ -1,0 +1,56 @@
+"""The board as Markdown, for a repository's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
+from harness.reports.leaderboard.precision import title_of
+from harness.reports.leaderboard.totals import totals
+from harness.reports.leaderboard.untrusted import one_line
+from harness.reports.leaderboard.words import rules, source_note, total_sentence, unranked_reason, version_note
+from harness.reports.numbers import format_ms, format_speedup
+
+
+def leaderboard_markdown(board: Board) -> str:
+    """A whole document, ending in a newline."""
+    lines = ["# Leaderboard", "", f"{code(board.environment.label)}, config `{board.config.key}`", ""]
+    lines += [f"- {total_sentence(total)}" for total in totals(board)]
+    for problem in board.problems:
+        lines += ["", *_problem(problem, board.baseline or "baseline")]
+    lines += ["", "## Rules", "", *(f"- {_plain(rule)}" for rule in rules(board))]
+    return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    """A stranger's text as a code span that no character of it ends, also inside a table."""
+    return f"`{one_line(text).replace('`', 'ˋ').replace('|', '¦') or ' '}`"
+
+
+def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
+    yield f"## {code(problem.name)}"
+    ranked = [s for s in problem.standings if s.rank is not None]
+    for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
+        yield from ("", f"### {title_of(precision_class)}", "")
+        yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] |"
+        yield "|---:|---|---:|---:|---:|"
+        yield from (_row(standing) for standing in group)
+    unranked = [s for s in problem.standings if s.rank is None]
+    if unranked:
+        yield from ("", "Not ranked:", "")
+        yield from (f"- {code(s.entry.solution)}: {_plain(unranked_reason(s))}" for s in unranked)
+    if note := version_note(problem):
+        yield from ("", note)
+
+
+def _row(standing: Standing) -> str:
+    entry, note = standing.entry, source_note(standing)
+    name = code(entry.solution) + (f" ({note})" if note else "")
+    times = [format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns)]
+    return f"| {standing.rank} | {name} | {' | '.join(times)} | {format_speedup(standing.speedup)} |"
+
+
+def _plain(text: str) -> str:
+    """Names inside our sentences can't become tags, links or mentions."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("[", "&#91;").replace("@", "&#64;")

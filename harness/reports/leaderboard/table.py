@@ -1,0 +1,63 @@
+"""The board for the terminal: 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
+from harness.reports.leaderboard.precision import title_of
+from harness.reports.leaderboard.totals import totals
+from harness.reports.leaderboard.untrusted import one_line
+from harness.reports.leaderboard.words import source_note, total_sentence, unranked_reason, version_note
+from harness.reports.numbers import format_ms, format_speedup
+
+
+def leaderboard_table(board: Board) -> RenderableType:
+    """Per problem and class the ranked solutions, under them what isn't ranked and why."""
+    head = Text.assemble(("leaderboard", "bold"), f" {one_line(board.environment.label)}, config {board.config.key}")
+    rule = Text("ranked: newest problem files, passed on all cases, not noisy; ties share ranks", "dim")
+    parts: list[RenderableType] = [head, rule]
+    for problem in board.problems:
+        parts += [Text(), *_problem(problem, board.baseline or "baseline")]
+    sums = [Text(total_sentence(total)) for total in totals(board)]
+    return Group(*parts, *([Text(), *sums] if sums else []))
+
+
+def _problem(problem: ProblemBoard, baseline: str) -> Iterator[RenderableType]:
+    note = version_note(problem)
+    ranked = [s for s in problem.standings if s.rank is not None]
+    for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
+        yield Text.assemble((one_line(problem.name), "bold"), f", {title_of(precision_class)}")
+        yield _ranking(list(group), baseline)
+    if not ranked:
+        yield Text.assemble((one_line(problem.name), "bold"), ", nothing ranked")
+    if note:
+        yield Text(f"  {note}", style="yellow")
+    for standing in problem.standings:
+        if standing.rank is None:
+            yield Padding(
+                Text.assemble("not ranked: ", one_line(standing.entry.solution), ": ", unranked_reason(standing)),
+                (0, 0, 0, 2),
+            )
+
+
+def _ranking(standings: list[Standing], baseline: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("solution", overflow="fold", min_width=8)
+    for column in ("ms", f"{baseline} ms", "speed-up [95 %]"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for standing in standings:
+        entry = standing.entry
+        name = Text(one_line(entry.solution))
+        if note := source_note(standing):
+            name.append(f" ({note})", style="dim")
+        times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup))
+    return table

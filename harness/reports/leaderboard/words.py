@@ -1,0 +1,54 @@
+"""The board's rules and results in sentences, the same in every form."""
+
+from __future__ import annotations
+
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
+from harness.reports.leaderboard.precision import title_of
+from harness.reports.leaderboard.totals import ClassTotal
+from harness.reports.leaderboard.untrusted import one_line
+from harness.reports.numbers import format_speedup
+
+
+def rules(board: Board) -> tuple[str, ...]:
+    """Which evaluations are ranked, and how: a sentence each."""
+    where = one_line(board.environment.label)
+    baseline = board.baseline or "the baseline"
+    return (
+        f"Environment: {where}. Results of {_others(len(board.other_environments), 'environment')} are not compared.",
+        f"Config: {board.config.key}. Results under {_others(len(board.other_configs), 'config')} are not compared.",
+        f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
+        "Only evaluations of the newest version of a problem's files count.",
+        "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
+        "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",
+        "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
+        "Classes of precision are ranked apart: float64, strict float32, tf32, half.",
+        "A class's mean is over the best solution of each problem: problems with a ranked one, of those tried.",
+        "Simulated runs, and examples that are meant to fail, are listed but never ranked or counted.",
+    )
+
+
+def total_sentence(total: ClassTotal) -> str:
+    """'strict float32: 1.2× [1.1, 1.3], geometric mean over 3 of 4 problems': of the best solution of each."""
+    over = f"geometric mean over {total.measured} of {total.problems} problems"
+    return f"{title_of(total.precision_class)}: {format_speedup(total.mean_of_best)}, {over}"
+
+
+def unranked_reason(standing: Standing) -> str:
+    """'wrong_values: outputs differ …'; the verdict stands before a reason that doesn't say it."""
+    return f"{standing.entry.verdict.value}: {one_line(standing.why_unranked or '')}"
+
+
+def version_note(problem: ProblemBoard) -> str | None:
+    """What a reader must know about the problem's version; None where there is nothing to say."""
+    if not problem.has_newer_version:
+        return None
+    return "A newer version of this problem has results in another environment; here it has none yet."
+
+
+def source_note(standing: Standing) -> str | None:
+    """That the source shown is not today's; None where it is."""
+    return "the solution has been edited since; this is its former source" if standing.is_older_source else None
+
+
+def _others(count: int, noun: str) -> str:
+    return f"{count} other {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,3 @@
+// Slim: every ATen/ops/*.h names it and none that is used here needs it.
+#pragma once
+#include <ATen/core/Tensor.h>

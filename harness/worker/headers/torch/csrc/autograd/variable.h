@@ -1,0 +1,3 @@
+// Slim: without the machinery of gradients.
+#pragma once
+#include <ATen/core/Tensor.h>

@@ -1,0 +1,2 @@
+// Slim: without registration of operators.
+#pragma once

@@ -1,0 +1,3 @@
+// Slim: no pybind11, no modules, no optimizers.
+#pragma once
+#include <torch/types.h>

@@ -1,0 +1,136 @@
+"""load_inline() with slim torch headers and a binding of our own, where the sources can do with them.
+
+A kernel compiles in two seconds, torch/extension.h before it in a minute: ATen's every function, autograd, modules,
+pybind11. So torch's own load_inline() is called with an include folder put first in which those headers are slim, and
+with the binding of headers/harness/binding.h instead of pybind11's. Underneath lie torch's real headers, only fewer, and
+the flags are torch's. What doesn't compile or import this way is built as it was written.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+HEADERS = Path(__file__).parent / "headers"
+
+_KNOWN = {"name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
+          "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
+          "no_implicit_headers"}  # fmt: skip
+_DEFAULTS = {"with_pytorch_error_handling": True, "is_python_module": True}
+
+# A build with the slim headers would fail, or mean something else: at::empty() refuses requires_grad.
+_NEEDS_FULL = re.compile(
+    r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load|indexing|tensor)\b"
+    r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library|csrc)\b"
+    r"|\bTORCH_LIBRARY|\bpy::|pybind11|PYBIND11_|\bPy[A-Z]\w+\b|requires_grad|__has_include|globalContext"
+)
+_FUNCTION_NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*")
+_CALL = re.compile(r"\b(?:torch|at)::(\w+)\s*\(")
+_ANY_CALL = re.compile(r"\b(\w+)\s*\(")
+_USES_NAMESPACE = re.compile(r"using\s+namespace\s+(torch|at)\b")
+# What ATen/TensorOperators.h and the binding use.
+_ALWAYS = {"empty", "empty_like"}
+
+
+def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any] | None:
+    """Arguments with which load_inline() builds slim in `folder`; None where the call needs the full headers.
+
+    Writes the list of ATen's functions that the sources name into `folder`.
+    """
+    arguments = {name: value for name, value in call.arguments.items() if value is not None}
+    functions = _functions(arguments.get("functions"))
+    cpp, cuda = _texts(arguments.get("cpp_sources")), _texts(arguments.get("cuda_sources"))
+    if not functions or not cpp or not _is_plain(arguments) or _NEEDS_FULL.search("\n".join([*cpp, *cuda])):
+        return None
+    generated = folder / "headers"
+    _write_functions_header(generated / "ATen" / "Functions.h", "\n".join([*cpp, *cuda]))
+    return {
+        **{name: value for name, value in arguments.items() if name not in _DEFAULTS},
+        "cpp_sources": [*cpp, binding(functions)],
+        "cuda_sources": cuda or None,
+        "functions": None,
+        "extra_include_paths": [str(generated), str(HEADERS), *_texts(arguments.get("extra_include_paths"))],
+        "build_directory": str(folder),
+        "verbose": True,
+    }
+
+
+def binding(functions: dict[str, str]) -> str:
+    """C++ that makes a module of `functions`, names with their docstrings."""
+    names = [f'struct Name{i} {{ static constexpr const char* text = "{name}"; }};' for i, name in enumerate(functions)]
+    methods = [
+        f"harness::method<&{name}, Name{i}>({_c_string(doc)})," for i, (name, doc) in enumerate(functions.items())
+    ]
+    return "\n".join(
+        [
+            "#include <harness/binding.h>",
+            "namespace {",
+            *names,
+            "}",
+            "#define HARNESS_JOINED(a, b) a##b",
+            "#define HARNESS_INIT(name) HARNESS_JOINED(PyInit_, name)",
+            "#define HARNESS_QUOTED(name) #name",
+            "#define HARNESS_TEXT(name) HARNESS_QUOTED(name)",
+            "PyMODINIT_FUNC HARNESS_INIT(TORCH_EXTENSION_NAME)(void) {",
+            "  static PyMethodDef methods[] = {",
+            *methods,
+            "    {nullptr, nullptr, 0, nullptr}};",
+            "  static PyModuleDef definition = {",
+            "    PyModuleDef_HEAD_INIT, HARNESS_TEXT(TORCH_EXTENSION_NAME), nullptr, -1, methods,",
+            "    nullptr, nullptr, nullptr, nullptr};",
+            "  return harness::make_module(definition);",
+            "}",
+        ]
+    )
+
+
+@functools.cache
+def headers_digest() -> str:
+    """Changes with anything that decides how a slim build comes out."""
+    files = sorted(path for path in HEADERS.rglob("*.h"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in [*files, Path(__file__)])).hexdigest()[:16]
+
+
+def _is_plain(arguments: dict[str, Any]) -> bool:
+    """Whether the call asks for nothing besides a Python module of functions."""
+    others = {name: value for name, value in arguments.items() if name not in _KNOWN and value is not False}
+    return all(name in _DEFAULTS and value == _DEFAULTS[name] for name, value in others.items())
+
+
+def _functions(wanted: object) -> dict[str, str]:
+    """As load_inline() takes them: a name, a list of names, or names with docstrings. Empty for anything else."""
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    named = wanted if isinstance(wanted, dict) else {name: name for name in _texts(wanted)}
+    is_usual = all(isinstance(name, str) and _FUNCTION_NAME.fullmatch(name) for name in named)
+    return {str(name): str(doc) for name, doc in named.items()} if is_usual else {}
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [str(item) for item in value] if isinstance(value, Iterable) else []
+
+
+def _write_functions_header(path: Path, sources: str) -> None:
+    """All of ATen's functions take ten seconds in each of the compiler's passes; those named by the sources, none."""
+    calls = _ANY_CALL if _USES_NAMESPACE.search(sources) else _CALL
+    names = {name for name in calls.findall(sources) if (_ATEN_OPS / f"{name}.h").is_file()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#pragma once\n" + "".join(f"#include <ATen/ops/{name}.h>\n" for name in sorted(names | _ALWAYS)))
+
+
+def _c_string(text: str) -> str:
+    """JSON's escapes are C++'s, but for characters beyond ASCII, which stay as they are."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+_ATEN_OPS = Path(torch.__file__).parent / "include" / "ATen" / "ops"

@@ -1,0 +1,176 @@
+"""New problems and solutions that pass as they are: something to change step by step."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.workspace.constants import module_constants
+from harness.workspace.problem import Problem, load_problem
+from harness.workspace.workspace import Workspace
+
+TEMPLATE = Path(__file__).parent / "template"
+"""The workspace that `harness init` makes."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+_PROBLEM_YAML = """\
+title: {title}
+precision: float32   # float64 | float32 | tf32 | float16 | bfloat16
+# Small and odd-sized settings find mistakes fast; the file as written is the case 'full'.
+# cases:
+#   small:
+#     constants: {{{constants}}}
+"""
+
+_SOLUTION_YAML = """\
+# author: you
+explanation: >
+  The reference in torch, and a kernel that copies its output. A start: move the computation into the kernel.
+language: cuda
+expected_verdict: passed
+"""
+
+_COPY = '''
+
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+
+__global__ void copy_kernel(const unsigned char* __restrict__ from, unsigned char* __restrict__ to, int64_t bytes) {
+    const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < bytes) to[i] = from[i];
+}
+
+torch::Tensor copied(torch::Tensor from) {
+    TORCH_CHECK(from.is_cuda() && from.is_contiguous(), "copied takes a contiguous CUDA tensor");
+    auto to = torch::empty_like(from);
+    const int64_t bytes = from.nbytes();
+    const int threads = 256;
+    const int64_t blocks = (bytes + threads - 1) / threads;
+    if (blocks > 0) {
+        copy_kernel<<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+            static_cast<const unsigned char*>(from.data_ptr()), static_cast<unsigned char*>(to.data_ptr()), bytes);
+        C10_CUDA_KERNEL_LAUNCH_CHECK();
+    }
+    return to;
+}
+"""
+
+extension = load_inline(
+    name="{name}",
+    cpp_sources="torch::Tensor copied(torch::Tensor from);",
+    cuda_sources=CUDA,
+    functions=["copied"],
+)
+
+
+class ModelNew(Model):
+    """Replace what forward() calls by kernels of your own; parameters keep the names that Model gives them."""
+
+    def forward(self, *inputs):
+        return each_copied(super().forward(*inputs))
+
+
+def each_copied(output):
+    if isinstance(output, torch.Tensor):
+        return extension.copied(output.contiguous())
+    return type(output)(each_copied(item) for item in output)
+'''
+
+
+def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> list[Path]:
+    """Make problems/<name>/ from a KernelBench file, or with an example; returns the files.
+
+    Raises:
+        UsageError: the name can't be a folder's, or is taken. InvalidFile: `source` is no problem.
+    """
+    folder = _new_folder(workspace.root / "problems", name, "problem")
+    if source is None:
+        example = TEMPLATE / "problems" / "relu"
+        return _write(folder, {path.name: path.read_text(encoding="utf-8") for path in example.iterdir()})
+    with tempfile.TemporaryDirectory() as trial:
+        (Path(trial) / "problem.py").write_bytes(_read(source))
+        checked = load_problem(Path(trial))
+    constants = ", ".join(f"{name}: 8" for name in list(module_constants(checked.source))[:2])
+    yaml = _PROBLEM_YAML.format(title=name, constants=constants or "batch_size: 8")
+    return _write(folder, {"problem.py": checked.source, "problem.yaml": _editor_line(2, "problem") + yaml})
+
+
+def new_solution(workspace: Workspace, problem: Problem, name: str, other: str | None = None) -> list[Path]:
+    """Make solutions/<problem>/<name>/: a copy of another solution, or the reference with a copying kernel behind it.
+
+    Raises:
+        UsageError: the name can't be a folder's, or is taken; there is no solution `other`.
+    """
+    folder = _new_folder(workspace.root / "solutions" / problem.name, name, "solution")
+    if other is not None:
+        (original,) = workspace.solutions(problem.name, [other])
+        shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        return sorted(path for path in folder.rglob("*") if path.is_file())
+    extension = re.sub(r"\W", "_", f"{problem.name}_{name}")
+    return _write(
+        folder,
+        {
+            "solution.py": _passing_solution(problem).replace("{name}", extension),
+            "solution.yaml": _editor_line(3, "solution") + _SOLUTION_YAML,
+        },
+    )
+
+
+def _passing_solution(problem: Problem) -> str:
+    """The reference's code without the functions that make inputs, and a subclass whose output a kernel copies."""
+    tree = ast.parse(problem.source)
+    lines = problem.source.splitlines()
+    for node in tree.body:
+        is_input = isinstance(node, ast.FunctionDef) and node.name in ("get_inputs", "get_init_inputs")
+        is_docstring = node is tree.body[0] and ast.get_docstring(tree) is not None
+        if is_input or is_docstring:
+            assert node.end_lineno is not None
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    reference = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
+    opening = (
+        f'"""A start for {problem.name}, which passes as it is: the reference in torch, then a kernel that copies its\n'
+        'output. It is no faster than the reference, and the work is still torch\'s: move it into the kernel."""\n\n'
+    )
+    return opening + reference + "\n" + _COPY
+
+
+def _new_folder(parent: Path, name: str, kind: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' can't name a {kind}: letters, digits, '_', '-' and '.', a letter or digit first")
+    folder = parent / name
+    if folder.exists():
+        raise UsageError(f"{folder} is there already; choose another name, or remove it first")
+    return folder
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    try:
+        folder.mkdir(parents=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"can't write {folder}: {error.strerror}") from None
+    return [folder / name for name in texts]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"can't read {path}: {error.strerror}") from None
+
+
+def _editor_line(depth: int, name: str) -> str:
+    """Where an editor finds the schema, seen from a file `depth` folders below the workspace."""
+    return f"# yaml-language-server: $schema={'../' * depth}.harness/schemas/{name}.schema.json\n"

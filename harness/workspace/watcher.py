@@ -1,0 +1,62 @@
+"""Waiting for files to change: looked at a few times a second, no service of the system's needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from harness.workspace.source_hash import hash_folder, hashed_files
+
+_INTERVAL_S = 0.25
+
+Look = tuple[tuple[str, int, int], ...]
+
+
+class Watcher:
+    """Knows the contents of some folders as they were last marked.
+
+    `pause` is called between two looks.
+    """
+
+    def __init__(self, folders: Sequence[Path], pause: Callable[[float], None] = time.sleep) -> None:
+        self._folders = folders
+        self._pause = pause
+        self.mark()
+
+    def mark(self) -> None:
+        """From now on, what the folders hold now is the old state."""
+        self._marked = self._contents()
+
+    def wait(self) -> None:
+        """Until the contents differ from the marked ones and have been at rest between two looks: editors write in
+        several steps. A file that was only touched, or changed back, is no change."""
+        before = self._look()
+        settled = before  # contents may have changed before the first look
+        is_checked = False
+        while True:
+            if before == settled and not is_checked:
+                if self._contents() != self._marked:
+                    return
+                is_checked = True
+            self._pause(_INTERVAL_S)
+            settled, before = before, self._look()
+            is_checked = is_checked and before == settled
+
+    def _look(self) -> Look | None:
+        """Names, times and sizes: cheap. None where a file went away meanwhile."""
+        try:
+            found = []
+            for folder in self._folders:
+                for path in hashed_files(folder).values():
+                    facts = path.stat()
+                    found.append((str(path), facts.st_mtime_ns, facts.st_size))
+            return tuple(found)
+        except OSError:
+            return None
+
+    def _contents(self) -> tuple[str, ...] | None:
+        try:
+            return tuple(hash_folder(folder) for folder in self._folders)
+        except OSError:
+            return None

@@ -1,0 +1,458 @@
+"""`harness gate` and `harness snapshot` from the command line to the exit code, with a scripted session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.errors import MachineError
+from harness.records.config import Config
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation
+from harness.records.journal import Journal
+from harness.records.verdict import Verdict
+from harness.workspace.selection import Task
+from tests.cli.shell import Outcome, Shell
+from tests.examples import environment, failed, passed, sim_environment
+from tests.gate.builders import timing
+from tests.gate.test_scope import git
+
+RUN = "20261121T031035Z-ef9a"
+
+
+class FakeSession:
+    """Evaluates by a script: the time of each solution's next measurement in ns, or another ending."""
+
+    def __init__(self, where: Environment, script: dict[str, list[int | Verdict]]) -> None:
+        self.environment = where
+        self.script = script
+        self.rounds: list[list[str]] = []
+        self.opened: list[tuple[Any, ...]] = []
+
+    def open(self, backend: str, root: Path, results: Path, config: Config, seed: int | None, say: Any) -> FakeSession:
+        self.opened.append((backend, config, seed))
+        self.journal = Journal(results, RUN)
+        return self
+
+    def __enter__(self) -> FakeSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def evaluate(self, tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
+        self.rounds.append([task.solution.name for task in tasks])
+        for task in tasks:
+            for evaluation in self._ending(task):
+                self.journal.append(evaluation)
+                yield evaluation
+
+    def _ending(self, task: Task) -> Iterable[Evaluation]:
+        script = self.script.get(task.solution.name, [1_000_000])
+        if not script:
+            return
+        what = script.pop(0) if len(script) > 1 else script[0]
+        number = sum(len(names) for names in self.rounds)
+        is_right = isinstance(what, int) or what is Verdict.PASSED
+        made = passed(task.solution.name) if is_right else failed(task.solution.name, what, checks=())  # type: ignore[arg-type]
+        about, timed = task.solution.about, isinstance(what, int) and self.environment.backend == "cuda"
+        yield replace(
+            made,
+            id=f"{task.solution.name}-{number}",
+            started_at=f"2026-11-21T03:{number:02}:00.000+00:00",
+            problem=replace(made.problem, name=task.problem.name, sha256=task.problem.sha256),
+            solution=replace(made.solution, sha256=task.solution.sha256, expected_verdict=about.expected_verdict),
+            environment=self.environment,
+            timing=timing(what) if timed and isinstance(what, int) else None,
+        )
+
+
+Sessions = Callable[..., FakeSession]
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Sessions:
+    """Makes the session that the next command opens."""
+
+    def make(where: Environment | None = None, **script: Any) -> FakeSession:
+        fake = FakeSession(where or environment(), script)
+        monkeypatch.setattr("harness.executors.session.open_session", fake.open)
+        return fake
+
+    return make
+
+
+@pytest.fixture
+def accepted(workspace: Path, harness: Shell, session: Sessions) -> Path:
+    """A snapshot in which both solutions take 1 ms."""
+    session()
+    assert harness("gate", "--quiet").code == 0
+    assert harness("snapshot", "accept").code == 0
+    return workspace / "snapshot.jsonl"
+
+
+def report(outcome: Outcome) -> dict[str, Any]:
+    return json.loads(outcome.out)  # type: ignore[no-any-return]
+
+
+def test_a_right_and_unchanged_workspace_passes(harness: Shell, accepted: Path, session: Sessions) -> None:
+    fake = session()
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "gate passed: 2 solutions, 2 passed"
+    assert fake.rounds == [["plain", "shared_tile"]]
+
+
+def test_a_planted_regression_fails_after_three_measurements(harness: Shell, accepted: Path, session: Sessions) -> None:
+    fake = session(plain=[1_100_000])
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 1
+    assert fake.rounds == [["plain", "shared_tile"], ["plain"], ["plain"]]
+    assert "maxpool2d/plain: failed (regressed)" in outcome.out
+    assert "measurement 3: speed-up" in outcome.out
+
+
+def test_a_slow_moment_does_not_fail(harness: Shell, accepted: Path, session: Sessions) -> None:
+    fake = session(plain=[1_100_000, 1_000_000])
+    outcome = harness("gate", "--quiet", "--json")
+    assert outcome.code == 0
+    assert fake.rounds == [["plain", "shared_tile"], ["plain"]]
+    (plain, _) = report(outcome)["judged"]
+    assert [attempt["speed"] for attempt in plain["attempts"]] == ["regressed", "unchanged"]
+    assert plain["findings"][0]["level"] == "tolerated"
+
+
+def test_inconclusive_ends_with_four_where_it_is_forbidden(harness: Shell, accepted: Path, session: Sessions) -> None:
+    session(plain=[1_100_000, 1_000_000])
+    assert harness("gate", "--quiet", "--forbid-inconclusive").code == 4
+
+
+def test_a_planted_wrong_result_fails(harness: Shell, accepted: Path, session: Sessions) -> None:
+    session(plain=[Verdict.WRONG_VALUES])
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 1
+    assert "maxpool2d/plain: failed (unexpected_verdict)" in outcome.out
+
+
+def test_a_result_that_does_not_come_fails(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session(plain=[])
+    outcome = harness("gate", "--quiet", "--json")
+    assert outcome.code == 1
+    assert [f["rule"] for f in report(outcome)["judged"][0]["findings"]] == ["missing_result"]
+
+
+def test_a_crash_of_ours_ends_with_three(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session(plain=[Verdict.HARNESS_ERROR])
+    assert harness("gate", "--quiet").code == 3
+
+
+def test_a_failed_solution_outweighs_a_crash_of_ours(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session(plain=[Verdict.HARNESS_ERROR], shared_tile=[Verdict.TIMEOUT])
+    assert harness("gate", "--quiet").code == 1
+
+
+def test_a_workspace_without_solutions_is_never_green(harness: Shell, workspace: Path, session: Sessions) -> None:
+    (workspace / "solutions").rename(workspace / "elsewhere")
+    fake = session()
+    outcome = harness("gate", "--quiet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no solution in" in outcome.err
+    assert fake.opened == []
+
+
+def test_an_empty_solution_folder_is_never_green(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session()
+    (workspace / "solutions/maxpool2d/empty").mkdir()
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 1
+    assert "maxpool2d/empty: failed (missing_result)" in outcome.out
+    assert "the folder holds no solution.py" in outcome.out
+
+
+def test_without_a_gpu_correctness_is_judged_and_the_rest_is_said(
+    harness: Shell, accepted: Path, session: Sessions
+) -> None:
+    session(sim_environment(), plain=[Verdict.PASSED], shared_tile=[Verdict.PASSED])
+    outcome = harness("gate", "--quiet", "--backend", "sim")
+    assert outcome.code == 0
+    assert "performance was not judged: no GPU, and the simulator measures no times" in outcome.out
+    session(sim_environment(), plain=[Verdict.WRONG_VALUES])
+    assert harness("gate", "--quiet").code == 1
+
+
+def test_what_the_simulator_cannot_run_ends_with_four(harness: Shell, workspace: Path, session: Sessions) -> None:
+    fake = session(sim_environment(), plain=[Verdict.UNSUPPORTED])
+    outcome = harness("gate", "--quiet", "--backend", "sim")
+    assert outcome.code == 4
+    assert "maxpool2d/plain: inconclusive (unsupported)" in outcome.out
+    assert fake.opened[0][0] == "sim"
+    (workspace / "gate.yaml").write_text("unsupported: allow")
+    assert harness("gate", "--quiet", "--backend", "sim").code == 0
+
+
+def test_a_machine_that_lacks_what_is_asked_for_ends_with_three(
+    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_gpu(*_: object) -> None:
+        raise MachineError("no GPU here")
+
+    monkeypatch.setattr("harness.executors.session.open_session", no_gpu)
+    outcome = harness("gate", "--quiet", "--backend", "cuda")
+    assert (outcome.code, outcome.err) == (3, "harness: no GPU here\n")
+
+
+def test_another_environment_is_refused_before_anything_is_measured(
+    harness: Shell, accepted: Path, session: Sessions
+) -> None:
+    fake = session(environment(driver="590.1"))
+    outcome = harness("gate", "--quiet")
+    assert (outcome.code, fake.rounds) == (2, [])
+    assert "driver 580.65.06 there, 590.1 here" in outcome.err
+    assert harness("gate", "--quiet", "--correctness-only").code == 0
+    allowed = harness("gate", "--quiet", "--allow-other-environment")
+    assert allowed.code == 0
+    assert "speeds of different environments are compared: driver 580.65.06 there" in allowed.out
+
+
+def test_an_exception_of_ours_ends_with_three_as_well(
+    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr("harness.executors.session.open_session", crash)
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 3
+    assert outcome.err.endswith("KeyError: 'ours'\n")
+
+
+def test_correctness_only_measures_nothing(harness: Shell, accepted: Path, session: Sessions) -> None:
+    fake = session(plain=[2_000_000])
+    outcome = harness("gate", "--quiet", "--correctness-only", "--seed", "7", "--config", "quick")
+    assert outcome.code == 0
+    assert "performance was not judged: --correctness-only was asked for" in outcome.out
+    ((_, config, seed),) = fake.opened
+    assert (config.timing.enabled, config.timing.blocks, seed) == (False, 6, 7)
+
+
+def test_a_waiver_lets_a_regression_pass(harness: Shell, accepted: Path, session: Sessions) -> None:
+    session(plain=[1_200_000])
+    waiver = "waivers: [{problem: max*, solution: plain, what: performance, reason: r, owner: ann, expires: %s}]"
+    policy = accepted.parent / "strict.yaml"
+    policy.write_text(waiver % "2999-01-01")
+    outcome = harness("gate", "--quiet", "--policy", "strict.yaml")
+    assert outcome.code == 0
+    assert "waived until 2999-01-01 by ann: r" in outcome.out
+    policy.write_text(waiver % "2020-01-01")
+    outcome = harness("gate", "--quiet", "--policy", "strict.yaml")
+    assert outcome.code == 1
+    assert "expired on 2020-01-01 and counts no more" in " ".join(outcome.out.split())
+
+
+def test_patterns_choose_solutions(harness: Shell, workspace: Path, session: Sessions) -> None:
+    fake = session()
+    assert harness("gate", "--quiet", "-p", "max*", "-s", "pl*").code == 0
+    assert fake.rounds == [["plain"]]
+
+
+def test_only_what_changed_is_judged(harness: Shell, accepted: Path, session: Sessions) -> None:
+    root = accepted.parent
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    fake = session()
+    outcome = harness("gate", "--quiet", "--changed-since", "main")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "gate passed: nothing to judge"
+    assert "0 of 2 solutions changed since main" in outcome.out
+    assert fake.opened == []
+    (root / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
+    outcome = harness("gate", "--quiet", "--changed-since", "main", "--snapshot", "git:main")
+    assert outcome.code == 0
+    assert fake.rounds == [["plain"]]
+    assert "speed against git:main" in outcome.out
+
+
+def test_a_finished_run_is_judged_without_a_session(harness: Shell, accepted: Path, session: Sessions) -> None:
+    fake = session()
+    outcome = harness("gate", "--from-run", "latest")
+    assert outcome.code == 0
+    assert fake.opened == []
+    assert outcome.out.splitlines()[-1] == "gate passed: 2 solutions, 2 passed"
+    (accepted.parent / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
+    outcome = harness("gate", "--from-run", RUN)
+    assert outcome.code == 1
+    assert "maxpool2d/plain was edited after it was evaluated" in outcome.out
+
+
+def test_every_file_that_is_asked_for_is_written(
+    harness: Shell, workspace: Path, session: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(plain=[Verdict.WRONG_VALUES])
+    summary = workspace / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    files = ["--junit", "gate.xml", "--sarif", "gate.sarif", "--markdown", "gate.md"]
+    outcome = harness("gate", "--quiet", *files, "--github")
+    assert outcome.code == 1
+    assert ElementTree.parse(workspace / "gate.xml").getroot().get("failures") == "1"
+    assert json.loads((workspace / "gate.sarif").read_text())["version"] == "2.1.0"
+    assert (workspace / "gate.md").read_text().startswith("### ❌ gate failed")
+    assert summary.read_text().startswith("before\n### ❌ gate failed")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("::stop-commands::")
+    token = lines[0].removeprefix("::stop-commands::")
+    assert len(token) == 32
+    (annotation,) = lines[lines.index(f"::{token}::") + 1 :]
+    assert annotation.startswith("::error file=solutions/maxpool2d/plain/solution.py,line=1,title=maxpool2d/plain%3A ")
+
+
+def test_json_stays_one_object_beside_annotations(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session(plain=[Verdict.WRONG_VALUES])
+    outcome = harness("gate", "--quiet", "--github", "--json")
+    assert report(outcome)["outcome"] == "failed"
+    assert outcome.err.startswith("::error file=")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--problem", "nosuch"], "no problem matches 'nosuch'."),
+        (["--snapshot", "nosuch.jsonl"], "--snapshot nosuch.jsonl: no such file"),
+        (["--snapshot", "git:nosuch"], "git knows no commit 'nosuch'"),
+        (["--snapshot", "run:nosuch"], "no run in"),
+        (["--policy", "nosuch.yaml"], "--policy nosuch.yaml: no such file"),
+        (["--changed-since", "nosuch"], "git knows no commit 'nosuch'"),
+        (["--from-run", "nosuch"], "no run in"),
+        (["--junit", "nosuch/gate.xml"], "--junit nosuch/gate.xml: no such folder; make it first"),
+        (["--sarif", "configs"], "--sarif configs: a folder; name a file in it"),
+        (["--config", "nosuch"], "no config 'nosuch'"),
+    ],
+)
+def test_a_wrong_word_ends_with_two_before_anything_runs(
+    harness: Shell, workspace: Path, session: Sessions, arguments: list[str], words: str
+) -> None:
+    fake = session()
+    outcome = harness("gate", *arguments)
+    assert (outcome.code, outcome.out, fake.opened) == (2, "", [])
+    assert words in outcome.err
+
+
+def test_without_a_snapshot_the_way_to_one_is_named(harness: Shell, workspace: Path, session: Sessions) -> None:
+    session()
+    assert "'harness snapshot accept' makes one" in " ".join(harness("gate", "--quiet").out.split())
+
+
+def test_an_accepted_solution_that_is_gone_fails(harness: Shell, accepted: Path, session: Sessions) -> None:
+    session()
+    (accepted.parent / "solutions/maxpool2d/plain").rename(accepted.parent / "gone")
+    assert harness("gate", "--quiet").code == 1
+    assert harness("snapshot", "accept").code == 2  # its run held what is gone
+    assert harness("snapshot", "accept", "-s", "shared_tile").code == 0
+    assert harness("gate", "--quiet").code == 0
+
+
+def test_accept_writes_a_line_for_each_solution(harness: Shell, accepted: Path) -> None:
+    entries = [json.loads(line) for line in accepted.read_text().splitlines()]
+    assert [(entry["problem"], entry["solution"]) for entry in entries] == [
+        ("maxpool2d", "plain"),
+        ("maxpool2d", "shared_tile"),
+    ]
+
+
+def test_accepting_the_same_again_changes_nothing(harness: Shell, accepted: Path) -> None:
+    before = accepted.read_bytes()
+    outcome = harness("snapshot", "accept", "--run", RUN)
+    assert outcome.out.splitlines() == [
+        f"accepted 2 of run {RUN}; snapshot.jsonl holds 2, 0 left it",
+        "next: git add snapshot.jsonl, and commit it with the change that it belongs to",
+    ]
+    assert accepted.read_bytes() == before
+
+
+def test_accept_writes_where_it_is_told(harness: Shell, accepted: Path) -> None:
+    assert harness("snapshot", "accept", "-o", "other/h100.jsonl", "-s", "plain").code == 0
+    assert (accepted.parent / "other/h100.jsonl").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (Verdict.WRONG_VALUES, "maxpool2d/plain: wrong_values, expected passed"),
+        (Verdict.PASSED, "maxpool2d/plain: it was not timed"),
+    ],
+)
+def test_what_is_nothing_to_compare_with_is_not_accepted(
+    harness: Shell, workspace: Path, session: Sessions, ending: Verdict, words: str
+) -> None:
+    session(plain=[ending])
+    harness("gate", "--quiet")
+    outcome = harness("snapshot", "accept")
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert not (workspace / "snapshot.jsonl").exists()
+
+
+def test_an_edited_solution_is_not_accepted(harness: Shell, accepted: Path) -> None:
+    (accepted.parent / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
+    outcome = harness("snapshot", "accept")
+    assert outcome.code == 2
+    assert "maxpool2d/plain: it was edited after it was evaluated; run it again" in outcome.err
+
+
+def test_show_lists_the_snapshot(harness: Shell, accepted: Path) -> None:
+    lines = [line.split() for line in harness("snapshot", "show").out.splitlines()]
+    assert lines[1][0] == "maxpool2d/plain"
+    assert "3.0000×" in lines[1]
+    assert harness("snapshot", "show", "--json").out == accepted.read_text()
+
+
+def test_show_without_a_snapshot_names_the_way_to_one(harness: Shell, workspace: Path) -> None:
+    outcome = harness("snapshot", "show")
+    assert outcome.code == 2
+    assert "make one with 'harness snapshot accept'" in outcome.err
+
+
+@pytest.mark.sim
+def test_the_simulator_judges_a_real_solution(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert harness("init", ".").code == 0
+    outcome = harness("gate", "--backend", "sim", "--quiet", "--json")
+    assert outcome.code == 0
+    found = report(outcome)
+    assert found["not_judged"] == "no GPU, and the simulator measures no times"
+    assert [(one["solution"], one["attempts"][0]["verdict"]) for one in found["judged"]] == [("vectorized", "passed")]
+    solution = tmp_path / "solutions/relu/vectorized/solution.py"
+    assert solution.read_text().count("x < 0.0f") == 1
+    solution.write_text(solution.read_text().replace("x < 0.0f", "x < 0.5f"))
+    outcome = harness("gate", "--backend", "sim", "--quiet", "--json")
+    assert outcome.code == 1
+    assert report(outcome)["judged"][0]["findings"][0]["message"].startswith("wrong_values: ")
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_a_planted_regression_and_nothing_else(
+    harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert harness("init", ".").code == 0
+    assert harness("gate", "--quiet").code == 0
+    assert harness("snapshot", "accept").code == 0
+    outcome = harness("gate", "--quiet", "--json")
+    assert outcome.code == 0
+    assert report(outcome)["judged"][0]["speed"] != "regressed"
+    solution = tmp_path / "solutions/relu/vectorized/solution.py"
+    once = "extension.relu_forward(x.contiguous())"
+    assert solution.read_text().count(once) == 1
+    solution.write_text(solution.read_text().replace(once, f"extension.relu_forward({once})"))
+    outcome = harness("gate", "--quiet", "--json")
+    assert outcome.code == 1
+    (one,) = report(outcome)["judged"]
+    assert [finding["rule"] for finding in one["findings"]] == ["regressed"]
+    assert [attempt["speed"] for attempt in one["attempts"]] == ["regressed"] * 3

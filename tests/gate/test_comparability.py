@@ -1,0 +1,53 @@
+"""Environments whose speeds may be compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import UsageError
+from harness.gate.comparability import differences, nearest, other_environments, refuse
+from tests.examples import environment, sim_environment
+from tests.gate.builders import snapshot_of, timed
+
+HERE = environment()
+KEY = ("maxpool2d", "tiled")
+
+
+def test_differing_facts_are_named() -> None:
+    here = environment(driver="590.1", torch_cuda=None, flags={"cudnn_allow_tf32": False})
+    assert differences(HERE, here) == [
+        "driver 580.65.06 there, 590.1 here",
+        "torch_cuda 13.0 there, unknown here",
+        "cudnn_allow_tf32 True there, False here",
+    ]
+
+
+def test_the_commit_makes_no_difference() -> None:
+    assert differences(HERE, environment(commit="other")) == []
+
+
+def test_another_environment_is_refused_with_ways_out() -> None:
+    snapshot = snapshot_of(timed(1_000_000))
+    different = other_environments(snapshot, [KEY], environment(driver="590.1"))
+    with pytest.raises(UsageError) as caught:
+        refuse(different, snapshot)
+    message = str(caught.value)
+    assert "snapshot.jsonl was accepted in another environment (driver 580.65.06 there, 590.1 here)" in message
+    for way in ("--correctness-only", "accept a new snapshot", "--allow-other-environment"):
+        assert way in message
+
+
+def test_the_same_environment_is_not_refused() -> None:
+    snapshot = snapshot_of(timed(1_000_000))
+    assert other_environments(snapshot, [KEY], environment(commit=None)) == []
+    refuse([], snapshot)
+
+
+def test_a_solution_that_the_snapshot_does_not_know_makes_no_difference() -> None:
+    assert other_environments(snapshot_of(timed(1_000_000)), [("relu", "tiled")], environment(driver="590.1")) == []
+
+
+def test_what_was_accepted_on_the_simulator_has_no_speed() -> None:
+    simulated = timed(1_000_000)
+    snapshot = snapshot_of(type(simulated)(**{**vars(simulated), "timing": None, "environment": sim_environment()}))
+    assert nearest(snapshot, *KEY, HERE) is None

@@ -1,0 +1,220 @@
+"""The decision on one solution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.gate.judgement import Subject, judge, missing, waiver_remarks
+from harness.gate.policy import ProblemDemands
+from harness.records.evaluation import Failure, ProblemRef
+from harness.records.verdict import Verdict
+from tests.examples import environment, failed, passed, sim_environment
+from tests.gate.builders import SUBJECT, TODAY, judged, levels, snapshot_of, terms, timed, waiver
+
+ACCEPTED = snapshot_of(timed(1_000_000))
+NO_GPU = "no GPU"
+
+
+def test_a_solution_that_passes_as_expected_is_green() -> None:
+    one = judged(passed("tiled"), not_judged=NO_GPU)
+    assert (one.outcome, one.findings, one.verdict) == ("passed", (), Verdict.PASSED)
+
+
+def test_a_wrong_result_fails() -> None:
+    one = judged(failed("tiled"), not_judged=NO_GPU)
+    assert one.outcome == "failed"
+    assert levels(one) == [("unexpected_verdict", "failed")]
+    assert one.findings[0].message == "wrong_values: 1 of 4 values are outside the tolerance (case small)"
+
+
+def test_a_known_failure_that_fails_as_expected_is_green() -> None:
+    gallery = Subject("maxpool2d", "broken", Verdict.WRONG_VALUES)
+    assert judge(gallery, [failed()], terms()).outcome == "passed"
+
+
+def test_another_failure_than_the_expected_one_fails() -> None:
+    one = judge(Subject("maxpool2d", "broken", Verdict.TIMEOUT), [failed()], terms())
+    assert one.outcome == "failed"
+    assert one.findings[0].message.startswith("wrong_values (expected: timeout): ")
+
+
+def test_an_expected_failure_that_passes_fails() -> None:
+    one = judge(Subject("maxpool2d", "broken", Verdict.WRONG_VALUES), [passed("broken")], terms())
+    assert levels(one) == [("unexpected_pass", "failed")]
+    assert one.findings[0].message == "passed, where solution.yaml expects wrong_values"
+
+
+def test_a_missing_result_fails() -> None:
+    assert levels(judged()) == [("missing_result", "failed")]
+
+
+def test_what_could_not_be_evaluated_fails() -> None:
+    one = missing(SUBJECT, "the folder holds no solution.py", "add it")
+    assert (one.outcome, one.verdict) == ("failed", None)
+
+
+def test_a_crash_of_ours_is_broken_even_where_it_is_expected() -> None:
+    crash = failed("tiled", Verdict.HARNESS_ERROR, checks=())
+    assert judged(crash).outcome == "broken"
+    expected = Subject("maxpool2d", "tiled", Verdict.HARNESS_ERROR)
+    assert levels(judge(expected, [crash], terms())) == [("harness_error", "broken")]
+
+
+def test_a_broken_problem_fails() -> None:
+    assert judged(failed("tiled", Verdict.INVALID_PROBLEM, checks=())).outcome == "failed"
+
+
+def test_unsupported_is_neither_green_nor_the_solutions_failure() -> None:
+    one = judged(failed("tiled", Verdict.UNSUPPORTED, checks=(), environment=sim_environment()), not_judged=NO_GPU)
+    assert one.outcome == "inconclusive"
+    assert levels(one) == [("unsupported", "inconclusive")]
+
+
+def test_a_policy_may_allow_unsupported() -> None:
+    one = judged(failed("tiled", Verdict.UNSUPPORTED, checks=()), unsupported="allow")
+    assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
+
+
+def test_allowing_inconclusive_speed_does_not_allow_unsupported() -> None:
+    assert judged(failed("tiled", Verdict.UNSUPPORTED, checks=()), inconclusive="allow").outcome == "inconclusive"
+
+
+def test_one_wrong_result_among_repetitions_fails() -> None:
+    one = judged(timed(1_000_000), failed("tiled"), timed(1_000_000), snapshot=ACCEPTED)
+    assert (one.outcome, one.verdict) == ("failed", Verdict.WRONG_VALUES)
+    assert one.findings[0].message.startswith("wrong_values in 1 of 3 evaluations: ")
+
+
+def test_a_regression_found_every_time_fails() -> None:
+    one = judged(timed(1_100_000), timed(1_101_000), timed(1_099_000), snapshot=ACCEPTED)
+    assert (one.outcome, one.speed) == ("failed", "regressed")
+    assert levels(one) == [("regressed", "failed")]
+    assert one.findings[0].message == "slower than the snapshot, measured 3 times; at most 5% slower is allowed"
+    assert [attempt.speed for attempt in one.attempts] == ["regressed"] * 3
+    first = one.attempts[0].against_snapshot
+    assert first is not None
+    assert first.estimate == pytest.approx(1 / 1.1, rel=1e-3)
+
+
+def test_measurements_that_contradict_each_other_are_inconclusive() -> None:
+    one = judged(timed(1_100_000), timed(1_000_000), snapshot=ACCEPTED, inconclusive="forbid")
+    assert (one.outcome, one.speed) == ("inconclusive", "inconclusive")
+    assert "the measurements disagree (regressed, unchanged)" in one.findings[0].message
+
+
+def test_inconclusive_is_allowed_unless_it_is_forbidden() -> None:
+    noisy = timed(1_000_000, spread=0.2)
+    assert levels(judged(noisy, snapshot=ACCEPTED)) == [("inconclusive_speed", "tolerated")]
+    assert judged(noisy, snapshot=ACCEPTED).outcome == "passed"
+    assert judged(noisy, snapshot=ACCEPTED, inconclusive="forbid").outcome == "inconclusive"
+
+
+def test_noise_is_named_as_the_reason() -> None:
+    message = judged(timed(1_000_000, spread=0.2), snapshot=ACCEPTED).findings[0].message
+    assert "the interval of the speed-up is ±" in message
+
+
+def test_within_the_allowed_slow_down_is_green() -> None:
+    one = judged(timed(1_030_000), snapshot=ACCEPTED)
+    assert (one.outcome, one.speed, one.findings) == ("passed", "unchanged", ())
+
+
+def test_a_policy_may_be_stricter_for_one_problem() -> None:
+    strict = {"max*": ProblemDemands(largest_slowdown=0.01)}
+    assert judged(timed(1_030_000), snapshot=ACCEPTED, problems=strict).outcome == "failed"
+
+
+def test_faster_is_improved() -> None:
+    assert judged(timed(800_000), snapshot=ACCEPTED).speed == "improved"
+
+
+def test_below_the_least_speed_up_fails_without_a_snapshot() -> None:
+    one = judged(timed(1_000_000), least_speedup=3.5)
+    assert levels(one) == [("below_least_speedup", "failed")]
+    assert judged(timed(1_000_000), least_speedup=2.5).outcome == "passed"
+
+
+def test_what_was_not_timed_is_inconclusive_where_speed_is_asked_for() -> None:
+    one = judged(passed("tiled"), snapshot=ACCEPTED)
+    assert levels(one) == [("inconclusive_speed", "tolerated")]
+    assert "it was not timed" in one.findings[0].message
+
+
+def test_speed_is_not_judged_where_the_policy_asks_for_correctness_alone() -> None:
+    one = judged(timed(2_000_000), snapshot=ACCEPTED, problems={"*": ProblemDemands(correctness_only=True)})
+    assert (one.outcome, one.speed) == ("passed", None)
+
+
+def test_speed_is_not_judged_without_a_gpu() -> None:
+    assert judged(timed(2_000_000), snapshot=ACCEPTED, not_judged=NO_GPU).findings == ()
+
+
+def test_a_solution_that_the_snapshot_does_not_know_is_new() -> None:
+    other = snapshot_of(replace(timed(1_000_000), problem=ProblemRef("relu", "aa" * 32, "float32")))
+    one = judged(timed(1_000_000), snapshot=other)
+    assert (one.outcome, levels(one)) == ("passed", [("no_comparison", "remark")])
+
+
+def test_a_changed_problem_is_not_compared() -> None:
+    changed = timed(2_000_000, problem=ProblemRef("maxpool2d", "beef" * 16, "float32"))
+    one = judged(changed, snapshot=ACCEPTED, inconclusive="forbid")
+    assert one.outcome == "inconclusive"
+    assert one.findings[0].message == "the problem's files have changed since its speed was accepted"
+
+
+def test_an_expected_failure_is_not_timed() -> None:
+    subject = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    assert judge(subject, [failed("tiled")], terms(ACCEPTED)).findings == ()
+
+
+def test_a_waiver_covers_a_regression_until_its_day() -> None:
+    one = judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(),))
+    assert (one.outcome, levels(one)) == ("passed", [("regressed", "waived")])
+    assert one.findings[0].waiver is not None
+    assert one.findings[0].waiver.owner == "ann"
+
+
+def test_a_waiver_holds_on_its_last_day_and_not_after() -> None:
+    last_day, day_before = waiver(expires="2026-11-21"), waiver(expires="2026-11-20")
+    assert judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(last_day,)).outcome == "passed"
+    expired = judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(day_before,))
+    assert expired.outcome == "failed"
+    assert "expired on 2026-11-20" in waiver_remarks([expired], terms(waivers=(day_before,)).policy, TODAY)[0]
+
+
+@pytest.mark.parametrize(
+    "other", [{"what": "correctness"}, {"problem": "relu"}, {"solution": "plain"}], ids=["scope", "problem", "solution"]
+)
+def test_a_waiver_of_something_else_covers_nothing(other: dict[str, str]) -> None:
+    assert judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(**other),)).outcome == "failed"
+
+
+def test_a_waiver_of_correctness_covers_a_wrong_result() -> None:
+    assert judged(failed("tiled"), waivers=(waiver(what="correctness"),)).outcome == "passed"
+
+
+def test_nothing_waives_a_missing_result_or_a_crash_of_ours() -> None:
+    everything = tuple(waiver(what=what) for what in ("correctness", "performance", "unsupported"))
+    assert judged(waivers=everything).outcome == "failed"
+    assert judged(failed("tiled", Verdict.HARNESS_ERROR, checks=()), waivers=everything).outcome == "broken"
+
+
+def test_a_waiver_that_nothing_needed_is_remarked() -> None:
+    policy = terms(waivers=(waiver(),)).policy
+    (remark,) = waiver_remarks([judged(timed(1_000_000), snapshot=ACCEPTED)], policy, TODAY)
+    assert remark.endswith("was not needed; remove it if that stays so")
+    assert waiver_remarks([judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(),))], policy, TODAY) == []
+
+
+def test_the_entry_of_the_same_gpu_is_compared_with() -> None:
+    slow_gpu = replace(timed(2_000_000), environment=environment(gpu="NVIDIA T4"))
+    one = judged(timed(1_000_000), snapshot=snapshot_of(slow_gpu, timed(1_000_000)))
+    assert one.speed == "unchanged"
+
+
+def test_a_failure_without_details_has_a_place() -> None:
+    bare = failed("tiled", failure=Failure("wrong", "look"))
+    (place,) = judged(bare).findings[0].places
+    assert (place.file, place.line) == ("solutions/maxpool2d/tiled/solution.py", 1)

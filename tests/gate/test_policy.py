@@ -1,0 +1,82 @@
+"""gate.yaml, validated at the edge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidFile, UsageError
+from harness.gate.policy import Demands, Policy, load_policy
+
+WAIVER = "waivers: [{problem: relu, solution: '*', what: performance, reason: new driver, owner: ann, expires: %s}]"
+
+
+def policy(tmp_path: Path, text: str) -> Policy:
+    (tmp_path / "gate.yaml").write_text(text)
+    return load_policy(None, tmp_path)
+
+
+def complaint(tmp_path: Path, text: str) -> str:
+    with pytest.raises(InvalidFile) as caught:
+        policy(tmp_path, text)
+    return str(caught.value)
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    found = load_policy(None, tmp_path)
+    assert found == Policy()
+    assert (found.largest_slowdown, found.remeasure, found.inconclusive, found.unsupported) == (
+        0.05,
+        2,
+        "allow",
+        "forbid",
+    )
+
+
+def test_a_named_file_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--policy .*nowhere\.yaml: no such file"):
+        load_policy(tmp_path / "nowhere.yaml", tmp_path)
+
+
+def test_the_last_pattern_that_says_a_thing_decides_it(tmp_path: Path) -> None:
+    text = """
+largest_slowdown: 0.1
+problems:
+  "*": {least_speedup: 1.5, correctness_only: true}
+  conv*: {least_speedup: 0.2}
+  conv2d_square: {correctness_only: false}
+"""
+    found = policy(tmp_path, text)
+    assert found.demands("relu") == Demands(1.5, 0.1, True)
+    assert found.demands("conv1d") == Demands(0.2, 0.1, True)
+    assert found.demands("conv2d_square") == Demands(0.2, 0.1, False)
+
+
+@pytest.mark.parametrize("written", ["2026-12-31", "'2026-12-31'", "2026-12-31 12:00:00"])
+def test_a_day_is_read_with_and_without_quotes(tmp_path: Path, written: str) -> None:
+    (entry,) = policy(tmp_path, WAIVER % written).waivers
+    assert entry.waiver().expires == "2026-12-31"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("largest_slowdwn: 0.1", "unknown key 'largest_slowdwn'. Did you mean 'largest_slowdown'?"),
+        ("largest_slowdown: 5", "largest_slowdown is a share from 0 to 1: 0.05 for 5 %"),
+        ("least_speedup: 0", "least_speedup must be above 0"),
+        ("problems: {relu: {largest_slowdown: -1}}", "largest_slowdown is a share"),
+        ("problems: {relu: {least_speedpu: 1}}", "unknown key 'problems.relu.least_speedpu'"),
+        ("inconclusive: maybe", "'maybe' is none of its words"),
+        ("remeasure: 99", "remeasure must be 0 to 10"),
+        (WAIVER % "soon", "'soon' is no date; write it as 2026-12-31"),
+        (WAIVER % "5", "waivers[0].expires"),
+        ((WAIVER % "2026-12-31").replace("owner: ann", "owner: ' '"), "'owner' must not be empty"),
+        ((WAIVER % "2026-12-31").replace("owner: ann, ", ""), "key 'owner' is missing"),
+        ((WAIVER % "2026-12-31").replace("performance", "everything"), "'everything' is none of its words"),
+    ],
+)
+def test_a_broken_policy_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    message = complaint(tmp_path, text)
+    assert "gate.yaml: " in message
+    assert words in message

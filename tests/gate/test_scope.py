@@ -1,0 +1,203 @@
+"""What changed, and what should be there and isn't; in a real git repository."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from harness.errors import UsageError
+from harness.gate.git import changed_since, file_at, folder_in_repository
+from harness.gate.scope import find_missing, select_changed, without_solutions
+from harness.gate.snapshot import accept, open_snapshot, render
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import failed
+from tests.gate.builders import snapshot_of, timed
+from tests.workspace.test_problem import SOURCE
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Two problems with two solutions each, committed, in a folder of its repository."""
+    root = tmp_path / "kernels"
+    for problem in ("maxpool2d", "relu"):
+        (root / "problems" / problem).mkdir(parents=True)
+        (root / "problems" / problem / "problem.py").write_text(SOURCE)
+        for solution in ("plain", "tiled"):
+            (root / "solutions" / problem / solution).mkdir(parents=True)
+            (root / "solutions" / problem / solution / "solution.py").write_text("class ModelNew: ...")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    return Workspace(root)
+
+
+def selected(workspace: Workspace, also: tuple[str, ...] = ()) -> list[str]:
+    tasks = select_changed(select_tasks(workspace), changed_since(workspace.root, "main"), also)
+    return [f"{task.problem.name}/{task.solution.name}" for task in tasks]
+
+
+ALL = ["maxpool2d/plain", "maxpool2d/tiled", "relu/plain", "relu/tiled"]
+
+
+def test_nothing_changed_selects_nothing(workspace: Workspace) -> None:
+    assert selected(workspace) == []
+
+
+def test_a_changed_solution_is_selected_committed_or_not(workspace: Workspace) -> None:
+    git(workspace.root, "checkout", "-q", "-b", "topic")
+    (workspace.root / "solutions/relu/tiled/solution.py").write_text("class ModelNew: pass")
+    assert selected(workspace) == ["relu/tiled"]
+    git(workspace.root, "commit", "-q", "-a", "-m", "faster")
+    assert selected(workspace) == ["relu/tiled"]
+
+
+def test_a_new_file_of_a_solution_selects_it(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/tiled/kernel.cu").write_text("")
+    assert selected(workspace) == ["relu/tiled"]
+
+
+def test_what_changed_on_the_other_branch_meanwhile_does_not_count(workspace: Workspace) -> None:
+    git(workspace.root, "checkout", "-q", "-b", "topic")
+    git(workspace.root, "checkout", "-q", "main")
+    (workspace.root / "solutions/relu/plain/solution.py").write_text("class ModelNew: pass")
+    git(workspace.root, "commit", "-q", "-a", "-m", "meanwhile")
+    git(workspace.root, "checkout", "-q", "topic")
+    assert selected(workspace) == []
+
+
+def test_a_changed_problem_selects_all_its_solutions(workspace: Workspace) -> None:
+    (workspace.root / "problems/relu/problem.yaml").write_text("title: other")
+    assert selected(workspace) == ["relu/plain", "relu/tiled"]
+
+
+def test_a_file_moved_out_of_a_solution_selects_it(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/tiled/kernel.cu").write_text("int x;\n" * 20)
+    git(workspace.root, "add", "-A")
+    git(workspace.root, "commit", "-q", "-m", "kernel")
+    git(workspace.root, "checkout", "-q", "-b", "topic")
+    git(workspace.root, "mv", "solutions/relu/tiled/kernel.cu", "solutions/relu/plain/kernel.cu")
+    git(workspace.root, "commit", "-q", "-m", "moved")
+    assert selected(workspace) == ["relu/plain", "relu/tiled"]
+
+
+@pytest.mark.parametrize(
+    "name", ["gate.yaml", "configs/quick.yaml", "snapshot.jsonl", "pyproject.toml", "harness.yaml"]
+)
+def test_a_file_that_any_verdict_may_depend_on_selects_all(workspace: Workspace, name: str) -> None:
+    (workspace.root / name).parent.mkdir(exist_ok=True)
+    (workspace.root / name).write_text("")
+    assert selected(workspace) == ALL
+
+
+def test_a_named_policy_selects_all(workspace: Workspace) -> None:
+    (workspace.root / "ci").mkdir()
+    (workspace.root / "ci/strict.yaml").write_text("")
+    assert selected(workspace) == []
+    assert selected(workspace, also=("ci/strict.yaml",)) == ALL
+
+
+def test_other_files_select_nothing(workspace: Workspace) -> None:
+    (workspace.root / "README.md").write_text("words")
+    (workspace.root.parent / "elsewhere.py").write_text("")
+    assert selected(workspace) == []
+
+
+@pytest.mark.parametrize("ref", ["nosuch", "--output=/tmp/x", ""])
+def test_an_unknown_ref_is_refused(workspace: Workspace, ref: str) -> None:
+    with pytest.raises(UsageError, match="git knows no commit"):
+        changed_since(workspace.root, ref)
+
+
+def test_outside_a_repository_a_ref_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="git knows no commit 'main'"):
+        changed_since(tmp_path, "main")
+
+
+def test_branches_without_a_common_ancestor_are_refused(workspace: Workspace) -> None:
+    git(workspace.root, "checkout", "-q", "--orphan", "other")
+    git(workspace.root, "commit", "-q", "-m", "other")
+    with pytest.raises(UsageError, match=r"no common ancestor .* \(fetch-depth: 0\)"):
+        changed_since(workspace.root, "main")
+
+
+def test_the_snapshot_of_a_commit_is_read(workspace: Workspace) -> None:
+    path = workspace.root / "snapshot.jsonl"
+    path.write_text(render([accept(failed("plain"))]))
+    git(workspace.root, "add", "-A")
+    git(workspace.root, "commit", "-q", "-m", "snapshot")
+    path.write_text("")
+    found = open_snapshot("git:main", workspace.root, workspace.results)
+    assert found is not None
+    assert (found.source, [entry.solution for entry in found.accepted]) == ("git:main", ["plain"])
+
+
+def test_a_commit_without_a_snapshot_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match=r"no snapshot\.jsonl in git's 'main'"):
+        file_at(workspace.root, "main", "snapshot.jsonl")
+
+
+def test_the_workspaces_folder_in_its_repository_is_known(workspace: Workspace, tmp_path: Path) -> None:
+    assert folder_in_repository(workspace.root) == "kernels/"
+    assert folder_in_repository(workspace.root.parent) == ""
+
+
+def test_outside_a_repository_the_folder_is_empty(tmp_path: Path) -> None:
+    assert folder_in_repository(tmp_path) == ""
+
+
+def missing(workspace: Workspace, *problems: str) -> list[tuple[str, str, str]]:
+    found = find_missing(workspace, problems, (), snapshot_of(timed(1_000_000)))
+    return [(one.problem, one.solution, one.findings[0].message) for one in found]
+
+
+def test_a_complete_workspace_misses_nothing(workspace: Workspace) -> None:
+    assert missing(workspace) == []
+
+
+def test_a_folder_without_solution_py_is_missed(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/tiled/solution.py").rename(workspace.root / "solutions/relu/tiled/soluton.py")
+    assert missing(workspace) == [("relu", "tiled", "the folder holds no solution.py")]
+
+
+def test_an_empty_folder_is_missed(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/empty").mkdir()
+    assert missing(workspace) == [("relu", "empty", "the folder holds no solution.py")]
+
+
+def test_what_python_leaves_behind_is_not(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/gone/__pycache__").mkdir(parents=True)
+    (workspace.root / "solutions/relu/gone/__pycache__/solution.pyc").write_text("")
+    assert missing(workspace) == []
+
+
+def test_solutions_of_no_problem_are_missed(workspace: Workspace) -> None:
+    (workspace.root / "problems/relu").rename(workspace.root / "problems/relu6")
+    assert missing(workspace, "rel*") == [
+        ("relu", "plain", "there is no problem 'relu'"),
+        ("relu", "tiled", "there is no problem 'relu'"),
+    ]
+
+
+def test_an_accepted_solution_that_is_gone_is_missed(workspace: Workspace) -> None:
+    (workspace.root / "solutions/maxpool2d/tiled").rename(workspace.root / "gone")
+    assert missing(workspace) == [("maxpool2d", "tiled", "it was accepted, and is gone from the workspace")]
+    assert missing(workspace, "relu") == []
+
+
+def test_a_problem_without_a_solution_is_known(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu").rename(workspace.root / "gone")
+    assert without_solutions(workspace, ()) == ["relu"]
+    assert without_solutions(workspace, ("max*",)) == []
+
+
+def test_a_file_is_not_in_a_folder_of_a_longer_name(workspace: Workspace) -> None:
+    changed = {PurePosixPath("solutions/relu/tiled2/solution.py")}
+    assert select_changed(select_tasks(workspace), changed, ()) == []

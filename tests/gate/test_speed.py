@@ -1,0 +1,87 @@
+"""Three answers from an interval, and one from several measurements."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.gate.policy import Demands
+from harness.gate.snapshot import accept
+from harness.gate.speed import conclude, is_suspect, measured, ratio
+from harness.records.statistics import Interval
+from tests.gate.builders import timed
+
+
+def test_the_ratio_of_independent_intervals_adds_log_widths_in_quadrature() -> None:
+    new = Interval(2.0, 2.0 / math.exp(0.03), 2.0 * math.exp(0.03), 0.96)
+    old = Interval(4.0, 4.0 / math.exp(0.04), 4.0 * math.exp(0.04), 0.95)
+    found = ratio(new, old)
+    assert found.estimate == pytest.approx(0.5)
+    assert found.low == pytest.approx(0.5 * math.exp(-0.05))
+    assert found.high == pytest.approx(0.5 * math.exp(0.05))
+    assert found.confidence == 0.95
+
+
+def test_the_lower_side_of_the_ratio_uses_the_upper_side_of_the_old() -> None:
+    exact = Interval(1.0, 1.0, 1.0, 0.95)
+    lopsided = Interval(1.0, 1.0, 1.25, 0.95)
+    assert ratio(exact, lopsided).low == pytest.approx(0.8)
+    assert ratio(exact, lopsided).high == 1.0
+
+
+@pytest.mark.parametrize(
+    ("solution_ns", "spread", "answer"),
+    [
+        (1_000_000, 0.001, "unchanged"),
+        (1_045_000, 0.001, "unchanged"),
+        (1_055_000, 0.001, "regressed"),
+        (1_050_000, 0.02, "inconclusive"),
+        (990_000, 0.001, "improved"),
+        (1_000_000, 0.2, "inconclusive"),
+    ],
+)
+def test_the_whole_interval_decides(solution_ns: int, spread: float, answer: str) -> None:
+    accepted = accept(timed(1_000_000))
+    assert measured(timed(solution_ns, spread), accepted, Demands()).change == answer
+
+
+@pytest.mark.parametrize(
+    ("answers", "conclusion"),
+    [
+        (["unchanged"], "unchanged"),
+        (["improved"], "improved"),
+        (["regressed"], "regressed"),
+        (["inconclusive"], "inconclusive"),
+        (["regressed", "regressed", "regressed"], "regressed"),
+        (["inconclusive", "regressed", "regressed"], "regressed"),
+        (["regressed", "regressed", "inconclusive"], "inconclusive"),
+        (["regressed", "unchanged"], "inconclusive"),
+        (["regressed", "regressed", "improved"], "inconclusive"),
+        (["inconclusive", "unchanged"], "unchanged"),
+        (["inconclusive", "improved"], "improved"),
+        (["inconclusive", "inconclusive", "inconclusive"], "inconclusive"),
+    ],
+)
+def test_a_regression_stands_only_if_every_repetition_finds_it(answers: list[str], conclusion: str) -> None:
+    assert conclude(answers) == conclusion  # type: ignore[arg-type]
+
+
+def test_no_more_measuring_once_one_measurement_is_clean() -> None:
+    accepted = accept(timed(1_000_000))
+    slow, fine = (measured(timed(ns), accepted, Demands()) for ns in (1_100_000, 1_000_000))
+    assert is_suspect([slow])
+    assert is_suspect([slow, slow])
+    assert not is_suspect([slow, fine])
+    assert not is_suspect([fine])
+
+
+def test_a_question_that_nobody_asks_raises_no_suspicion() -> None:
+    assert not is_suspect([measured(timed(1_000_000, spread=0.2), None, Demands())])
+
+
+def test_the_least_speed_up_is_a_question_of_its_own() -> None:
+    accepted = accept(timed(1_000_000))
+    answers = measured(timed(1_000_000), accepted, Demands(least_speedup=3.5))
+    assert (answers.change, answers.least) == ("unchanged", "regressed")
+    assert is_suspect([answers])

@@ -1,0 +1,60 @@
+"""Entries: an evaluation in one row."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.records.config import Config, TimingConfig
+from harness.records.entry import config_hash, entry_of
+from harness.records.evaluation import Evaluation
+from harness.records.line import outline_from_line, to_line
+from harness.records.verdict import Verdict
+from tests.examples import build, check, environment, failed, passed, sim_environment, timing, wrong_comparison
+
+TIMED = passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000), builds=(build(),), checks=(check(), check()))
+
+
+def test_an_entry_says_what_an_evaluation_says() -> None:
+    entry = entry_of(TIMED)
+    assert (entry.id, entry.run, entry.problem, entry.solution) == (
+        "20261121T031040-b1084b09",
+        "20261121T031035Z-ef9a",
+        "maxpool2d",
+        "tiled",
+    )
+    assert (entry.backend, entry.cases, entry.verdict) == ("cuda", ("full", "small"), Verdict.PASSED)
+    assert (entry.key, entry.environment) == (TIMED.key, environment().fingerprint)
+    assert (entry.baseline, entry.baseline_ns, entry.solution_ns) == ("eager", 3_000_000, 1_500_000)
+    assert (entry.speedup, entry.speedup_low, entry.speedup_high) == pytest.approx((2.0, 2.0, 2.0))
+    assert entry.noise is None
+
+
+@pytest.mark.parametrize("evaluation", [failed(), passed(environment=sim_environment())])
+def test_what_was_not_timed_has_no_times(evaluation: Evaluation) -> None:
+    entry = entry_of(evaluation)
+    assert (entry.baseline, entry.baseline_ns, entry.solution_ns, entry.speedup, entry.noise) == (None,) * 5
+
+
+def test_a_timing_of_too_few_blocks_is_noise() -> None:
+    entry = entry_of(passed(timing=timing(blocks=5)))
+    assert (entry.speedup, entry.noise) == (None, "too few blocks for an interval")
+
+
+def test_another_expected_verdict_is_kept() -> None:
+    solution = dataclasses.replace(passed().solution, expected_verdict=Verdict.TIMEOUT)
+    assert entry_of(passed(solution=solution)).expected_verdict is Verdict.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "evaluation", [TIMED, failed(checks=(check(), check(wrong_comparison()))), failed(checks=()), passed()]
+)
+def test_the_outline_of_a_line_gives_the_same_entry_as_the_whole(evaluation: Evaluation) -> None:
+    assert entry_of(outline_from_line(to_line(evaluation))) == entry_of(evaluation)
+
+
+def test_equal_settings_have_equal_hashes() -> None:
+    assert config_hash(Config()) == config_hash(Config(timing=TimingConfig(blocks=12)))
+    assert config_hash(Config()) != config_hash(Config(timing=TimingConfig(blocks=13)))
+    assert len(config_hash(Config())) == 8

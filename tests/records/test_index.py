@@ -1,0 +1,451 @@
+"""The index: what the journals hold, found fast, whatever happened to the files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import JournalError, UsageError
+from harness.records import index_file
+from harness.records.config import Config, TimingConfig
+from harness.records.entry import entry_of
+from harness.records.evaluation import Evaluation, ProblemRef
+from harness.records.index import Index, open_index
+from harness.records.journal import Journal
+from harness.records.line import to_line
+from harness.records.verdict import Verdict
+from tests.examples import environment, failed, passed, sim_environment, timing
+
+
+def at(minute: int, evaluation: Evaluation, **changes: Any) -> Evaluation:
+    """The evaluation with a time and an id of its own."""
+    return replace(
+        evaluation,
+        id=f"20261121T10{minute:02}00-{minute:08x}",
+        started_at=f"2026-11-21T10:{minute:02}:00.000+00:00",
+        **changes,
+    )
+
+
+def timed(solution_ns: int = 1_000_000, name: str = "tiled", **changes: Any) -> Evaluation:
+    return passed(name, timing=timing(solution_ns=solution_ns), **changes)
+
+
+def keep(results: Path, *evaluations: Evaluation, run: str = "run-1") -> Path:
+    return Journal(results, run).append_all(evaluations)[0]
+
+
+def ids(results: Path) -> list[str]:
+    """The last digit of each id."""
+    with open_index(results) as index:
+        return [entry.id[-1] for entry in index.entries()]
+
+
+def test_entries_come_oldest_first_and_whole(tmp_path: Path) -> None:
+    late, early = at(2, failed()), at(1, timed())
+    keep(tmp_path, late, early)
+    with open_index(tmp_path) as index:
+        assert index.entries() == [entry_of(early), entry_of(late)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"problem": "relu"}, ["2"]),
+        ({"solution": "plain"}, ["3"]),
+        ({"run": "run-9"}, ["4"]),
+        ({"backend": "sim"}, ["5"]),
+        ({"environment": environment().fingerprint}, ["1", "2", "3", "4"]),
+        ({"problem": "maxpool2d", "solution": "tiled", "backend": "cuda"}, ["1", "4"]),
+        ({"problem": "max%"}, []),
+    ],
+)
+def test_entries_are_found_by_their_facts(tmp_path: Path, facts: dict[str, str], expected: list[str]) -> None:
+    keep(
+        tmp_path,
+        at(1, passed()),
+        at(2, passed(problem=ProblemRef("relu", "aa" * 32, "float32"))),
+        at(3, passed("plain")),
+        at(4, passed(run="run-9")),
+        at(5, passed(environment=sim_environment())),
+    )
+    with open_index(tmp_path) as index:
+        assert [entry.id[-1] for entry in index.entries(**facts)] == expected
+
+
+def test_the_latest_of_a_solution_may_be_asked_for_on_one_backend(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()), at(2, failed("tiled")), at(3, passed(environment=sim_environment())))
+    with open_index(tmp_path) as index:
+        latest, on_gpu = index.latest("maxpool2d", "tiled"), index.latest("maxpool2d", "tiled", backend="cuda")
+        assert latest is not None
+        assert on_gpu is not None
+        assert (latest.id[-1], on_gpu.id[-1]) == ("3", "2")
+        assert index.latest("maxpool2d", "nosuch") is None
+
+
+def test_the_latest_of_each_key(tmp_path: Path) -> None:
+    other = Config(timing=TimingConfig(blocks=13))
+    keep(tmp_path, at(1, passed()), at(2, passed()), at(3, passed(config=other)))
+    first, second = passed().key, passed(config=other).key
+    many = [f"{number:016x}" for number in range(1200)]  # more than one query takes
+    with open_index(tmp_path) as index:
+        found = index.latest_by_key([first, *many, second])
+    assert {key: entry.id[-1] for key, entry in found.items()} == {first: "2", second: "3"}
+
+
+def test_an_evaluation_is_found_by_its_id_a_beginning_its_end_or_as_the_last(tmp_path: Path) -> None:
+    one, two = at(1, timed()), at(12, failed())
+    keep(tmp_path, two, one)
+    with open_index(tmp_path) as index:
+        assert index.evaluation(one.id) == one
+        assert index.evaluation("20261121T1012") == two
+        assert index.evaluation("0000000c") == two
+        assert index.evaluation("last") == two
+        assert index.evaluations([two.id, one.id]) == [two, one]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("20261121", "'20261121' fits several evaluations: 20261121T100100-00000001, 20261121T101200-0000000c"),
+        ("20261121T100100-00000007", "Did you mean '20261121T100100-00000001'?"),
+        ("%", "no evaluation '%' in "),
+        ("_", "no evaluation '_' in "),
+        ("", "no evaluation '' in "),
+    ],
+)
+def test_a_wrong_id_is_answered_with_a_suggestion(tmp_path: Path, name: str, complaint: str) -> None:
+    keep(tmp_path, at(1, passed()), at(12, passed()))
+    with open_index(tmp_path) as index, pytest.raises(UsageError) as caught:
+        index.evaluation(name)
+    assert complaint in str(caught.value)
+
+
+def test_without_evaluations_there_is_no_last(tmp_path: Path) -> None:
+    with open_index(tmp_path / "none") as index:
+        with pytest.raises(UsageError, match=r"no evaluation in .*none yet: make one with 'harness run'"):
+            index.evaluation("last")
+        assert index.entries() == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_appended_later_is_there_at_the_next_opening(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    assert ids(tmp_path) == ["1"]
+    keep(tmp_path, at(2, passed()))
+    keep(tmp_path, at(3, passed()), run="run-2")
+    assert ids(tmp_path) == ["1", "2", "3"]
+
+
+def test_what_is_known_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.records import indexing
+
+    keep(tmp_path, at(1, passed()), at(2, passed()))
+    assert ids(tmp_path) == ["1", "2"]
+    read: list[int] = []
+    original = indexing.read_lines
+    monkeypatch.setattr(
+        indexing, "read_lines", lambda path, offset=0, number=1: read.append(number) or original(path, offset, number)
+    )
+    assert ids(tmp_path) == ["1", "2"]
+    assert read == []
+    keep(tmp_path, at(3, passed()))
+    assert ids(tmp_path) == ["1", "2", "3"]
+    assert read == [1, 3]  # the last known line, to see that the file is the same; then the new one
+
+
+def test_what_is_removed_truncated_or_replaced_goes(tmp_path: Path) -> None:
+    first = keep(tmp_path, at(1, passed()), at(2, passed()))
+    second = keep(tmp_path, at(3, passed()), run="run-2")
+    third = keep(tmp_path, at(4, passed()), run="run-3")
+    assert ids(tmp_path) == ["1", "2", "3", "4"]
+    first.write_text(first.read_text().splitlines()[0] + "\n")
+    second.unlink()
+    third.write_text(to_line(at(5, passed())) + "\n" + to_line(at(6, passed())) + "\n")
+    assert ids(tmp_path) == ["1", "5", "6"]
+
+
+def test_a_journal_of_equal_length_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    path = keep(tmp_path, at(1, passed()))
+    assert ids(tmp_path) == ["1"]
+    path.write_text(path.read_text().replace("-00000001", "-00000009"))
+    os.utime(path, ns=(1, 1))
+    assert ids(tmp_path) == ["9"]
+
+
+def test_a_torn_line_is_reported_until_it_is_whole(tmp_path: Path) -> None:
+    path = keep(tmp_path, at(1, passed()))
+    line = to_line(at(2, passed())) + "\n"
+    path.write_text(path.read_text() + line[:300])
+    with open_index(tmp_path) as index:
+        (problem,) = index.status().problems
+        assert (problem.path, problem.line) == (path, 2)
+        assert problem.what.startswith("an unfinished line of 300 bytes")
+    path.write_text(path.read_text() + line[300:])
+    with open_index(tmp_path) as index:
+        assert index.status().problems == ()
+        assert [entry.id[-1] for entry in index.entries()] == ["1", "2"]
+
+
+def test_a_line_torn_by_a_crash_stays_named_and_what_follows_counts(tmp_path: Path) -> None:
+    path = keep(tmp_path, at(1, passed()))
+    path.write_bytes(path.read_bytes()[:-50])
+    assert ids(tmp_path) == []
+    keep(tmp_path, at(2, passed()))
+    with open_index(tmp_path) as index:
+        assert [entry.id[-1] for entry in index.entries()] == ["2"]
+        assert [(problem.line, problem.what) for problem in index.status().problems] == [(1, "a torn or damaged line")]
+
+
+def test_a_last_line_that_lacks_its_newline_alone_counts_once(tmp_path: Path) -> None:
+    path = keep(tmp_path, at(1, passed()))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert ids(tmp_path) == ["1"]
+    keep(tmp_path, at(2, passed()))
+    assert ids(tmp_path) == ["1", "2"]
+    with open_index(tmp_path) as index:
+        assert index.evaluation("00000002").id[-1] == "2"
+
+
+def test_a_merged_copy_counts_once_and_takes_over_when_the_first_goes(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()), at(2, passed()))
+    shutil.copytree(tmp_path / "run-1", tmp_path / "a-machine" / "run-1")
+    with open_index(tmp_path) as index:
+        status = index.status()
+        assert (status.evaluations, status.copies, status.journals, status.problems) == (2, 2, 2, ())
+    shutil.rmtree(tmp_path / "a-machine")
+    assert ids(tmp_path) == ["1", "2"]
+    keep(tmp_path, at(3, passed()))
+    assert ids(tmp_path) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_of_two_contents_for_one_id_the_first_path_counts_whichever_came_first(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    for run in order:
+        keep(tmp_path, at(1, passed(f"of_{run}")), run=run)
+        ids(tmp_path)
+    with open_index(tmp_path) as index:
+        assert [entry.solution for entry in index.entries()] == ["of_a"]
+        (problem,) = index.status().problems
+        assert problem.path.parent.name == "b"
+        assert problem.what == (
+            "evaluation 20261121T100100-00000001 stands elsewhere with another content, which counts"
+        )
+
+
+def test_an_evaluation_whose_line_changed_since_is_not_passed_off(tmp_path: Path) -> None:
+    path = keep(tmp_path, at(1, passed()))
+    with open_index(tmp_path) as index:
+        path.write_text(to_line(at(1, passed("other"))) + "\n")
+        with pytest.raises(JournalError, match=r"jsonl:1 is not the line any more that was indexed; restore the file"):
+            index.evaluation("last")
+        path.unlink()
+        with pytest.raises(JournalError, match=r"jsonl:1 can't be read"):
+            index.evaluation("last")
+
+
+@pytest.mark.parametrize("damage", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_damaged_index_is_made_anew_and_says_so(tmp_path: Path, damage: bytes) -> None:
+    keep(tmp_path, at(1, passed()))
+    ids(tmp_path)
+    (tmp_path / ".index.sqlite").write_bytes(damage)
+    said: list[str] = []
+    with open_index(tmp_path, say=said.append) as index:
+        assert [entry.id[-1] for entry in index.entries()] == ["1"]
+    assert len(said) == 1
+    assert "was damaged" in said[0]
+    assert ids(tmp_path) == ["1"]
+
+
+def test_damage_met_in_the_middle_of_the_work_is_repaired(tmp_path: Path) -> None:
+    keep(tmp_path, *(at(minute, passed()) for minute in range(60)))
+    ids(tmp_path)
+    path = tmp_path / ".index.sqlite"
+    data = bytearray(path.read_bytes())
+    data[3 * 4096 :] = b"\xff" * (len(data) - 3 * 4096)  # the header and the list of tables stay
+    path.write_bytes(data)
+    said: list[str] = []
+    with open_index(tmp_path, say=said.append) as index:
+        assert len(index.entries()) == 60
+    assert any("was damaged" in what for what in said)
+
+
+def test_damage_while_another_has_the_file_open_is_answered_in_memory(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    said: list[str] = []
+    with open_index(tmp_path):
+        (tmp_path / ".index.sqlite").write_bytes(b"nonsense" * 1000)
+        (tmp_path / ".index.sqlite-wal").write_bytes(b"")
+        with open_index(tmp_path, say=said.append) as other:
+            assert [entry.id[-1] for entry in other.entries()] == ["1"]
+            assert other.status().path is None
+    assert "can't be replaced now" in said[0]
+
+
+def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    ids(tmp_path)
+    database = sqlite3.connect(tmp_path / ".index.sqlite")
+    database.execute("PRAGMA user_version = 1")
+    database.execute("DELETE FROM entry")
+    database.commit()
+    database.close()
+    assert ids(tmp_path) == ["1"]
+
+
+def test_a_rebuild_forgets_what_was_wrong(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    ids(tmp_path)
+    database = sqlite3.connect(tmp_path / ".index.sqlite")
+    database.execute("DELETE FROM entry")
+    database.commit()
+    database.close()
+    assert ids(tmp_path) == []
+    with open_index(tmp_path, rebuild=True) as index:
+        assert len(index.entries()) == 1
+
+
+def test_where_no_file_can_be_kept_the_index_is_in_memory(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    (tmp_path / ".index.sqlite").mkdir()
+    said: list[str] = []
+    with open_index(tmp_path, say=said.append) as index:
+        assert [entry.id[-1] for entry in index.entries()] == ["1"]
+        assert index.status().path is None
+    assert said == [
+        f"the index can't be kept in {tmp_path} (unable to open database file); made in memory, which takes longer"
+    ]
+
+
+def test_an_index_in_memory_starts_from_the_file_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(tmp_path, at(1, passed()))
+    ids(tmp_path)
+    keep(tmp_path, at(2, passed()), run="run-2")
+
+    def read_only(path: Path, mode: int) -> Any:
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(index_file, "_lock", read_only)
+    with open_index(tmp_path) as index:
+        assert [entry.id[-1] for entry in index.entries()] == ["1", "2"]
+        assert index.status().path is None
+
+
+def test_an_open_index_keeps_its_answers_while_another_rebuilds(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()))
+    with open_index(tmp_path) as index:
+        keep(tmp_path, at(2, passed()))
+        with open_index(tmp_path, rebuild=True) as other:
+            assert len(other.entries()) == 2
+            assert [entry.id[-1] for entry in index.entries()] == ["1"]
+
+
+def _open_and_count(results: Path) -> int:
+    with open_index(results) as index:
+        return len(index.entries())
+
+
+def test_several_who_index_at_once_do_it_once(tmp_path: Path) -> None:
+    for run in range(4):
+        keep(tmp_path, *(at(15 * run + minute, passed()) for minute in range(15)), run=f"run-{run}")
+    with get_context("fork").Pool(4) as pool:
+        assert pool.map(_open_and_count, [tmp_path] * 8, chunksize=1) == [60] * 8
+    with open_index(tmp_path) as index:
+        assert (index.status().evaluations, index.status().copies) == (60, 0)
+
+
+def test_the_status_counts(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed()), at(2, passed(run="other")))
+    with open_index(tmp_path) as index:
+        status = index.status()
+    assert (status.evaluations, status.runs, status.journals, status.copies) == (2, 2, 1, 0)
+    assert status.path == tmp_path / ".index.sqlite"
+
+
+class TestBest:
+    """What a leaderboard ranks."""
+
+    def best(self, results: Path, *evaluations: Evaluation, **facts: str) -> list[str]:
+        keep(results, *evaluations)
+        with open_index(results) as index:
+            return [entry.id[-1] for entry in index.best(**facts)]
+
+    def test_the_fastest_of_each_solution(self, tmp_path: Path) -> None:
+        slow, fast, other = at(1, timed(900_000)), at(2, timed(500_000)), at(3, timed(700_000, "plain"))
+        assert self.best(tmp_path, slow, fast, other) == ["2", "3"]
+
+    @pytest.mark.parametrize(
+        "unfit",
+        [
+            failed("tiled"),
+            passed(),
+            passed(environment=sim_environment()),
+            passed(timing=timing(solution_ns=10, blocks=5)),
+            timed(10, cases=("full",)),
+            timed(10, cases=("small", "odd")),
+        ],
+        ids=["failed", "not timed", "simulated", "noisy", "fewer cases", "without 'full'"],
+    )
+    def test_what_does_not_count(self, tmp_path: Path, unfit: Evaluation) -> None:
+        assert self.best(tmp_path, at(1, timed()), at(2, unfit)) == ["1"]
+
+    def test_older_sources_of_a_problem_do_not_count(self, tmp_path: Path) -> None:
+        changed = replace(passed().problem, sha256="00" * 32)
+        assert self.best(tmp_path, at(1, timed(10)), at(2, timed(problem=changed)), at(3, timed(20, "b"))) == ["1", "3"]
+        assert self.best(tmp_path, at(4, timed(500, problem=changed))) == ["4"]
+
+    def test_environments_configs_and_baselines_stand_apart(self, tmp_path: Path) -> None:
+        config = Config(timing=TimingConfig(blocks=13))
+        compiled = replace(
+            timing(),
+            baselines=("compile",),
+            turns=tuple(replace(t, arm="compile") if t.arm == "eager" else t for t in timing().turns),
+        )
+        found = self.best(
+            tmp_path,
+            at(1, timed()),
+            at(2, timed(environment=environment(gpu="NVIDIA H200"))),
+            at(3, timed(config=config)),
+            at(4, passed(timing=compiled)),
+        )
+        assert sorted(found) == ["1", "2", "3", "4"]
+
+    def test_one_environment_may_be_asked_for(self, tmp_path: Path) -> None:
+        h200 = environment(gpu="NVIDIA H200")
+        evaluations = at(1, timed()), at(2, timed(environment=h200))
+        assert self.best(tmp_path, *evaluations, environment=h200.fingerprint) == ["2"]
+
+    def test_one_problem_or_config_may_be_asked_for(self, tmp_path: Path) -> None:
+        config = Config(timing=TimingConfig(blocks=13))
+        relu = ProblemRef("relu", "aa" * 32, "float32")
+        keep(tmp_path, at(1, timed()), at(2, timed(problem=relu)), at(3, timed(config=config)))
+        with open_index(tmp_path) as index:
+            assert [entry.id[-1] for entry in index.best(problem="relu")] == ["2"]
+            assert [entry.id[-1] for entry in index.best(config=index.entries()[2].config)] == ["3"]
+
+
+def latest_failures(index: Index) -> list[tuple[str, Verdict]]:
+    return [(entry.solution, entry.verdict) for entry in index.latest_failures()]
+
+
+def test_failures_are_those_that_were_not_mended_since(tmp_path: Path) -> None:
+    keep(
+        tmp_path,
+        at(1, failed("mended")),
+        at(2, passed("mended")),
+        at(3, passed("broken")),
+        at(4, failed("broken", verdict=Verdict.TIMEOUT)),
+    )
+    with open_index(tmp_path) as index:
+        assert latest_failures(index) == [("broken", Verdict.TIMEOUT)]

@@ -1,0 +1,70 @@
+"""Journals of former versions of the harness stay readable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.codec import CodecError
+from harness.records.evaluation import Evaluation
+from harness.records.line import from_line, to_line
+from harness.records.verdict import Verdict
+from tests.examples import failed, passed
+
+SCHEMA_1 = (Path(__file__).parent / "schema_1.jsonl").read_text(encoding="utf-8")
+"""A line of the first run on an H100, as the harness of that day wrote it."""
+
+
+@pytest.fixture(scope="module")
+def old() -> Evaluation:
+    return from_line(SCHEMA_1)
+
+
+def test_a_record_of_schema_1_is_read_whole(old: Evaluation) -> None:
+    assert json.loads(SCHEMA_1)["schema"] == 1
+    assert (old.schema, old.id, old.verdict) == (2, "20261121T043416-02390737", Verdict.PASSED)
+    assert (old.problem.name, old.solution.name) == ("maxpool2d", "shared_tile")
+    assert len(old.checks) == 38
+    assert old.timing is not None
+    assert old.timing.baselines == ("eager",)
+    assert len(old.timing.turns) == 48
+
+
+def test_its_cases_are_those_that_were_judged(old: Evaluation) -> None:
+    assert " ".join(old.cases) == (
+        "small odd strided dilated strided_dilated not_overlapping gaps large_windows identity single_output "
+        "single_row full"
+    )
+
+
+def test_what_schema_1_did_not_keep_is_absent(old: Evaluation) -> None:
+    assert (old.work, old.solution.explanation, old.solution.files, old.problem.title) == (None, "", {}, "")
+    assert old.builds[0].output == ""
+
+
+def test_it_is_written_in_the_schema_of_today(old: Evaluation) -> None:
+    assert json.loads(to_line(old))["schema"] == 2
+    assert from_line(to_line(old)) == old
+
+
+def test_a_case_of_schema_1_that_failed_before_its_first_check_counts_as_asked_for() -> None:
+    data = json.loads(to_line(failed(checks=())))
+    del data["cases"]
+    assert from_line(json.dumps({**data, "schema": 1})).cases == ("small",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        (3, "schema 3, 2 is the newest known here: update harness to read it"),
+        (0, "schema 0, 2 is the newest known here: not a record of harness"),
+        ("2", "schema '2', 2 is the newest known here: not a record of harness"),
+    ],
+)
+def test_another_schema_is_refused_with_a_remedy(schema: object, complaint: str) -> None:
+    line = json.dumps({**json.loads(to_line(passed())), "schema": schema})
+    with pytest.raises(CodecError) as caught:
+        from_line(line)
+    assert str(caught.value) == complaint
