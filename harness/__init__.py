@@ -92,11 +92,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(home), name)
-    raise AttributeError(f"module 'harness' has no attribute '{name}'")
+if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
+
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(importlib.import_module(home), name)
+        raise AttributeError(f"module 'harness' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

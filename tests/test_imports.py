@@ -26,8 +26,8 @@ ALLOWED = {
     "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
     "backends": {"errors"},
     "worker": {"backends", "protocol"},
-    # protocol: the referee is one of its two sides.
-    "referee": {"backends", "workspace", "records", "protocol", "errors"},
+    # protocol: the referee is one of its two sides; codec: what it keeps of a problem's work.
+    "referee": {"backends", "workspace", "records", "protocol", "codec", "errors"},
     # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
     "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
     # What a session takes and gives, and what a caller may name instead.
@@ -47,8 +47,15 @@ ALLOWED_MODULES = {
         "harness.backends.sim.host",
         "harness.backends.sim.nvcc",
     },
-    ("executors", "backends"): {"harness.backends.choice", "harness.backends.sim.compiler"},
-    ("cli", "referee"): {"harness.referee.evaluation"},  # progress names the Job it observes
+    # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there.
+    ("executors", "backends"): {
+        "harness.backends.choice",
+        "harness.backends.cuda.driver",
+        "harness.backends.cuda.gpus",
+        "harness.backends.sim.compiler",
+    },
+    # progress names the Job it observes; worker_start: the spares that a command starts before torch is imported.
+    ("cli", "referee"): {"harness.referee.evaluation", "harness.referee.worker_start"},
 }
 
 

@@ -26,8 +26,9 @@ def evaluate(
 ) -> Evaluation:
     """Judge one solution of a problem, and time it where there is a GPU.
 
-    problem: a Problem, the path of its folder or of a KernelBench file, its name in the workspace, or its source.
-    solution: a Solution, the path of its folder or of its file, its name, or its source: a string with a line break.
+    problem: a Problem, the Path of its folder or of a KernelBench file, its name in the workspace, or its source (a
+    string with a line break).
+    solution: a Solution, the Path of its folder or of its file, or its source (any string).
     cases: names of the problem's cases; none means all.
     name: what a solution given as source is called in the record; None makes a name of its hash.
     For the others see Evaluator. Many evaluations are faster through one Evaluator than through calls of this.

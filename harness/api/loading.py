@@ -60,7 +60,7 @@ class Scratch:
         """Raises: UsageError, InvalidFile."""
         if isinstance(given, Problem):
             return given
-        text = _source(given)
+        text = _problem_source(given)
         if text is None:
             return load_problem(given, workspace=self._workspace)
         digest = _digest(text)
@@ -71,12 +71,16 @@ class Scratch:
         return self._problems[digest]
 
     def solution(self, given: Solution | Path | str, problem: Problem, name: str | None = None) -> Solution:
-        """Raises: UsageError, InvalidFile."""
+        """A string is a source whatever it says: what a model answers must never be taken for a name.
+
+        What isn't UTF-8 is passed on as it is: Python will refuse it, which is a verdict on its author.
+        Raises: UsageError, InvalidFile.
+        """
         if isinstance(given, Solution):
             return given
-        text = _source(given)
-        if text is None:
+        if isinstance(given, Path) and not given.is_file():
             return load_solution(given, problem=problem.name, workspace=self._workspace)
+        text = given.read_bytes() if isinstance(given, Path) else given.encode(errors="surrogatepass")
         chosen = name or (given.stem if isinstance(given, Path) else f"source-{_digest(text)}")
         place = Path(tempfile.mkdtemp(dir=self.root)).relative_to(self.root)
         return solution_folder.load_solution(
@@ -104,11 +108,8 @@ class Scratch:
         return folder
 
 
-def _source(given: Path | str) -> bytes | None:
-    """The text of a file's path or of a string that is a source: one with a line break, which no name has.
-
-    What isn't UTF-8 is passed on as it is: Python will refuse it, which is a verdict on its author.
-    """
+def _problem_source(given: Path | str) -> bytes | None:
+    """The text of a file's path, or of a string with a line break: no name has one, every problem does."""
     if isinstance(given, Path):
         return given.read_bytes() if given.is_file() else None
     return given.encode(errors="surrogatepass") if "\n" in given else None

@@ -14,13 +14,18 @@ from harness import __version__
 from harness.cli import exit_codes, settings, tree
 from harness.cli.compare import compare
 from harness.cli.config import config_app
+from harness.cli.diff import diff
 from harness.cli.doctor import doctor
+from harness.cli.export import export
 from harness.cli.gate import gate
+from harness.cli.history import history
+from harness.cli.index import index
 from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
 from harness.cli.list import list_workspace
 from harness.cli.new import new_app
 from harness.cli.run import run
+from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
@@ -86,6 +91,11 @@ app.command("compare")(compare)
 app.command("watch")(watch)
 app.command("gate")(gate)
 app.command("leaderboard")(leaderboard)
+app.command("show")(show)
+app.command("history")(history)
+app.command("diff")(diff)
+app.command("export")(export)
+app.command("index")(index)
 app.command("list")(list_workspace)
 app.command("doctor")(doctor)
 app.command("init")(init)

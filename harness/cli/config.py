@@ -75,7 +75,7 @@ def schema(
         raise UsageError(f"can't write into {output}: {error.strerror}; name another folder with --output") from None
 
 
-def _wanted(options: settings.Options, path: tree.Path) -> list[tree.Path]:
+def _wanted(options: settings.Options, path: tree.CommandPath) -> list[tree.CommandPath]:
     """Commands that have options, below `path`."""
     from harness.suggest import did_you_mean
 

@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import exit_codes
+from harness.cli import completion, exit_codes
 from harness.cli.options import Backend, BackendChoice, ConfigName, Quiet, Results, Seed, Verbose
 
 if TYPE_CHECKING:
     from harness.records.gate import GateReport
 
 Problems = Annotated[
-    list[str] | None, typer.Option("-p", "--problem", help="A name or shell pattern; repeatable. Default: all.")
+    list[str] | None,
+    typer.Option(
+        "-p", "--problem", help="A name or shell pattern; repeatable. Default: all.", autocompletion=completion.problems
+    ),
 ]
 Solutions = Annotated[
-    list[str] | None, typer.Option("-s", "--solution", help="A name or shell pattern; repeatable. Default: all.")
+    list[str] | None,
+    typer.Option(
+        "-s",
+        "--solution",
+        help="A name or shell pattern; repeatable. Default: all.",
+        autocompletion=completion.solutions,
+    ),
 ]
 SnapshotName = Annotated[
     str | None,

@@ -138,7 +138,7 @@ def _from_run(tasks: Sequence[Task], terms: Terms, run: str, results: Path) -> _
     found, remarks = from_run(tasks, read_run(results, run))
     environments = [evaluation.environment for of_one in found.values() for evaluation in of_one]
     if not environments:
-        return _Evaluated(found, terms, None, remarks)
+        return _Evaluated(found, replace(terms, not_judged="the run holds no result that counts"), None, remarks)
     on_gpus = {environment.fingerprint: environment for environment in environments if environment.backend == "cuda"}
     on_gpu = next(iter(on_gpus.values()), None)
     different = [line for here in on_gpus.values() for line in _different_environment(tasks, terms, here)]
@@ -166,9 +166,12 @@ def _in_session(
     ):
         terms = _terms_on(session.environment, terms)
         different = _different_environment(tasks, terms, session.environment)
-        progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
+        across_problems, asked_for = len({task.problem.name for task in tasks}) > 1, 0
 
         def evaluate(chosen: Sequence[Task]) -> Iterator[Evaluation]:
+            nonlocal asked_for
+            asked_for += len(chosen)
+            progress.expect(asked_for, across_problems)
             with closing(session.evaluate(chosen, progress.observe)) as evaluations:
                 for evaluation in evaluations:
                     progress.finished(evaluation)

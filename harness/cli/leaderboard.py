@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.cli.options import Results
 from harness.errors import MachineError, UsageError
 
@@ -47,10 +48,19 @@ def leaderboard(
     ] = None,
     config: Annotated[
         str | None,
-        typer.Option(help="A config's name, file or hash. Default: that of the most results.", show_default=False),
+        typer.Option(
+            help="A config's name, file or hash. Default: that of the most results.",
+            show_default=False,
+            autocompletion=completion.configs,
+        ),
     ] = None,
     precision: Annotated[Precision | None, typer.Option(help="Only this class of precision.")] = None,
-    problem: Annotated[str, typer.Option("-p", "--problem", help="Only problems of this shell pattern.")] = "*",
+    problem: Annotated[
+        str,
+        typer.Option(
+            "-p", "--problem", help="Only problems of this shell pattern.", autocompletion=completion.problems
+        ),
+    ] = "*",
     results: Results = None,
 ) -> None:
     """Rank the solutions of each problem, from the journal alone; no GPU and no sources are needed.

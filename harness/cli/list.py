@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.errors import InvalidFile
+
+if TYPE_CHECKING:
+    from harness.records.index import Index
+    from harness.workspace.workspace import Workspace
 
 
 def list_workspace(
@@ -16,23 +20,22 @@ def list_workspace(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """List problems, their cases and solutions, and each solution's last verdict."""
-    from harness.records.journal import read_journals
+    from harness.cli.store import say
+    from harness.records.index import open_index
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    last: dict[tuple[str, str], Any] = {}
-    for evaluation in sorted(read_journals(workspace.results), key=lambda e: e.started_at):
-        last[evaluation.problem.name, evaluation.solution.name] = evaluation
     names = workspace.problem_names() if problem is None else [workspace.problem(problem).name]
-    listing = [_entry(workspace, name, last) for name in names]
+    with open_index(workspace.results, say=say) as index:
+        listing = [_entry(workspace, name, index) for name in names]
     if json:
         typer.echo(json_module.dumps({"problems": listing}, indent=2))
     else:
         _print(listing)
 
 
-def _entry(workspace: Any, name: str, last: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    solutions = [_solution(name, solution, last) for solution in workspace.solution_names(name)]
+def _entry(workspace: Workspace, name: str, index: Index) -> dict[str, Any]:
+    solutions = [_solution(name, solution, index) for solution in workspace.solution_names(name)]
     try:
         problem = workspace.problem(name)
     except InvalidFile as error:  # one broken file hides nothing else
@@ -47,16 +50,16 @@ def _entry(workspace: Any, name: str, last: dict[tuple[str, str], Any]) -> dict[
     }
 
 
-def _solution(problem: str, name: str, last: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    evaluation = last.get((problem, name))
-    if evaluation is None:
+def _solution(problem: str, name: str, index: Index) -> dict[str, Any]:
+    last = index.latest(problem, name)
+    if last is None:
         return {"name": name, "last_verdict": None}
     return {
         "name": name,
-        "last_verdict": evaluation.verdict.value,
-        "backend": evaluation.environment.backend,
-        "at": evaluation.started_at,
-        "evaluation": evaluation.id,
+        "last_verdict": last.verdict.value,
+        "backend": last.backend,
+        "at": last.started_at,
+        "evaluation": last.id,
     }
 
 

@@ -25,15 +25,15 @@ DEFAULTS = "defaults"
 META_KEY = "harness.settings"
 """Where the context of a command keeps (Options, Settings)."""
 
-Options = Mapping[tree.Path, Mapping[str, SettableOption]]
+Options = Mapping[tree.CommandPath, Mapping[str, SettableOption]]
 
 
 @dataclass(frozen=True)
 class Settings:
     """What files set, by command and parameter, with the file that did."""
 
-    values: dict[tree.Path, dict[str, Any]] = field(default_factory=dict)
-    origins: dict[tuple[tree.Path, str], str] = field(default_factory=dict)
+    values: dict[tree.CommandPath, dict[str, Any]] = field(default_factory=dict)
+    origins: dict[tuple[tree.CommandPath, str], str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
 
     def default_map(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _section(file: SettingsFile, options: Options, name: Any) -> Iterator[tuple[
 
 
 def _command(
-    file: SettingsFile, options: Options, path: tree.Path, written: Any
+    file: SettingsFile, options: Options, path: tree.CommandPath, written: Any
 ) -> Iterator[tuple[SettableOption, Any]]:
     below = {words[len(path)] for words in options if words[: len(path)] == path and len(words) > len(path)}
     if path not in options and not below:
@@ -133,7 +133,7 @@ def _text(place: str, option: SettableOption, file: SettingsFile, value: Any) ->
     return str(value)
 
 
-def _mapping(file: SettingsFile, written: Any, path: tree.Path) -> Mapping[str, Any]:
+def _mapping(file: SettingsFile, written: Any, path: tree.CommandPath) -> Mapping[str, Any]:
     if written is None:
         return {}
     if not isinstance(written, dict):

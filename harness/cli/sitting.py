@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.cli.progress import Progress
+    from harness.executors.early_start import Spares
     from harness.executors.plan import Planned
     from harness.executors.session import Session
     from harness.workspace.selection import Task
@@ -52,6 +53,14 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    from harness.executors.early_start import start_early
+
+    # Before torch is imported here: both take their seconds at once.
+    with contextlib.closing(start_early(choices.backend, 0 if choices.dry_run else len(tasks))) as spares:
+        _hold(workspace, tasks, choices, report, spares)
+
+
+def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report, spares: Spares) -> None:
     from rich.console import Console
 
     from harness.cli.progress import Progress
@@ -68,7 +77,7 @@ def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: 
         for evaluation in _load(choices.results, kept):
             _take(evaluation, evaluations, choices.json)
         if chosen:
-            with Progress(choices.quiet) as progress, _open(workspace, choices, progress) as session:
+            with Progress(choices.quiet) as progress, _open(workspace, choices, progress, spares) as session:
                 for evaluation in _evaluate(session, chosen, choices, progress):
                     _take(evaluation, evaluations, choices.json)
     finally:  # also what an interrupted run has found
@@ -99,7 +108,7 @@ def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progres
     return planned if choices.dry_run else [Planned(one.task, None) for one in planned]
 
 
-def _open(workspace: Workspace, choices: Choices, progress: Progress) -> Session:
+def _open(workspace: Workspace, choices: Choices, progress: Progress, spares: Spares) -> Session:
     from harness.executors.session import open_session  # torch comes in here
 
     return open_session(
@@ -109,6 +118,7 @@ def _open(workspace: Workspace, choices: Choices, progress: Progress) -> Session
         choices.config,
         choices.seed,
         progress.say,
+        spares=spares,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-Path = tuple[str, ...]
+CommandPath = tuple[str, ...]
 """Words after `harness`: ('run',), ('config', 'show')."""
 
 Command = Any  # click's or, in newer releases, typer's own class; their common ground is used
@@ -19,7 +19,7 @@ Command = Any  # click's or, in newer releases, typer's own class; their common 
 class SettableOption:
     """An option that a variable or a settings file may set."""
 
-    command: Path
+    command: CommandPath
     name: str
     """As on the command line, without dashes in front: 'max-failures'."""
     variable: str
@@ -49,17 +49,17 @@ def prepare(app: typer.Typer, panels: Mapping[str, str]) -> Command:
     return group
 
 
-def walk(group: Command, path: Path = ()) -> Iterator[tuple[Path, Command]]:
+def walk(group: Command, path: CommandPath = ()) -> Iterator[tuple[CommandPath, Command]]:
     """The group itself and everything below it."""
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
         yield from walk(command, (*path, name))
 
 
-def settable_options(app: typer.Typer, group: Command) -> dict[Path, dict[str, SettableOption]]:
+def settable_options(app: typer.Typer, group: Command) -> dict[CommandPath, dict[str, SettableOption]]:
     """By command, by name; groups, and commands without an option, have none."""
     hints = dict(_hints(app))
-    found: dict[Path, dict[str, SettableOption]] = {}
+    found: dict[CommandPath, dict[str, SettableOption]] = {}
     for path, command in walk(group):
         if path in hints:
             options = [_settable(path, option, hints[path].get(option.name)) for option in _options(command)]
@@ -76,7 +76,7 @@ def _options(command: Command) -> list[Any]:
     ]
 
 
-def _settable(path: Path, option: Any, hint: Any) -> SettableOption:
+def _settable(path: CommandPath, option: Any, hint: Any) -> SettableOption:
     alternatives = [arg for arg in get_args(hint) if arg is not type(None)] if _is_union(hint) else [hint]
     is_list = get_origin(alternatives[0]) is list
     plain = get_args(alternatives[0])[0] if is_list else alternatives[0]
@@ -84,7 +84,7 @@ def _settable(path: Path, option: Any, hint: Any) -> SettableOption:
     return SettableOption(path, _name(option), variable, plain, is_list, option.help or "", option)
 
 
-def _hints(app: typer.Typer, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _hints(app: typer.Typer, path: CommandPath = ()) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
     for command in app.registered_commands:
         assert command.callback is not None
         name = command.name or command.callback.__name__.replace("_", "-")
@@ -98,7 +98,7 @@ def _name(option: Any) -> str:
     return str(max(option.opts, key=len)).lstrip("-")
 
 
-def _variable(path: Path, option: Any) -> str:
+def _variable(path: CommandPath, option: Any) -> str:
     return "_".join(("harness", *path, _name(option))).replace("-", "_").upper()
 
 

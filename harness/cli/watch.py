@@ -55,25 +55,22 @@ def watch(
 
     from rich.console import Console
 
-    from harness.cli.progress import Progress
     from harness.executors.session import open_session  # torch comes in here
     from harness.workspace.watcher import Watcher
 
     console = Console()
     watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
-    with Progress(quiet=True) as progress:
-        session = open_session(
-            backend.value, workspace.root, results or workspace.results, settings, seed, progress.say
-        )
-    while True:
-        watcher.mark()
-        console.clear()  # does nothing where output is no terminal
-        check(console, session, workspace, (problem, solution), case or [], verbose)
-        console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
-        try:
-            watcher.wait()
-        except KeyboardInterrupt:  # the way to leave; during a check it is an interruption like any other
-            raise typer.Exit(exit_codes.PASSED) from None
+    kept = results or workspace.results
+    with open_session(backend.value, workspace.root, kept, settings, seed, _say) as session:
+        while True:
+            watcher.mark()
+            console.clear()  # does nothing where output is no terminal
+            check(console, session, workspace, (problem, solution), case or [], verbose)
+            console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
+            try:
+                watcher.wait()
+            except KeyboardInterrupt:  # the way to leave; during a check it is an interruption like any other
+                raise typer.Exit(exit_codes.PASSED) from None
 
 
 def check(
@@ -98,6 +95,10 @@ def check(
         return None
     print_report(console, [evaluation], verbose)
     return evaluation
+
+
+def _say(what: str) -> None:
+    typer.echo(f"… {what}", err=True)
 
 
 def _task(workspace: Workspace, problem: str, solution: str, cases: list[str]) -> Task:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.executors.session import cache_folder
+from harness.executors.cache import cache_folder
 from harness.records.finding import MachineFinding
 
 _LEAST_DISK_GIB = 5

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from harness.backends.cuda.driver import compute_capability, worker_environment
+import os
+
+from harness.backends.cuda.driver import compute_capability, is_only_gpu, worker_environment
 from harness.executors.cache import cache_folder
-from harness.referee.worker_start import Spares, make_launch
+from harness.referee.worker_start import Launch, Spares, make_launch
+
+__all__ = ["Spares", "start_early"]
 
 _MEASURED = 2
 """The solution's worker and the first baseline's."""
+_BUILDS = 4
+"""More would rather slow each other down, while they import, than save anything."""
 
 
-def start_early(backend: str, builds: int) -> Spares:
-    """Spares for the first GPU: two that measure and `builds` that build; none for the simulator or without a GPU.
+def start_early(backend: str, tasks: int) -> Spares:
+    """Spares for the first of `tasks` evaluations on a GPU: some that build, and two that measure where there is one
+    GPU. None for the simulator, where there is no GPU, and where nothing is to be done.
 
-    To be called by the main thread, and closed by the caller. Spares of which a run has no use wait until then.
+    To be called by the main thread, and closed by the caller. What a run has no use for only waits.
     """
     spares = Spares()
-    capability = None if backend == "sim" else compute_capability()
+    capability = compute_capability() if backend != "sim" and tasks else None
     if capability is not None:
-        for for_build, count in ((True, builds), (False, _MEASURED)):
-            environment = worker_environment(capability, for_build)
-            spares.keep(make_launch("cuda", cache_folder(), [], environment), count)
+        builds = min(tasks, _BUILDS, max(1, (os.cpu_count() or 1) // 4))
+        spares.keep(_launch(capability, for_build=True), builds)
+        if is_only_gpu():  # with several, each has a process of its own that starts its workers
+            spares.keep(_launch(capability, for_build=False), _MEASURED)
     return spares
+
+
+def _launch(capability: str, for_build: bool) -> Launch:
+    return make_launch("cuda", cache_folder(), [], worker_environment(capability, for_build))

@@ -30,15 +30,21 @@ from harness.referee.worker_process import Interrupted, Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1
+_AHEAD = 2
+"""Workers that start up for the next evaluation: the solution's and the first baseline's."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One built solution to judge. `built` went well: what failed to build needs no device."""
+    """One built solution to judge. `built` went well: what failed to build needs no device.
+
+    `more_follow`: workers for the next one may start up meanwhile.
+    """
 
     job: Job
     built: BuildOutcome
     environment: Environment
+    more_follow: bool = False
 
 
 class Lane(Protocol):
@@ -60,9 +66,12 @@ class LocalLane:
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(notify):
-            return evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
+            ahead = _AHEAD if assignment.more_follow and self.workers.host.name == "cuda" else 0
+            workers = replace(self.workers, ahead=ahead)
+            return evaluate(assignment.job, workers, assignment.environment, assignment.built, notify)
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.workers.close()
 
     @contextmanager
     def _device(self, notify: Notify) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -60,12 +61,15 @@ class _Item:
 class Evaluating:
     """The stages of a run's pipeline."""
 
-    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer) -> None:
+    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer, expected: int) -> None:
+        """`expected` tasks at most will come."""
         self._floor = floor
         self._run = run
         self._config = config
         self._seed = seed
         self._observe = observe
+        self._left = expected
+        self._count = threading.Lock()
 
     def stages(self) -> Stages[Task, _Item, Evaluation]:
         return Stages(self.build, self.measure, self.note_overlap, self.enter_builder, self.enter_lane)
@@ -79,6 +83,7 @@ class Evaluating:
         self._observe(job, "building")
         outcome = _build(job, self._floor.builders)
         if outcome.failed:
+            self._take_one()
             return Finished(evaluate(job, None, self._floor.environment, outcome))
         self._observe(job, "built")
         return Ready(_Item(job, outcome))
@@ -86,8 +91,14 @@ class Evaluating:
     def measure(self, item: _Item, lane: int) -> Evaluation:
         name, chosen = list(self._floor.lanes.items())[lane]
         where = f" on {name}" if len(self._floor.lanes) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._floor.environment)
+        assignment = Assignment(item.job, item.built, self._floor.environment, more_follow=self._take_one() > 0)
         return chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+
+    def _take_one(self) -> int:
+        """How many tasks are left besides this one and those under way."""
+        with self._count:
+            self._left -= 1
+            return self._left
 
     def note_overlap(self, evaluation: Evaluation) -> Evaluation:
         """The record says so if compilers were at work while times were taken."""

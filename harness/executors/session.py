@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import secrets
 import sys
 from collections.abc import Callable, Generator, Iterable, Sized
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.backends.choice import Choice, choose_backend, open_host
+from harness.executors.cache import cache_folder
 from harness.executors.cores import core_groups, cpu_quota, divide_cores
 from harness.executors.gpu_lock import GpuLock, locks_folder
 from harness.executors.lane import LaneSettings, LocalLane, ProcessLane
@@ -23,6 +23,7 @@ from harness.records.journal import Journal
 from harness.referee.environment import read_environment
 from harness.referee.seeds import draw_master_seed
 from harness.referee.worker_process import Workers
+from harness.referee.worker_start import Spares
 from harness.workspace.selection import Task
 
 
@@ -47,8 +48,8 @@ class Session:
         Closing the generator ends the evaluations under way.
         """
         jobs = jobs or self.config.limits.parallel_builds
-        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe)
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
+        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, count)
         return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs), self.journal)
 
     def __enter__(self) -> Session:
@@ -56,6 +57,7 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.workers.stop.set()
+        self.workers.close()
 
 
 def open_session(
@@ -66,16 +68,17 @@ def open_session(
     seed: int | None,
     say: Callable[[str], None],
     lanes: int | None = None,
+    spares: Spares | None = None,
 ) -> Session:
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
-    and one in all for the simulator.
+    and one in all for the simulator. `spares`: workers that start_early() has started; the session ends them.
 
     Raises: MachineError.
     """
     cache = cache_folder()
     host = open_host(backend, cache, say)
     environment = read_environment(host.name, workspace)
-    workers = Workers(host, cache, config.limits.worker_memory_gib)
+    workers = Workers(host, cache, config.limits.worker_memory_gib, spares=spares or Spares())
     run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     return Session(
         run=run,
@@ -123,10 +126,3 @@ def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | Non
 def environment_of(backend: Choice, workspace: Path) -> Environment:
     """The environment that a session would record, without making the backend ready. Raises: MachineError."""
     return read_environment(choose_backend(backend), workspace)
-
-
-def cache_folder() -> Path:
-    """$HARNESS_CACHE, else harness/ in the user's cache folder."""
-    if chosen := os.environ.get("HARNESS_CACHE"):
-        return Path(chosen).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "harness"

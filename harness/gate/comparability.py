@@ -31,18 +31,9 @@ def counterpart(snapshot: Snapshot | None, evaluation: Evaluation) -> Counterpar
 
 
 def nearest(snapshot: Snapshot, problem: str, solution: str, environment: Environment) -> Accepted | None:
-    """The entry of what passed on a GPU: in the same environment, else on the same GPU, else on any."""
+    """The entry of what passed on the same GPU, else on another."""
     entries = [e for e in snapshot.of(problem, solution) if e.environment.backend == "cuda" and e.verdict.passed]
-    fingerprint = environment.fingerprint
-    return min(
-        entries,
-        key=lambda e: (
-            e.environment.fingerprint != fingerprint,
-            e.environment.gpu != environment.gpu,
-            e.device,
-        ),
-        default=None,
-    )
+    return min(entries, key=lambda e: (e.environment.gpu != environment.gpu, e.device), default=None)
 
 
 def differences(accepted: Environment, here: Environment) -> list[str]:

@@ -47,8 +47,8 @@ def changed_since(workspace: Path, ref: str) -> set[PurePosixPath]:
 
 
 def _require_commit(workspace: Path, ref: str) -> None:
-    known = not ref.startswith("-") and _git(workspace, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
-    if not known or known.returncode != 0:
+    """Also refuses what git would take for an option."""
+    if _git(workspace, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").returncode != 0:
         raise UsageError(f"git knows no commit '{ref}' in {workspace}; in CI fetch it first (fetch-depth: 0)")
 
 

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from harness.codec import CodecError
@@ -16,7 +15,8 @@ from harness.records.line import outline_from_line
 from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
 from harness.records.tables import COLUMNS, values_of
 
-_LINES_A_TRANSACTION = 2000
+_A_TRANSACTION = 2000
+_A_TRANSACTION_BYTES = 32_000_000
 _WORTH_SAYING_BYTES = 50_000_000
 
 _ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (8 + len(COLUMNS)))})"
@@ -89,15 +89,25 @@ def _read_some(database: sqlite3.Connection, name: str, path: Path) -> bool:
         try:
             now = path.stat()
             journal = _known(database, name, path, now)
-            lines = list(islice(read_lines(path, journal.next_offset, journal.next_line), _LINES_A_TRANSACTION))
+            lines, is_finished = _next_lines(path, journal)
         except FileNotFoundError:
             return False  # gone since it was listed: the next opening forgets it
         database.execute("DELETE FROM problem WHERE journal = ? AND line >= ?", (journal.number, journal.next_line))
         again = _insert(database, journal.number, path, lines)
         _count_once(database, again)
-        is_finished = len(lines) < _LINES_A_TRANSACTION
         _note_progress(database, journal, lines, now, is_finished)
         return not is_finished
+
+
+def _next_lines(path: Path, journal: _Journal) -> tuple[list[JournalLine], bool]:
+    """As much as a transaction takes, and whether that is all."""
+    lines, size = [], 0
+    for line in read_lines(path, journal.next_offset, journal.next_line):
+        lines.append(line)
+        size += len(line.data)
+        if len(lines) == _A_TRANSACTION or size > _A_TRANSACTION_BYTES:
+            return lines, False
+    return lines, True
 
 
 def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_result) -> _Journal:
@@ -119,6 +129,7 @@ def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[
     for line in lines:
         try:
             entry = entry_of(outline_from_line(line.data))
+            values = values_of(entry)
         except CodecError as error:
             found = unreadable(path, line, error)
             database.execute(
@@ -128,7 +139,7 @@ def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[
         if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (entry.id,)).fetchone():
             again.add(entry.id)
         place = (journal, line.offset, line.number, len(line.data), line.digest)
-        database.execute(_ROW, (*place, 1, len(set(entry.cases)), "full" in entry.cases, *values_of(entry)))
+        database.execute(_ROW, (*place, 1, len(set(entry.cases)), "full" in entry.cases, *values))
     return again
 
 

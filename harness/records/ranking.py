@@ -78,6 +78,7 @@ class Summary:
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
+    """Counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
     speedups = [interval for e in evaluations if (interval := speedup_of(e))]
     counts = Counter(e.verdict for e in evaluations)
     return Summary(

@@ -22,6 +22,8 @@ class JournalProblem:
     """Counted from 1."""
     what: str
     remedy: str
+    is_harmless: bool = False
+    """A line that was never acknowledged: nothing is missing."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
@@ -47,9 +49,18 @@ class JournalLine:
 
 
 def journal_files(results: Path) -> list[Path]:
-    """Every journal below `results`, at any depth; a file directly in it is none. Sorted."""
+    """Every journal below `results`, at any depth; a file directly in it is none. Sorted.
+
+    Links to folders are followed, each folder is entered once.
+    """
     found: list[Path] = []
-    for folder, _, names in os.walk(results):
+    entered: set[str] = set()
+    for folder, folders, names in os.walk(results, followlinks=True):
+        if (real := os.path.realpath(folder)) in entered:
+            folders.clear()
+            continue
+        entered.add(real)
+        folders.sort()
         if Path(folder) != results:
             found += [Path(folder, name) for name in names if name.endswith(".jsonl")]
     return sorted(found)
@@ -94,7 +105,7 @@ def unreadable(path: Path, line: JournalLine, error: CodecError) -> JournalProbl
     """What to say of a line that is no evaluation."""
     if not line.is_whole:
         what = f"an unfinished line of {len(line.data)} bytes: its writer was stopped, or is writing now"
-        return JournalProblem(path, line.number, what, "nothing to do: it was never reported as kept")
+        return JournalProblem(path, line.number, what, "nothing to do: it was never reported as kept", True)
     if str(error).startswith("not JSON"):
         remedy = "if a result is missing, restore the file from a copy; else nothing to do"
         return JournalProblem(path, line.number, "a torn or damaged line", remedy)

@@ -77,6 +77,16 @@ def geometric_mean(intervals: Sequence[Interval]) -> Interval:
     return Interval(estimate, min(low, estimate), max(high, estimate), min(i.confidence for i in intervals))
 
 
+def ratio(new: Interval, old: Interval) -> Interval:
+    """new / old of two independently measured values. Log-widths add in quadrature, as in geometric_mean()."""
+    below = math.hypot(math.log(new.estimate / new.low), math.log(old.high / old.estimate))
+    above = math.hypot(math.log(new.high / new.estimate), math.log(old.estimate / old.low))
+    estimate = new.estimate / old.estimate
+    return Interval(
+        estimate, estimate * math.exp(-below), estimate * math.exp(above), min(new.confidence, old.confidence)
+    )
+
+
 def _outermost_rank(n: int, confidence: float) -> tuple[int | None, float]:
     """The largest k such that the values of rank k and n−1−k (from 0) enclose the median with `confidence`."""
     best: tuple[int | None, float] = (None, 0.0)

@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import fields
 from typing import Any
 
+from harness.codec import CodecError
 from harness.records.entry import Entry
 from harness.records.evaluation import SCHEMA
 from harness.records.verdict import Verdict
@@ -17,9 +18,7 @@ VERSION = 1000 * 1 + SCHEMA
 COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
 """Quoted: `commit` is a word of SQL."""
 
-FIT = (
-    "counts AND backend = 'cuda' AND verdict = 'passed' AND speedup IS NOT NULL AND noise IS NULL AND judges_full"
-)
+FIT = "counts AND backend = 'cuda' AND verdict = 'passed' AND speedup IS NOT NULL AND noise IS NULL AND judges_full"
 """Rows that a leaderboard may rank, as far as a row by itself can tell."""
 
 _NAMES = tuple(field.name for field in fields(Entry))
@@ -83,7 +82,7 @@ def is_current(database: sqlite3.Connection) -> bool:
 
 
 def values_of(entry: Entry) -> list[Any]:
-    """In the order of COLUMNS."""
+    """In the order of COLUMNS. Raises: CodecError for a number that SQLite can't hold."""
     return [_to_sql(getattr(entry, name)) for name in _NAMES]
 
 
@@ -101,4 +100,8 @@ def _to_sql(value: Any) -> Any:
         return value.value
     if isinstance(value, tuple):
         return json.dumps(value)
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()  # a lone surrogate, as in a file's name that is no UTF-8
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise CodecError(f"{value} is too large a number")
     return value

@@ -9,7 +9,6 @@ import traceback
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from harness.backends.base import Host
 from harness.errors import HarnessError
 from harness.records.check import Check
 from harness.records.config import Config
@@ -141,12 +140,13 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
         worker = stack.enter_context(workers.start())
         first, *others = config.timing.baselines
         references = {first: stack.enter_context(workers.start())} if timed else {}  # starts up meanwhile
+        workers.replenish()
         with _Stage(found, "load"):
             notify("loading")
             load_arm(worker, str(job.solution.source_path), "ModelNew", config.limits)
         with _Stage(found, "correctness"):
             for case in sorted(job.cases, key=lambda name: name == FULL):  # the cheap ones first
-                _check_case(job, case, host, worker, found, notify)
+                _check_case(job, case, workers, worker, found, notify)
         if not found.checks:
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
         if host.name == "cuda" and config.timing.enabled and not timed:
@@ -154,6 +154,7 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
         if timed:
             with _Stage(found, "timing"):
                 notify("timing")
+                workers.settle()
                 references |= {name: stack.enter_context(workers.start()) for name in others}
                 setting = prepare_setting(job.problem, config.timing.case, job.seed, host.torch_device)
                 outcome = time_solution(setting, host, worker, references, config, notify)
@@ -162,10 +163,13 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
                 found.remarks += outcome.remarks
 
 
-def _check_case(job: Job, case: str, host: Host, worker: WorkerProcess, found: _Findings, notify: Notify) -> None:
+def _check_case(
+    job: Job, case: str, workers: Workers, worker: WorkerProcess, found: _Findings, notify: Notify
+) -> None:
+    host = workers.host
     setting = prepare_setting(job.problem, case, job.seed, host.torch_device)
     if case == job.config.timing.case:
-        found.work = work_of(setting)
+        found.work = work_of(setting, workers.cache)
     outcome = check_case(setting, host, worker, job.config, notify)
     found.checks += outcome.checks
     found.remarks += outcome.remarks

@@ -2,44 +2,72 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Iterable
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from harness.codec import CodecError, decode, encode
 from harness.records.evaluation import Work
+from harness.referee.reference import InvalidProblem
 from harness.referee.setting import Setting
 
 
-def work_of(setting: Setting) -> Work | None:
-    """Counted on meta tensors, without memory or time, or in a run on the GPU; None where the reference can't do that.
+def work_of(setting: Setting, cache: Path) -> Work:
+    """Inputs, parameters and buffers once each, however many views there are of one, and every output; and two
+    operations for each multiply-add of matrix products and convolutions, None where there are none.
 
-    Bytes: inputs, parameters and buffers once each, however many views there are of one, and every output.
-    Operations: two for each multiply-add of matrix products and convolutions; None where there are none.
+    On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time, but torch imports its
+    compiler for it (3 s). So a count is kept in `cache`, and each problem of a machine is counted once.
     """
-    if setting.meta_inputs is None and not setting.reference.on_gpu:
-        return None
-    try:
-        if setting.meta_inputs is not None:
-            model, inputs = copy.deepcopy(setting.model).to("meta"), setting.meta_inputs
-            with torch.no_grad(), torch.device("meta"), _Operations() as counter:
-                returned = model(*inputs)
-        else:
-            model, inputs = setting.model, setting.reference.make_inputs(0)
-            with torch.no_grad(), _Operations() as counter:
-                returned = model(*inputs)
-    except Exception:  # the problem's own code: it runs on a device, and needn't run without one
-        return None
-    read = [*model.parameters(), *model.buffers(), *_tensors(inputs)]
-    return Work(_nbytes(read) + _nbytes(_tensors([returned])), counter.total or None)
+    folder = cache / "work"
+    path = folder / f"{_key(setting)}.json"
+    with contextlib.suppress(OSError, ValueError, CodecError):
+        return decode(Work, json.loads(path.read_text()))
+    work = _count(setting)
+    with contextlib.suppress(OSError):  # counted again another time
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=folder)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(encode(work), file)
+        os.replace(name, path)
+    return work
+
+
+def _key(setting: Setting) -> str:
+    question = [setting.problem.sha256, setting.case, torch.__version__]
+    return hashlib.sha256(json.dumps(question).encode()).hexdigest()[:32]
+
+
+def _count(setting: Setting) -> Work:
+    inputs = _inputs(setting)
+    model, spec = setting.model, setting.spec
+    read = _nbytes([*model.parameters(), *model.buffers(), *_tensors(inputs)])
+    written = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
+    count = _operations_of_run if setting.reference.on_gpu else _operations
+    return Work(read + written, count(model, inputs))
+
+
+def _inputs(setting: Setting) -> list[Any]:
+    if not setting.reference.on_gpu:
+        with contextlib.suppress(InvalidProblem):  # get_inputs() needs real memory
+            return setting.meta_inputs or setting.reference.input_specs()
+    return setting.reference.make_inputs(0)
 
 
 class _Operations(TorchDispatchMode):
-    """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler to take other operators apart, which
-    costs seconds and finds nothing here: composite operators arrive in parts."""
+    """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler too, to take other operators apart;
+    composite ones arrive here in parts already."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -58,14 +86,27 @@ class _Operations(TorchDispatchMode):
         return result
 
 
+def _operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+    with torch.no_grad(), _Operations() as operations:
+        model(*inputs)
+    return operations.total or None
+
+
+def _operations(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+    """None also where the model can't run on meta tensors."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    try:
+        on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
+        with torch.no_grad(), torch.device("meta"), FlopCounterMode(display=False) as counter:
+            copy.deepcopy(model).to("meta")(*on_meta)
+    except Exception:  # the problem's own code: it runs on a device, and needn't run without one
+        return None
+    return int(counter.get_total_flops()) or None
+
+
 def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
-    found = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, (tuple, list)):
-            found += _tensors(value)
-    return found
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 def _nbytes(tensors: Iterable[torch.Tensor]) -> int:

@@ -52,13 +52,15 @@ class Interrupted(Exception):
 class Workers:
     """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
 
-    Setting `stop` makes every wait for a worker raise Interrupted. As a context manager it ends its spares.
+    `ahead` workers are kept waiting for the next evaluation while one is under way. Setting `stop` makes every wait for
+    a worker raise Interrupted. As a context manager it ends its spares.
     """
 
     host: Host
     cache: Path
     memory_gib: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    ahead: int = 0
     spares: Spares = field(default_factory=Spares, compare=False)
 
     def start(self, for_build: bool = False) -> WorkerProcess:
@@ -66,12 +68,13 @@ class Workers:
         launch = self._launch(for_build)
         return WorkerProcess(self, self.spares.take(launch) or StartedWorker(launch))
 
-    def keep_spares(self, count: int, for_build: bool = False) -> None:
-        """Start workers ahead until `count` wait. The calling thread must outlive them."""
-        self.spares.keep(self._launch(for_build), count)
+    def replenish(self) -> None:
+        """Start the next evaluation's workers, now that this one has its own. Called by a thread that outlives them."""
+        if self.ahead:
+            self.spares.keep(self._launch(for_build=False), self.ahead)
 
     def settle(self) -> None:
-        """Wait until every spare has started: before something is timed."""
+        """Wait until every spare has started, which would disturb what is timed."""
         self.spares.settle(_START_S)
 
     def close(self) -> None:

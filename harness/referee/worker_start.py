@@ -22,7 +22,6 @@ from pathlib import Path
 from harness.records.environment import BackendName
 from harness.referee.worker_output import WorkerOutput
 
-
 _SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
 """When it is imported or first used; a worker's own torch sets them anew, and spares are started before."""
 

@@ -87,7 +87,7 @@ def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Ren
     speedups = [interval for e in best if e.timing and (interval := e.timing.speedup)]
     if speedups and len(problems) > 1:
         mean = format_speedup(geometric_mean(speedups))
-        lines.append(Text(f"best of each problem: {mean}, of {len(speedups)} of {len(problems)} problems"))
+        lines.append(Text(f"  over the best of each of {len(speedups)} problems, of {len(problems)}: {mean}"))
     if summary.fast_p:
         lines += [Text(f"fast_p, the share of {summary.fast_p[0].of} samples right and over p times as fast:"),
                   _curve(summary.fast_p)]  # fmt: skip
@@ -124,7 +124,7 @@ def _title(evaluations: Sequence[Evaluation]) -> Text:
     if timings:
         baseline = timings[0].baselines[0]
         times = sorted(timing.median_ns(baseline) for timing in timings if baseline in timing.baselines)
-        span = format_ms(times[0]) + (f" to {format_ms(times[-1])}" if len(times) > 1 else "")
+        span = " to ".join(dict.fromkeys((format_ms(times[0]), format_ms(times[-1]))))
         head.append(f"\n{baseline}: {span} ms; speed-up is {baseline} over solution", style="dim")
     return head
 
@@ -175,10 +175,8 @@ def _mean(summary: Summary, baselines: str) -> str:
     if summary.mean_speedup is None:
         return "no speed-ups: nothing that passed was timed"
     mean: Interval = summary.mean_speedup
-    what = f"{summary.timed} speed-ups" if summary.timed > 1 else "1 speed-up"
-    return f"geometric mean of {what} ({baselines} over solution), of {summary.evaluated} evaluated: " + format_speedup(
-        mean
-    )
+    over = f"{_several(summary.timed, 'speed-up')} ({baselines} over solution), of {summary.evaluated} evaluated"
+    return f"geometric mean: {format_speedup(mean)}\n  over {over}"
 
 
 def _headline(evaluations: Sequence[Evaluation]) -> str:

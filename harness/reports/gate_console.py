@@ -24,7 +24,7 @@ from harness.reports.gate_words import (
 from harness.reports.numbers import format_speedup
 
 _STYLES = {"failed": "red", "broken": "magenta", "inconclusive": "yellow", "passed": "green"}
-_DETAILS = 4000
+_DETAILS, _DETAILS_AT_ONCE = 4000, 1200  # characters
 _NAME_WIDTH = 8
 
 
@@ -68,8 +68,8 @@ def finding_text(judged: Judged, finding: GateFinding, verbose: bool) -> Rendera
     if finding.rule in ("regressed", "below_least_speedup", "inconclusive_speed"):
         lines[1:1] = measured_words(judged)
     body = [Text(harmless(line)) for line in lines]
-    if finding.details and verbose:
-        body.append(Text(clipped(harmless(finding.details), _DETAILS), style="dim"))
+    if finding.details:
+        body.append(Text(clipped(harmless(finding.details), _DETAILS if verbose else _DETAILS_AT_ONCE), style="dim"))
     return Group(Text(harmless(title), style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in body))
 
 

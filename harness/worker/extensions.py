@@ -27,7 +27,7 @@ from torch.utils import cpp_extension
 from harness.protocol.layout import extension_log, extensions_folder
 from harness.protocol.messages import ExtensionReport
 from harness.worker.extension_key import extension_key
-from harness.worker.slim_build import headers_digest, slim_arguments
+from harness.worker.slim_build import headers_digest, side_by_side_nvcc, slim_arguments
 
 _VERBOSE_PTXAS = "-Xptxas=-v"
 
@@ -75,7 +75,8 @@ class Extensions:
         slim = slim_arguments(call, _emptied(slim_staging)) if self._tries_slim else None
         try:
             if slim is not None:
-                with contextlib.suppress(Exception):  # whatever it is: the full build decides, and its words are shown
+                # Whatever goes wrong here: the full build decides, and its words are the ones that are shown.
+                with contextlib.suppress(Exception), side_by_side_nvcc():
                     return _build_in(slim_staging, folder, original, slim, log)
                 _forget_version(str(slim["name"]))
                 log.replace(log.with_suffix(".slim"))

@@ -41,7 +41,7 @@ class Passes:
 
 def main(nvcc: str, arguments: list[str]) -> int:
     """nvcc's exit status."""
-    folder = tempfile.mkdtemp(prefix="nvcc-")
+    folder = tempfile.mkdtemp(prefix="nvcc-", dir=os.getcwd())  # where a build that is killed gets cleaned up
     try:
         passes = read_passes(_dry_run(nvcc, arguments, folder)) if "-c" in arguments else None
         if passes is not None:
@@ -58,7 +58,7 @@ def read_passes(dry_run: str) -> Passes | None:
     """What `nvcc --dryrun` says; None where it isn't the compilation of one file for one architecture."""
     lines = [line[3:].strip() for line in dry_run.splitlines() if line.startswith("#$ ")]
     assigned = dict(line.split("=", 1) for line in lines if re.match(r"\w+=", line))
-    commands = [line for line in lines if not re.match(r"\w+=", line)]
+    commands = [line for line in lines if line and not re.match(r"\w+=", line)]
     kinds: dict[str, list[str]] = {}
     for command in commands:
         kinds.setdefault(_kind(command), []).append(command)

@@ -2,24 +2,30 @@
 
 A kernel compiles in two seconds, torch/extension.h before it in a minute: ATen's every function, autograd, modules,
 pybind11. So torch's own load_inline() is called with an include folder put first in which those headers are slim, and
-with the binding of headers/harness/binding.h instead of pybind11's. Underneath lie torch's real headers, only fewer, and
-the flags are torch's. What doesn't compile or import this way is built as it was written.
+with the binding of headers/harness/binding.h instead of pybind11's. Below lie torch's real headers, only fewer, and the
+flags are torch's. What doesn't compile or import this way is built as it was written.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
 import json
+import os
 import re
-from collections.abc import Iterable
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils import cpp_extension
 
 HEADERS = Path(__file__).parent / "headers"
+_SIDE_BY_SIDE = Path(__file__).parent / "nvcc_side_by_side.py"
 
 _KNOWN = {"name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
           "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
@@ -63,6 +69,20 @@ def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any]
     }
 
 
+@contextlib.contextmanager
+def side_by_side_nvcc() -> Iterator[None]:
+    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc."""
+    if "PYTORCH_NVCC" in os.environ or not cpp_extension.CUDA_HOME:
+        yield
+        return
+    nvcc = os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc")
+    os.environ["PYTORCH_NVCC"] = shlex.join([sys.executable, "-I", "-S", str(_SIDE_BY_SIDE), nvcc])
+    try:
+        yield
+    finally:
+        del os.environ["PYTORCH_NVCC"]
+
+
 def binding(functions: dict[str, str]) -> str:
     """C++ that makes a module of `functions`, names with their docstrings."""
     names = [f'struct Name{i} {{ static constexpr const char* text = "{name}"; }};' for i, name in enumerate(functions)]
@@ -95,14 +115,14 @@ def binding(functions: dict[str, str]) -> str:
 @functools.cache
 def headers_digest() -> str:
     """Changes with anything that decides how a slim build comes out."""
-    files = sorted(path for path in HEADERS.rglob("*.h"))
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in [*files, Path(__file__)])).hexdigest()[:16]
+    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def _is_plain(arguments: dict[str, Any]) -> bool:
     """Whether the call asks for nothing besides a Python module of functions."""
-    others = {name: value for name, value in arguments.items() if name not in _KNOWN and value is not False}
-    return all(name in _DEFAULTS and value == _DEFAULTS[name] for name, value in others.items())
+    others = {name: value for name, value in arguments.items() if name not in _KNOWN}
+    return all(value is _DEFAULTS.get(name, False) for name, value in others.items())
 
 
 def _functions(wanted: object) -> dict[str, str]:

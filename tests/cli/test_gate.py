@@ -16,6 +16,7 @@ from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
+from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.workspace.selection import Task
 from tests.cli.shell import Outcome, Shell
@@ -27,9 +28,9 @@ RUN = "20261121T031035Z-ef9a"
 
 
 class FakeSession:
-    """Evaluates by a script: the time of each solution's next measurement in ns, or another ending."""
+    """Evaluates by a script: each solution's next measurement (ns where it is quiet), or another ending."""
 
-    def __init__(self, where: Environment, script: dict[str, list[int | Verdict]]) -> None:
+    def __init__(self, where: Environment, script: dict[str, list[int | Timing | Verdict]]) -> None:
         self.environment = where
         self.script = script
         self.rounds: list[list[str]] = []
@@ -59,9 +60,11 @@ class FakeSession:
             return
         what = script.pop(0) if len(script) > 1 else script[0]
         number = sum(len(names) for names in self.rounds)
-        is_right = isinstance(what, int) or what is Verdict.PASSED
-        made = passed(task.solution.name) if is_right else failed(task.solution.name, what, checks=())  # type: ignore[arg-type]
-        about, timed = task.solution.about, isinstance(what, int) and self.environment.backend == "cuda"
+        if isinstance(what, int):
+            what = timing(what)
+        is_failure = isinstance(what, Verdict) and not what.passed
+        made = failed(task.solution.name, what, checks=()) if is_failure else passed(task.solution.name)
+        about = task.solution.about
         yield replace(
             made,
             id=f"{task.solution.name}-{number}",
@@ -69,7 +72,7 @@ class FakeSession:
             problem=replace(made.problem, name=task.problem.name, sha256=task.problem.sha256),
             solution=replace(made.solution, sha256=task.solution.sha256, expected_verdict=about.expected_verdict),
             environment=self.environment,
-            timing=timing(what) if timed and isinstance(what, int) else None,
+            timing=what if isinstance(what, Timing) and self.environment.backend == "cuda" else None,
         )
 
 
@@ -111,9 +114,11 @@ def test_a_right_and_unchanged_workspace_passes(harness: Shell, accepted: Path, 
 
 def test_a_planted_regression_fails_after_three_measurements(harness: Shell, accepted: Path, session: Sessions) -> None:
     fake = session(plain=[1_100_000])
-    outcome = harness("gate", "--quiet")
+    outcome = harness("gate")
     assert outcome.code == 1
     assert fake.rounds == [["plain", "shared_tile"], ["plain"], ["plain"]]
+    assert outcome.err.count("slower or unclear, so measured again: maxpool2d/plain") == 2
+    assert "4/4  plain: passed" in outcome.err
     assert "maxpool2d/plain: failed (regressed)" in outcome.out
     assert "measurement 3: speed-up" in outcome.out
 
@@ -232,6 +237,23 @@ def test_an_exception_of_ours_ends_with_three_as_well(
     assert outcome.err.endswith("KeyError: 'ours'\n")
 
 
+def test_an_interruption_keeps_what_was_evaluated(
+    harness: Shell, workspace: Path, session: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = session()
+    whole = fake.evaluate
+
+    def interrupted(tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
+        yield next(whole(tasks, observe))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fake, "evaluate", interrupted)
+    outcome = harness("gate", "--quiet", "--junit", "gate.xml")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert len(list((workspace / "results" / RUN).glob("*.jsonl"))) == 1
+    assert not (workspace / "gate.xml").exists()
+
+
 def test_correctness_only_measures_nothing(harness: Shell, accepted: Path, session: Sessions) -> None:
     fake = session(plain=[2_000_000])
     outcome = harness("gate", "--quiet", "--correctness-only", "--seed", "7", "--config", "quick")
@@ -289,6 +311,9 @@ def test_a_finished_run_is_judged_without_a_session(harness: Shell, accepted: Pa
     outcome = harness("gate", "--from-run", RUN)
     assert outcome.code == 1
     assert "maxpool2d/plain was edited after it was evaluated" in outcome.out
+    (accepted.parent / "solutions/maxpool2d/shared_tile/solution.py").write_text("class ModelNew: pass")
+    outcome = harness("gate", "--from-run", RUN, "--json")
+    assert (outcome.code, report(outcome)["not_judged"]) == (1, "the run holds no result that counts")
 
 
 def test_every_file_that_is_asked_for_is_written(
@@ -386,10 +411,11 @@ def test_accept_writes_where_it_is_told(harness: Shell, accepted: Path) -> None:
     [
         (Verdict.WRONG_VALUES, "maxpool2d/plain: wrong_values, expected passed"),
         (Verdict.PASSED, "maxpool2d/plain: it was not timed"),
+        (timing(1_000_000, spread=0.2), "maxpool2d/plain: the interval of the speed-up is ±13% wide"),
     ],
 )
 def test_what_is_nothing_to_compare_with_is_not_accepted(
-    harness: Shell, workspace: Path, session: Sessions, ending: Verdict, words: str
+    harness: Shell, workspace: Path, session: Sessions, ending: Verdict | Timing, words: str
 ) -> None:
     session(plain=[ending])
     harness("gate", "--quiet")

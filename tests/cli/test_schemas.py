@@ -87,6 +87,16 @@ def test_what_the_harness_takes_the_schema_takes(name: str, text: str) -> None:
     assert errors(name, text) == []
 
 
+def test_the_example_of_the_document_fits_the_schema_and_the_harness(harness: Shell, workspace: Path) -> None:
+    document = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    example = document.partition("```yaml\n")[2].partition("```")[0]
+    assert errors("harness", example) == []
+    (workspace / "harness.yaml").write_text(example)
+    rows = json.loads(harness("config", "show", "run", "--json").out)["options"]
+    found = {row["option"]: row["value"] for row in rows}
+    assert (found["backend"], found["case"], found["timing"]) == ("sim", ["small", "odd"], False)
+
+
 def _undescribed(schema: Any, path: str = "") -> list[str]:
     if not isinstance(schema, dict):
         return []

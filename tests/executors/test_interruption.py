@@ -55,18 +55,18 @@ def _read_until(process: subprocess.Popen[str], *wanted: str) -> None:
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_comparison_is_resumed_where_it_was(number: signal.Signals, tmp_path: Path) -> None:
-    with _harness(tmp_path, "compare", "-s", "honest", "-s", "hangs") as process:
-        _read_until(process, "honest: passed", "hangs: checking")
+    with _harness(tmp_path, "compare", "-s", "chatty", "-s", "hangs") as process:
+        _read_until(process, "chatty: passed", "hangs: checking")
         process.send_signal(number)
         process.communicate(timeout=60)
-    assert [e.solution.name for e in read_journals(tmp_path)] == ["honest"]
-    with _harness(tmp_path, "compare", "-s", "honest", "-s", "wrong_shape", "--resume", "--json") as process:
+    assert [e.solution.name for e in read_journals(tmp_path)] == ["chatty"]
+    with _harness(tmp_path, "compare", "-s", "chatty", "-s", "wrong_shape", "--resume", "--json") as process:
         stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 1, stderr
     assert "1 of 2 have a result and are kept" in stderr
-    assert "honest" not in stderr.partition("are kept")[2]
-    assert [from_line(line).solution.name for line in stdout.splitlines()] == ["honest", "wrong_shape"]
-    assert [e.solution.name for e in read_journals(tmp_path)] == ["honest", "wrong_shape"]
+    assert "chatty" not in stderr.partition("are kept")[2]
+    assert [from_line(line).solution.name for line in stdout.splitlines()] == ["chatty", "wrong_shape"]
+    assert [e.solution.name for e in read_journals(tmp_path)] == ["chatty", "wrong_shape"]
 
 
 @pytest.mark.sim

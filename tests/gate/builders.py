@@ -29,7 +29,7 @@ def timing(solution_ns: int, spread: float = 0.001, case: str = "full") -> Timin
 
 
 def timed(solution_ns: int, spread: float = 0.001, **changes: Any) -> Evaluation:
-    return passed("tiled", timing=timing(solution_ns, spread), environment=environment(), **changes)
+    return passed("tiled", **{"timing": timing(solution_ns, spread), "environment": environment(), **changes})
 
 
 def snapshot_of(*evaluations: Evaluation) -> Snapshot:

@@ -9,9 +9,10 @@ import pytest
 from harness.gate.judgement import Subject, judge, missing, waiver_remarks
 from harness.gate.policy import ProblemDemands
 from harness.records.evaluation import Failure, ProblemRef
+from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from tests.examples import environment, failed, passed, sim_environment
-from tests.gate.builders import SUBJECT, TODAY, judged, levels, snapshot_of, terms, timed, waiver
+from tests.gate.builders import SUBJECT, TODAY, judged, levels, snapshot_of, terms, timed, timing, waiver
 
 ACCEPTED = snapshot_of(timed(1_000_000))
 NO_GPU = "no GPU"
@@ -162,6 +163,30 @@ def test_a_changed_problem_is_not_compared() -> None:
     one = judged(changed, snapshot=ACCEPTED, inconclusive="forbid")
     assert one.outcome == "inconclusive"
     assert one.findings[0].message == "the problem's files have changed since its speed was accepted"
+
+
+def test_another_case_is_not_compared() -> None:
+    small = timed(1_000_000, timing=timing(1_000_000, case="small"))
+    (finding,) = judged(small, snapshot=ACCEPTED).findings
+    assert (finding.rule, finding.level) == ("no_comparison", "tolerated")
+    assert finding.message == "case 'small' was timed, 'full' was accepted"
+
+
+def test_a_baseline_that_was_not_measured_is_not_compared_with() -> None:
+    plain = timing(1_000_000)
+    turns = tuple(replace(turn, arm="compile") if turn.arm == "eager" else turn for turn in plain.turns)
+    compiled = timed(1_000_000, timing=Timing("full", turns, ("compile",)))
+    (finding,) = judged(compiled, snapshot=ACCEPTED).findings
+    assert finding.message == "the accepted speed-up is over 'eager', which was not measured"
+
+
+def test_the_accepted_baseline_counts_whatever_the_headline_is() -> None:
+    plain = timing(1_000_000)
+    compiled = tuple(
+        replace(turn, arm="compile", call_ns=(1_500_000,) * 2) for turn in plain.turns if turn.arm == "eager"
+    )
+    both = timed(1_000_000, timing=Timing("full", (*plain.turns, *compiled), ("compile", "eager")))
+    assert judged(both, snapshot=ACCEPTED).speed == "unchanged"
 
 
 def test_an_expected_failure_is_not_timed() -> None:

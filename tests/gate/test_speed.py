@@ -37,6 +37,8 @@ def test_the_lower_side_of_the_ratio_uses_the_upper_side_of_the_old() -> None:
         (1_045_000, 0.001, "unchanged"),
         (1_055_000, 0.001, "regressed"),
         (1_050_000, 0.02, "inconclusive"),
+        (1_060_000, 0.02, "inconclusive"),
+        (1_040_000, 0.02, "inconclusive"),
         (990_000, 0.001, "improved"),
         (1_000_000, 0.2, "inconclusive"),
     ],
@@ -44,6 +46,12 @@ def test_the_lower_side_of_the_ratio_uses_the_upper_side_of_the_old() -> None:
 def test_the_whole_interval_decides(solution_ns: int, spread: float, answer: str) -> None:
     accepted = accept(timed(1_000_000))
     assert measured(timed(solution_ns, spread), accepted, Demands()).change == answer
+
+
+@pytest.mark.parametrize(("solution_ns", "answer"), [(1_900_000, "unchanged"), (2_100_000, "regressed")])
+def test_a_slow_down_is_a_share_of_the_accepted_time(solution_ns: int, answer: str) -> None:
+    twice = Demands(largest_slowdown=1.0)
+    assert measured(timed(solution_ns), accept(timed(1_000_000)), twice).change == answer
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import JournalError, UsageError
-from harness.records import index_file
+from harness.records import index_file, indexing
 from harness.records.config import Config, TimingConfig
 from harness.records.entry import entry_of
 from harness.records.evaluation import Evaluation, ProblemRef
@@ -145,8 +145,6 @@ def test_what_is_appended_later_is_there_at_the_next_opening(tmp_path: Path) -> 
 
 
 def test_what_is_known_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness.records import indexing
-
     keep(tmp_path, at(1, passed()), at(2, passed()))
     assert ids(tmp_path) == ["1", "2"]
     read: list[int] = []
@@ -363,6 +361,29 @@ def test_several_who_index_at_once_do_it_once(tmp_path: Path) -> None:
         assert pool.map(_open_and_count, [tmp_path] * 8, chunksize=1) == [60] * 8
     with open_index(tmp_path) as index:
         assert (index.status().evaluations, index.status().copies) == (60, 0)
+
+
+def test_a_name_that_is_no_unicode_is_kept_readable(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed("a\udcffb")))
+    with open_index(tmp_path) as index:
+        assert [entry.solution for entry in index.entries()] == ["a?b"]
+        assert index.evaluation("last").solution.name == "a\udcffb"
+
+
+def test_a_number_that_no_column_holds_is_a_line_that_cannot_be_used(tmp_path: Path) -> None:
+    keep(tmp_path, at(1, passed(timing=timing(solution_ns=1 << 70))), at(2, passed()))
+    with open_index(tmp_path) as index:
+        assert [entry.id[-1] for entry in index.entries()] == ["2"]
+        assert [problem.what for problem in index.status().problems] == ["1180591620717411303424 is too large a number"]
+
+
+def test_many_lines_take_several_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "_A_TRANSACTION", 2)
+    keep(tmp_path, *(at(minute, passed()) for minute in range(5)))
+    assert ids(tmp_path) == ["0", "1", "2", "3", "4"]
+    monkeypatch.setattr(indexing, "_A_TRANSACTION_BYTES", 1)
+    keep(tmp_path, *(at(minute, passed()) for minute in range(5, 8)))
+    assert ids(tmp_path) == ["0", "1", "2", "3", "4", "5", "6", "7"]
 
 
 def test_the_status_counts(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import tempfile
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from harness.records import journal
 from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.records.evaluation import Evaluation, Failure
 from harness.records.journal import Journal, JournalProblem, from_line, read_journals, scan_journals, to_line
-from harness.records.reading import read_lines
+from harness.records.reading import journal_files, read_lines
 from tests.examples import build, check, comparison, failed, passed, sim_environment, timing, wrong_comparison
 
 FULL = passed(
@@ -223,6 +224,29 @@ def test_one_id_with_two_contents_is_named(tmp_path: Path) -> None:
         "remove the copy that was edited, then 'harness index --rebuild'"
     ]
     assert first != second
+
+
+def _append_some(arguments: tuple[Path, int]) -> None:
+    results, writer = arguments
+    for number in range(20):
+        Journal(results, "run-1").append(passed(id=f"{writer}-{number}", timing=timing(blocks=40)))
+
+
+def test_several_processes_may_append_to_one_file(tmp_path: Path) -> None:
+    with get_context("fork").Pool(4) as pool:
+        pool.map(_append_some, [(tmp_path, writer) for writer in range(4)], chunksize=1)
+    found = list(scan_journals(tmp_path))
+    assert {e.id for e in found if isinstance(e, Evaluation)} == {f"{w}-{n}" for w in range(4) for n in range(20)}
+    assert len(found) == 80
+
+
+def test_linked_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> None:
+    Journal(tmp_path / "elsewhere", "run-1").append(passed())
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "laptop").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "round").symlink_to(results)
+    assert [path.parent for path in journal_files(results)] == [results / "laptop" / "run-1"]
 
 
 def test_a_file_limit_leaves_no_torn_line(tmp_path: Path, spare: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.statistics import Interval, geometric_mean, median, median_interval, paired_ratio
+from harness.records.statistics import Interval, geometric_mean, median, median_interval, paired_ratio, ratio
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,15 @@ def test_each_side_has_its_own_width() -> None:
 def test_no_ratios_have_no_mean() -> None:
     with pytest.raises(ValueError, match="no ratios, no mean"):
         geometric_mean([])
+
+
+def test_a_ratio_of_intervals_is_as_wide_as_both_together() -> None:
+    # up: sqrt(ln(2)² + ln(2)²) = ln(2)·sqrt(2); 2^sqrt(2) = 2.66514
+    found = ratio(Interval(6.0, 3.0, 12.0, 0.97), Interval(2.0, 1.0, 4.0, 0.95))
+    assert (found.estimate, found.low, found.high) == pytest.approx((3.0, 3.0 / 2.665144, 3.0 * 2.665144))
+    assert found.confidence == 0.95
+
+
+def test_in_a_ratio_the_denominators_sides_are_swapped() -> None:
+    found = ratio(Interval(6.0, 6.0, 6.0, 0.95), Interval(2.0, 1.0, 2.0, 0.95))
+    assert (found.low, found.estimate, found.high) == pytest.approx((3.0, 3.0, 6.0))

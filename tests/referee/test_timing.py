@@ -15,8 +15,8 @@ from harness.referee.timing import ArmTurn, measure
 class ScriptedPlayer:
     """Every call of an arm takes the same time; turns are written down."""
 
-    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000) -> None:
-        self._ns = {"eager": eager_ns, "solution": solution_ns}
+    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000, compile_ns: int = 1_500) -> None:
+        self._ns = {"eager": eager_ns, "solution": solution_ns, "compile": compile_ns}
         self.turns: list[tuple[ArmName, int]] = []
 
     def turn(self, arm: ArmName, calls: int) -> ArmTurn:
@@ -39,6 +39,33 @@ def test_every_block_is_balanced() -> None:
     for block in blocks:
         assert block in (["eager", "solution", "solution", "eager"], ["solution", "eager", "eager", "solution"])
     assert len({tuple(block) for block in blocks}) == 2  # which comes first is drawn
+
+
+THREE_ARMS = TimingConfig(baselines=("compile", "eager"), warmup_turns=2, blocks=40, calls_per_turn=3, budget_s=100.0)
+
+
+def test_every_block_goes_through_all_arms_and_back() -> None:
+    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), clock=ticking(0))
+    orders = {tuple(turn.arm for turn in timing.turns if turn.block == block) for block in range(40)}
+    assert all(order[3:] == order[2::-1] and set(order) == {"eager", "compile", "solution"} for order in orders)
+    assert len(orders) == 6  # which way is drawn for each block
+
+
+def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> None:
+    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), clock=ticking(0))
+    assert timing.baselines == ("compile", "eager")
+    assert timing.speedup is not None
+    assert timing.speedup.estimate == pytest.approx(1.5)
+    over_eager = timing.speedup_over("eager")
+    assert over_eager is not None
+    assert over_eager.estimate == pytest.approx(2.0)
+
+
+def test_every_arm_warms_up_and_the_slowest_decides_the_calls() -> None:
+    player = ScriptedPlayer(compile_ns=100_000_000)
+    measure(player, THREE_ARMS, random.Random(1), clock=ticking(0))
+    assert sorted(player.turns[:6]) == [("compile", 1)] * 2 + [("eager", 1)] * 2 + [("solution", 1)] * 2
+    assert {count for _, count in player.turns[6:]} == {2}
 
 
 def test_turns_are_kept_raw_and_in_order() -> None:

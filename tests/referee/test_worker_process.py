@@ -8,7 +8,7 @@ import pytest
 
 from harness.backends.choice import open_host
 from harness.errors import MachineError
-from harness.executors.session import cache_folder
+from harness.executors.cache import cache_folder
 from harness.protocol.messages import Load
 from harness.records.verdict import Verdict
 from harness.referee.environment import FLAGS

@@ -65,12 +65,16 @@ def test_without_a_gpu_no_speed_is_shown_and_the_reason_is() -> None:
     assert "performance was not judged: no GPU" in lines
 
 
-def test_details_and_remarks_on_solutions_are_for_the_verbose() -> None:
-    gate = report(judged("bad", finding()), NEW)
-    assert "  cuda.cu(9): error" not in printed(gate)
-    assert "  cuda.cu(9): error" in printed(gate, verbose=True)
-    assert not any("relu/new" in line for line in printed(gate))
-    assert "relu/new: remark (no_comparison)" in printed(gate, verbose=True)
+def test_details_are_shown_and_longer_for_the_verbose() -> None:
+    gate = report(judged("bad", finding(details="cuda.cu(9): error\n" * 100)))
+    assert printed(gate).count("  cuda.cu(9): error") == 66
+    assert "  … 600 characters left out" in printed(gate)
+    assert printed(gate, verbose=True).count("  cuda.cu(9): error") == 100
+
+
+def test_remarks_on_solutions_are_for_the_verbose() -> None:
+    assert not any("relu/new:" in line for line in printed(report(NEW)))
+    assert "relu/new: remark (no_comparison)" in printed(report(NEW), verbose=True)
 
 
 def test_no_line_is_longer_than_80_columns() -> None:

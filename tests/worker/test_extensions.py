@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.backends.choice import open_host
-from harness.executors.session import cache_folder
+from harness.executors.cache import cache_folder
 from harness.protocol.layout import extension_log
 from harness.protocol.messages import ExtensionReport, Load, Loaded
 from harness.referee.environment import FLAGS

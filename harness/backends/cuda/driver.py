@@ -24,6 +24,12 @@ def compute_capability() -> str | None:
     return None if any(codes) else f"{major.value}.{minor.value}"
 
 
+def is_only_gpu() -> bool:
+    """Whether one GPU is visible, which compute_capability() has found."""
+    count = ctypes.c_int()
+    return ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value == 1
+
+
 def worker_environment(capability: str, for_build: bool) -> dict[str, str]:
     """A build needs the architecture's name, not the GPU, which meanwhile measures something else."""
     architecture = os.environ.get("TORCH_CUDA_ARCH_LIST") or capability

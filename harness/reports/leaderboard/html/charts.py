@@ -115,7 +115,7 @@ def roofline(points: Sequence[Point]) -> Markup:
     parts = [_gridline(down(rate), format_rate(rate, "")) for rate in log_ticks(low_y, high_y)]
     parts.append(label("axis", LEFT, _TOP - 2, "FLOP/s"))
     parts += [
-        label("axis", across(x), height - 8, f"{x:g}", "middle") for x in log_ticks(low_x, high_x) if across(x) < 80
+        label("axis", across(x), height - 8, f"{x:g}", "middle") for x in log_ticks(low_x, high_x) if across(x) < 74
     ]
     parts.append(label("axis", RIGHT, height - 8, "FLOP/byte", "end"))
     highest_first = sorted(points, key=lambda p: -p.rate)

@@ -29,6 +29,10 @@ from harness.reports.leaderboard.words import version_note
 from harness.reports.numbers import format_ms, format_speedup
 
 
+_MOST_MEASUREMENTS = 200
+"""The newest that history draws and lists: a file of a size to be sent around."""
+
+
 @dataclass(frozen=True)
 class BarView:
     """One ranked solution's bar."""
@@ -70,6 +74,8 @@ class ProblemView:
     history: Markup | None
     measurements: tuple[tuple[str, str, str, str], ...]
     """Newest first: time, solution, speed-up, commit."""
+    all_measurements: int
+    """How many the journal has; `measurements` may hold the newest alone."""
 
 
 def problem_view(
@@ -82,6 +88,7 @@ def problem_view(
     axis = bar_axis([v.speedup for _, _, v in ranked if v.speedup]) if ranked else None
     bars = [(v.precision, BarView(v, bar(axis, v.speedup))) for _, _, v in ranked if axis and v.speedup]
     works = [(s, e, e.work) for s, e, _ in ranked if e.work]
+    newest = problem.history[-_MOST_MEASUREMENTS:]
     titles = [e.problem.title for s, e in pairs if e.problem.title]
     return ProblemView(
         anchor=anchor,
@@ -98,8 +105,9 @@ def problem_view(
         roofline=_roofline(works),
         rates=tuple(_rates(works, anchors)),
         work=_work(works[0][2]) if works else None,
-        history=_history(problem.history),
-        measurements=tuple(_measurement_row(entry) for entry in reversed(problem.history)),
+        history=_history(newest),
+        measurements=tuple(_measurement_row(entry) for entry in reversed(newest)),
+        all_measurements=len(problem.history),
     )
 
 

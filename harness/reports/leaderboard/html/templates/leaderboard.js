@@ -85,6 +85,7 @@ function filter() {
 
 form.hidden = false;
 form.addEventListener("input", filter);
+form.addEventListener("change", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
 

@@ -1,0 +1,88 @@
+"""`harness export`: evaluations in the formats of others."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.cli.options import Results, RunName
+from harness.cli.store import chosen_entries, open_store, say
+from harness.errors import MachineError, UsageError
+
+if TYPE_CHECKING:
+    from harness.records.entry import Entry
+    from harness.records.index import Index
+
+
+def export(
+    csv: Annotated[bool, typer.Option("--csv", help="A row per evaluation, without samples.")] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Whole records, one per line.")] = False,
+    kernelbench: Annotated[bool, typer.Option("--kernelbench", help="KernelBench's eval_results.json.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file instead of stdout.")] = None,
+    problem: Annotated[
+        str | None,
+        typer.Option("-p", "--problem", help="Only this problem.", autocompletion=completion.problems),
+    ] = None,
+    solution: Annotated[
+        str | None,
+        typer.Option("-s", "--solution", help="Only this solution.", autocompletion=completion.solutions),
+    ] = None,
+    run: RunName = None,
+    results: Results = None,
+) -> None:
+    """Write evaluations for other tools: --csv, --jsonl or --kernelbench.
+
+    Example: harness export --kernelbench --output eval_results.json
+    """
+    if csv + jsonl + kernelbench != 1:
+        raise UsageError("name one format: --csv, --jsonl or --kernelbench")
+    with open_store(results) as index, _opened(output) as file:
+        entries = chosen_entries(index, problem, solution, run=run)
+        if csv:
+            from harness.reports.export import to_csv
+
+            file.write(to_csv(entries))
+        elif jsonl:
+            _write_lines(index, entries, file)
+        else:
+            _write_kernelbench(index, entries, file)
+    if output is not None:
+        say(f"wrote {output}")
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[IO[str]]:
+    if output is None:
+        yield typer.get_text_stream("stdout")
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
+
+
+def _write_lines(index: Index, entries: Sequence[Entry], file: IO[str]) -> None:
+    """One at a time: a hundred thousand records don't fit into memory."""
+    from harness.records.journal import to_line
+
+    for entry in entries:
+        file.write(to_line(index.evaluations([entry.id])[0]) + "\n")
+
+
+def _write_kernelbench(index: Index, entries: Sequence[Entry], file: IO[str]) -> None:
+    """The newest evaluation of each solution."""
+    from harness.reports.export import to_kernelbench
+
+    newest = {(entry.problem, entry.solution): entry.id for entry in entries}
+    evaluations = index.evaluations(list(newest.values()))
+    found = to_kernelbench(evaluations)
+    if left_out := len(evaluations) - sum(map(len, found.values())):
+        say(f"{left_out} left out that couldn't be judged (unsupported, invalid_problem, harness_error)")
+    file.write(json_module.dumps(found, indent=4) + "\n")

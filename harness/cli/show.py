@@ -1,0 +1,58 @@
+"""`harness show`: one evaluation, whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.options import EvaluationId, Results
+from harness.cli.store import open_store
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.records.evaluation import Evaluation
+
+
+def show(
+    evaluation: EvaluationId = "last",
+    json: Annotated[bool, typer.Option("--json", help="The record, exactly the journal's.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="The files that were judged.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="What the compilers said.")] = False,
+    results: Results = None,
+) -> None:
+    """Show one evaluation: verdict, times, checks, kernels, environment, and how to repeat it.
+
+    The evaluation is named by its identifier, a unique beginning or end of it, or 'last'.
+
+    Example: harness show last
+    """
+    if json + source + log > 1:
+        raise UsageError("--json, --source and --log are three answers: ask for one")
+    with open_store(results) as index:
+        found = index.evaluation(evaluation)
+    if json:
+        from harness.records.journal import to_line
+
+        typer.echo(to_line(found))
+    elif source or log:
+        from harness.reports.show import log_text, source_text
+
+        typer.echo(source_text(found) if source else log_text(found), nl=False)
+    else:
+        from rich.console import Console
+
+        from harness.reports.show import show_report
+
+        Console(highlight=False).print(show_report(found, _cases_of(found)))
+
+
+def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:
+    """The problem's cases, where its folder is at hand."""
+    from harness.workspace.workspace import find_workspace
+
+    try:
+        return tuple(find_workspace(Path.cwd()).problem(evaluation.problem.name).cases)
+    except UsageError:
+        return ()

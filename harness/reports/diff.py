@@ -1,0 +1,175 @@
+"""What differs between two evaluations."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.codec import encode
+from harness.records.evaluation import Evaluation
+from harness.records.statistics import Interval, ratio
+from harness.reports.console import harmless, verdict_text
+from harness.reports.numbers import format_error, format_ms, format_speedup
+
+
+@dataclass(frozen=True)
+class Change:
+    """A fact that isn't the same. `name` is its place in the record: 'timing.blocks'."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`new` against `old`. `speed` is the ratio of their speed-ups; `caution` says why it may mislead."""
+
+    old: Evaluation
+    new: Evaluation
+    config: tuple[Change, ...]
+    environment: tuple[Change, ...]
+    cases: tuple[Change, ...]
+    source: tuple[str, ...]
+    """Lines of a unified diff."""
+    speed: Interval | None
+    caution: str | None
+
+    @property
+    def judgement(self) -> str:
+        """Whether the intervals tell the two apart."""
+        if self.speed is None:
+            return "not both were timed"
+        if self.speed.low > 1:
+            return "the second is faster"
+        return "the second is slower" if self.speed.high < 1 else "no difference shown: the interval reaches over 1"
+
+
+def difference(old: Evaluation, new: Evaluation) -> Difference:
+    return Difference(
+        old=old,
+        new=new,
+        config=tuple(_changes(encode(old.config), encode(new.config))),
+        environment=tuple(_changes(encode(old.environment), encode(new.environment))),
+        cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
+        source=tuple(_source(old, new)),
+        speed=_speed(old, new),
+        caution=_caution(old, new),
+    )
+
+
+def difference_json(found: Difference) -> dict[str, Any]:
+    return {
+        "old": found.old.id,
+        "new": found.new.id,
+        "verdicts": [found.old.verdict.value, found.new.verdict.value],
+        "solution_ns": [_median_ns(found.old), _median_ns(found.new)],
+        "speed": asdict(found.speed) if found.speed else None,
+        "judgement": found.judgement,
+        "caution": found.caution,
+        "cases": [asdict(change) for change in found.cases],
+        "config": [asdict(change) for change in found.config],
+        "environment": [asdict(change) for change in found.environment],
+        "source": list(found.source),
+    }
+
+
+def difference_report(found: Difference) -> RenderableType:
+    lines: list[RenderableType] = [_overview(found), Text()]
+    speed = f"speed, second over first: {format_speedup(found.speed)}: " if found.speed else "speed: "
+    lines.append(Text.assemble((speed, "bold"), found.judgement))
+    if found.caution and found.speed:
+        lines.append(Text(f"caution: {found.caution}", style="yellow"))
+    for title, changes in (("cases", found.cases), ("config", found.config), ("environment", found.environment)):
+        if changes:
+            lines += [
+                Text(),
+                Text(title, style="bold"),
+                *(Padding(_change(change), (0, 0, 0, 2)) for change in changes),
+            ]
+    lines += [Text(), Text("source", style="bold"), *_coloured(found)]
+    return Group(*lines)
+
+
+def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[Change]:
+    for name in dict.fromkeys((*old, *new)):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changes(before, after, f"{prefix}{name}.")
+        elif before != after:
+            yield Change(prefix + name, before, after)
+
+
+def _source(old: Evaluation, new: Evaluation) -> Iterator[str]:
+    for name in sorted({*old.solution.files, *new.solution.files}):
+        before, after = old.solution.files.get(name, ""), new.solution.files.get(name, "")
+        labels = (f"{old.solution.name}/{name} {old.id}", f"{new.solution.name}/{name} {new.id}")
+        yield from difflib.unified_diff(before.splitlines(), after.splitlines(), *labels, lineterm="")
+
+
+def _speed(old: Evaluation, new: Evaluation) -> Interval | None:
+    """Over the first baseline that both have."""
+    if old.timing is None or new.timing is None:
+        return None
+    for baseline in old.timing.baselines:
+        if baseline in new.timing.baselines:
+            before, after = old.timing.speedup_over(baseline), new.timing.speedup_over(baseline)
+            return ratio(after, before) if before and after else None
+    return None
+
+
+def _caution(old: Evaluation, new: Evaluation) -> str | None:
+    reasons = {
+        "they are of two problems": old.problem.name != new.problem.name,
+        "the problem's files changed": old.problem.sha256 != new.problem.sha256,
+        "the environments differ": old.environment.fingerprint != new.environment.fingerprint,
+        "one is noisy": any(e.timing and e.timing.noise for e in (old, new)),
+    }
+    return "; ".join(reason for reason, holds in reasons.items() if holds) or None
+
+
+def _median_ns(evaluation: Evaluation) -> float | None:
+    return evaluation.timing.median_ns("solution") if evaluation.timing else None
+
+
+def _overview(found: Difference) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("", "first", "second"):
+        table.add_column(column, overflow="fold")
+    both = (found.old, found.new)
+    table.add_row("evaluation", *(e.id for e in both))
+    table.add_row("solution", *(harmless(f"{e.problem.name}/{e.solution.name}") for e in both))
+    table.add_row("at (UTC)", *(e.started_at[:19].replace("T", " ") for e in both))
+    table.add_row("verdict", *(verdict_text(e.verdict) for e in both))
+    table.add_row("err/tol", *(format_error(e.checks) for e in both))
+    table.add_row("ms", *("—" if (ns := _median_ns(e)) is None else format_ms(ns) for e in both))
+    table.add_row("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both))
+    return table
+
+
+def _change(change: Change) -> Text:
+    return Text(harmless(f"{change.name}: {_plain(change.old)} → {_plain(change.new)}"))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "—"
+    return "—" if value is None else str(value)
+
+
+def _coloured(found: Difference) -> Iterator[RenderableType]:
+    if not found.old.solution.files or not found.new.solution.files:
+        same = found.old.solution.sha256 == found.new.solution.sha256
+        yield Text("  the same" if same else "  not the same; not both records keep their files")
+    elif not found.source:
+        yield Text("  the same")
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in found.source:
+        yield Text(harmless(line), style=styles.get(line[:1], ""))

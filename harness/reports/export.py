@@ -1,0 +1,109 @@
+"""Evaluations in the formats of others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from harness.errors import UsageError
+from harness.records.entry import Entry
+from harness.records.evaluation import Evaluation
+from harness.records.timing import Timing
+from harness.records.verdict import Verdict
+from harness.reports.console import harmless
+
+_NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
+"""What KernelBench calls not compiled: it can't load the module."""
+
+
+def to_csv(entries: Iterable[Entry]) -> str:
+    """A row per evaluation, a column per field of Entry; cases are separated by spaces, absent values are empty."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [field.name for field in fields(Entry)], lineterminator="\n")
+    writer.writeheader()
+    for entry in entries:
+        verdicts = {"verdict": entry.verdict.value, "expected_verdict": entry.expected_verdict.value}
+        facts = asdict(entry) | verdicts | {"cases": " ".join(entry.cases)}
+        writer.writerow({name: _no_formula(value) for name, value in facts.items()})
+    return file.getvalue()
+
+
+def to_kernelbench(evaluations: Sequence[Evaluation]) -> dict[str, list[dict[str, Any]]]:
+    """KernelBench's eval_results.json: by problem, a sample per solution in the order of names.
+
+    The evaluations are one per solution. Those that blame nobody's solution and didn't pass are left out, as
+    KernelBench leaves out what it couldn't evaluate. Raises: UsageError where two problems have the same number.
+    """
+    judged = [e for e in evaluations if e.verdict.passed or e.verdict.blames_solution]
+    found: dict[str, list[dict[str, Any]]] = {}
+    names: dict[str, str] = {}
+    for evaluation in sorted(judged, key=lambda e: (e.problem.name, e.solution.name)):
+        number = kernelbench_id(evaluation.problem.name)
+        if names.setdefault(number, evaluation.problem.name) != evaluation.problem.name:
+            raise UsageError(
+                f"problems {names[number]} and {evaluation.problem.name} are both KernelBench's {number}: "
+                "export one level at a time, with --problem"
+            )
+        samples = found.setdefault(number, [])
+        samples.append(_sample(len(samples), evaluation))
+    return found
+
+
+def kernelbench_id(problem: str) -> str:
+    """The number in a name such as '42_Max_Pooling_2D' or 'level1_42_Max_Pooling_2D', else the name itself."""
+    match = re.match(r"(?:level\d+_)?(\d+)(?:_|$)", problem)
+    return match[1] if match else problem
+
+
+def _sample(number: int, evaluation: Evaluation) -> dict[str, Any]:
+    """Times in milliseconds; -1 and {} are KernelBench's words for a time that wasn't taken."""
+    timing = evaluation.timing
+    stats = _statistics(timing, evaluation.environment.gpu) if timing else {}
+    return {
+        "sample_id": number,
+        "compiled": evaluation.verdict not in _NEVER_RAN,
+        "correctness": evaluation.verdict.passed,
+        "metadata": _metadata(evaluation),
+        "runtime": stats.get("mean", -1.0),
+        "runtime_stats": stats,
+    }
+
+
+def _statistics(timing: Timing, gpu: str | None) -> dict[str, Any]:
+    calls_ms = [ns / 1e6 for ns in timing.calls_ns("solution")]
+    return {
+        "mean": statistics.fmean(calls_ms),
+        "std": statistics.stdev(calls_ms) if len(calls_ms) > 1 else 0.0,
+        "min": min(calls_ms),
+        "max": max(calls_ms),
+        "num_trials": len(calls_ms),
+        "hardware": gpu,
+        "device": "cuda",
+    }
+
+
+def _metadata(evaluation: Evaluation) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "hardware": evaluation.environment.gpu or "simulator",
+        "device": evaluation.environment.backend,
+        "problem": evaluation.problem.name,
+        "solution": evaluation.solution.name,
+        "verdict": evaluation.verdict.value,
+        "evaluation": evaluation.id,
+    }
+    if evaluation.failure:
+        facts["error"] = evaluation.failure.reason
+    return facts
+
+
+def _no_formula(value: Any) -> Any:
+    """A name that a spreadsheet would compute gets a quote in front: names are a stranger's words."""
+    if not isinstance(value, str):
+        return value
+    text = harmless(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text

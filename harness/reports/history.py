@@ -1,0 +1,147 @@
+"""How a solution did over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from harness.records.entry import Entry
+from harness.records.statistics import Interval
+from harness.reports.console import harmless, verdict_text
+from harness.reports.numbers import format_ms, format_speedup
+
+PLOT_HEIGHT = 7
+"""Lines of the plot for the terminal."""
+_MOST_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An evaluation among those before it. `change` is its speed-up over that of the one before, where that one was
+    timed and their intervals are apart; 0.05 is 5 % faster."""
+
+    entry: Entry
+    change: float | None
+    is_comparable: bool
+    """There is one before that was timed, and this one is."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Evaluations that may be compared, oldest first: one problem, solution, environment, config and baseline.
+
+    What wasn't timed (`baseline` is None) stands with the timed ones of its environment and config.
+    """
+
+    moments: tuple[Moment, ...]
+
+    @property
+    def latest(self) -> Entry:
+        return self.moments[-1].entry
+
+
+def histories(entries: Sequence[Entry], limit: int | None = None) -> list[Series]:
+    """Entries, oldest first, by what may be compared; of each the newest `limit`."""
+    groups: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.problem, entry.solution, entry.environment, entry.config), []).append(entry)
+    found = [Series(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())]
+    return sorted(found, key=lambda series: (series.latest.problem, series.latest.solution))
+
+
+def interval_of(entry: Entry) -> Interval | None:
+    if entry.speedup is None or entry.speedup_low is None or entry.speedup_high is None:
+        return None
+    return Interval(entry.speedup, entry.speedup_low, entry.speedup_high, 0.95)
+
+
+def history_json(series: Series) -> Iterator[dict[str, Any]]:
+    """A flat object per evaluation."""
+    for moment in series.moments:
+        facts = asdict(moment.entry) | {"change": moment.change}
+        verdicts = {name: facts[name].value for name in ("verdict", "expected_verdict")}
+        yield facts | verdicts | {"cases": list(moment.entry.cases)}
+
+
+def history_report(found: Sequence[Series]) -> RenderableType:
+    parts: list[RenderableType] = []
+    for series in found:
+        parts += [Text()] * bool(parts)
+        parts += [_title(series.latest), _table(series)]
+        if plot := terminal_plot(series):
+            parts += [Text(), Text(plot)]
+    return Group(*parts)
+
+
+def terminal_plot(series: Series) -> str | None:
+    """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
+    intervals = [interval for moment in series.moments if (interval := interval_of(moment.entry))][-_MOST_POINTS:]
+    if len(intervals) < 2:
+        return None
+    low, high = min(i.low for i in intervals), max(i.high for i in intervals)
+    rows = [[" "] * len(intervals) for _ in range(PLOT_HEIGHT)]
+    for column, interval in enumerate(intervals):
+        top, bottom = _row_of(interval.high, low, high), _row_of(interval.low, low, high)
+        for row in range(top, bottom + 1):
+            rows[row][column] = "│"
+        rows[_row_of(interval.estimate, low, high)][column] = "●"
+    labels = {0: f"{high:.4g}×", PLOT_HEIGHT - 1: f"{low:.4g}×"}
+    lines = [f"{labels.get(number, ''):>9} ┤{''.join(row).rstrip()}" for number, row in enumerate(rows)]
+    return "\n".join([*lines, f"{'':>9} └{'─' * len(intervals)} oldest to newest"])
+
+
+def _row_of(value: float, low: float, high: float) -> int:
+    """0 is the top line."""
+    if high <= low:
+        return PLOT_HEIGHT // 2
+    share = math.log(value / low) / math.log(high / low)
+    return round((1 - share) * (PLOT_HEIGHT - 1))
+
+
+def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
+    before: dict[str | None, Interval] = {}
+    for entry in entries:
+        own, previous = interval_of(entry), before.get(entry.baseline)
+        apart = own is not None and previous is not None and (own.low > previous.high or own.high < previous.low)
+        change = own.estimate / previous.estimate - 1 if own and previous and apart else None
+        yield Moment(entry, change, own is not None and previous is not None)
+        if own is not None:
+            before[entry.baseline] = own
+
+
+def _title(entry: Entry) -> Text:
+    name = harmless(f"{entry.problem} / {entry.solution}")
+    return Text.assemble((name, "bold"), f" on {harmless(entry.environment_label)}, config {entry.config}")
+
+
+def _table(series: Series) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("at (UTC)", no_wrap=True)
+    table.add_column("commit", no_wrap=True)
+    for column in ("ms", "speed-up [95 %]", "change"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for moment in series.moments:
+        entry = moment.entry
+        table.add_row(
+            entry.started_at[:16].replace("T", " "),
+            harmless(entry.commit or "—")[:7],
+            "—" if entry.solution_ns is None else format_ms(entry.solution_ns),
+            format_speedup(interval_of(entry)),
+            _change(moment),
+            verdict_text(entry.verdict),
+        )
+    return table
+
+
+def _change(moment: Moment) -> Text:
+    """'=' where the intervals overlap: no change is shown."""
+    if moment.change is None:
+        return Text("=" if moment.is_comparable else "")
+    return Text(f"{moment.change:+.1%}", style="green" if moment.change > 0 else "red")

@@ -1,0 +1,181 @@
+"""One evaluation, whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.records.build import ExtensionBuild
+from harness.records.check import Check
+from harness.records.entry import config_hash
+from harness.records.environment import Environment
+from harness.records.evaluation import Evaluation
+from harness.records.timing import ArmName, Timing
+from harness.reports.console import SIMULATED, failure_text, harmless, verdict_text
+from harness.reports.leaderboard.reproduce import repetition
+from harness.reports.numbers import format_error, format_ms, format_speedup
+
+_COMMAND_WIDTH = 74
+
+
+def show_report(evaluation: Evaluation, all_cases: Sequence[str]) -> RenderableType:
+    """`all_cases` are the problem's, where they are known; they shorten the command that repeats the evaluation."""
+    return Group(*_sections(evaluation, all_cases))
+
+
+def source_text(evaluation: Evaluation) -> str:
+    """The files that were judged, each under its name; control characters taken out."""
+    files = evaluation.solution.files
+    if not files:
+        return "this record keeps no sources: it was written by harness 0.1\n"
+    return "\n".join(f"# ==== {name}\n{text.rstrip()}\n" for name, text in _harmless_files(files))
+
+
+def log_text(evaluation: Evaluation) -> str:
+    """What the compilers said of each extension."""
+    if not evaluation.builds:
+        return "nothing was built\n"
+    return "\n".join(f"# ==== {harmless(build.name)}\n{_output(build)}\n" for build in evaluation.builds)
+
+
+def _harmless_files(files: dict[str, str]) -> Iterator[tuple[str, str]]:
+    return ((harmless(name), harmless(text)) for name, text in files.items())
+
+
+def _output(build: ExtensionBuild) -> str:
+    return harmless(build.output).rstrip() or f"the record keeps no output; the whole log was at {harmless(build.log)}"
+
+
+def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[RenderableType]:
+    yield from _heading(evaluation)
+    if evaluation.failure:
+        yield from _section("failure", failure_text(evaluation, verbose=True))
+    if evaluation.timing:
+        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation.timing))
+    elif evaluation.environment.backend == "sim":
+        yield from _section("timing", Text(SIMULATED))
+    if evaluation.checks:
+        oracles = ", ".join(dict.fromkeys(check.oracle for check in evaluation.checks))
+        yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks))
+    if evaluation.builds:
+        yield from _section("builds", *(_build(build) for build in evaluation.builds))
+    yield from _section("environment", _environment(evaluation.environment))
+    if evaluation.remarks:
+        yield from _section("remarks", *(Text(harmless(remark)) for remark in evaluation.remarks))
+    yield from _section("repeat it", *_repeat(evaluation, all_cases))
+
+
+def _section(title: str, *content: RenderableType) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(title, style="bold")
+    for one in content:
+        yield Padding(one, (0, 0, 0, 2))
+
+
+def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
+    solution = evaluation.solution
+    names = f"{harmless(evaluation.problem.name)} / {harmless(solution.name)}"
+    yield Text.assemble((names, "bold"), "  ", verdict_text(evaluation.verdict))
+    if solution.expected_verdict is not evaluation.verdict:
+        yield Text(f"expected was {solution.expected_verdict.value}")
+    stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in evaluation.stages_s.items())
+    yield Text(harmless(f"{evaluation.id}, run {evaluation.run}"), style="dim")
+    when = evaluation.started_at[:19].replace("T", " ")
+    yield Text(f"{when} UTC, {evaluation.duration_s:.1f} s" + (f": {stages}" if stages else ""), style="dim")
+    author = harmless(solution.author or "unknown")
+    precision = harmless(solution.precision or f"not declared (the problem: {evaluation.problem.precision})")
+    yield Text(f"author {author}, precision {precision}", style="dim")
+
+
+def _timing(timing: Timing) -> RenderableType:
+    """A row per arm: the median of all calls, the span of the blocks' medians, and the speed-up over it."""
+    table = _table("arm", "median ms", "blocks ms", "calls", "speed-up [95 %]")
+    arms: list[tuple[ArmName, str]] = [(one, format_speedup(timing.speedup_over(one))) for one in timing.baselines]
+    for arm, speedup in (*arms, ("solution", "")):
+        blocks = timing.block_medians(arm)
+        span = f"{format_ms(min(blocks))} to {format_ms(max(blocks))}"
+        table.add_row(arm, format_ms(timing.median_ns(arm)), span, str(len(timing.calls_ns(arm))), speedup)
+    noise = [Text(f"noisy: {timing.noise}", style="yellow")] if timing.noise else []
+    return Group(table, *noise)
+
+
+def _checks(checks: Sequence[Check]) -> RenderableType:
+    """A row per case."""
+    table = _table("case", "turns", "scope", "compared", "wrong", "err/tol")
+    for case in dict.fromkeys(check.case for check in checks):
+        mine = tuple(check for check in checks if check.case == case)
+        outputs = [output for check in mine for output in check.outputs]
+        table.add_row(
+            harmless(case),
+            str(len(mine)),
+            ", ".join(dict.fromkeys(check.scope.replace("_", " ") for check in mine)),
+            f"{sum(output.compared for output in outputs):.3g}",
+            str(sum(output.mismatches for output in outputs)),
+            format_error(mine),
+        )
+    return table
+
+
+def _build(build: ExtensionBuild) -> RenderableType:
+    how = "found built" if build.was_cached else f"built in {build.seconds:.1f} s"
+    lines: list[RenderableType] = [Text(f"{harmless(build.name)}: {how}")]
+    if build.kernels:
+        table = _table("kernel", "arch", "registers", "shared B", "spilled B", "stack B")
+        for kernel in build.kernels:
+            name = kernel.kernel.partition("(")[0].removeprefix("void ")
+            facts = (kernel.registers, kernel.shared_bytes, kernel.spill_store_bytes, kernel.stack_bytes)
+            table.add_row(harmless(name), kernel.architecture, *("—" if fact is None else str(fact) for fact in facts))
+        lines.append(table)
+    return Group(*lines)
+
+
+def _environment(environment: Environment) -> RenderableType:
+    memory = f", {environment.gpu_memory_bytes / 1e9:.0f} GB" if environment.gpu_memory_bytes else ""
+    flags = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in environment.flags.items())
+    facts = {
+        "GPU": f"{environment.gpu}{memory}, driver {environment.driver}" if environment.gpu else "none: simulator",
+        "torch": f"{environment.torch}, CUDA {environment.torch_cuda or '—'}, cuDNN {environment.cudnn or '—'}",
+        "compilers": f"nvcc {environment.nvcc or '—'}, {environment.host_compiler or '—'}",
+        "host": f"{environment.cpu}, {environment.cpu_count} cores, {environment.os}, Python {environment.python}",
+        "harness": f"{environment.harness}, commit {environment.commit or 'unknown'}",
+        "flags": flags or "—",
+        "fingerprint": environment.fingerprint,
+    }
+    table = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        table.add_row(Text(name, style="dim"), Text(harmless(fact)))
+    return table
+
+
+def _repeat(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[RenderableType]:
+    again = repetition(evaluation, all_cases)
+    yield Text(" \\\n  ".join(_broken_before_options(harmless(again.command))))
+    if again.config:
+        yield Text(f"with {again.config_file} (config {config_hash(evaluation.config)}):", style="dim")
+        yield Padding(Text(harmless(again.config)), (0, 0, 0, 2))
+    if commit := evaluation.environment.commit:
+        yield Text(f"at commit {commit}", style="dim")
+
+
+def _broken_before_options(command: str) -> list[str]:
+    """Lines of a command that a shell takes when it is pasted."""
+    lines = [""]
+    for piece in re.split(r" (?=--)", command):
+        if lines[-1] and len(lines[-1]) + len(piece) >= _COMMAND_WIDTH:
+            lines.append(piece)
+        else:
+            lines[-1] = f"{lines[-1]} {piece}".lstrip()
+    return lines
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for number, column in enumerate(columns):
+        is_text = number == 0 or column in ("scope", "arch")
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
+    return table

@@ -1,0 +1,68 @@
+"""The example of docs/api.md runs as it stands there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import harness
+from harness.workspace.scaffold import TEMPLATE
+from tests.machine import ROOT
+
+DOCUMENT = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+RELU = (TEMPLATE / "solutions" / "relu" / "vectorized" / "solution.py").read_text(encoding="utf-8")
+
+
+def training_loop() -> str:
+    (block,) = [code for code in re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL) if "evaluate_many" in code]
+    return str(block)
+
+
+def test_every_example_is_python() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        compile(block, "docs/api.md", "exec")
+
+
+@pytest.mark.sim
+def test_the_training_loop_rewards_what_is_right() -> None:
+    batches = [
+        [RELU, "def broken(\n"],
+        [RELU.replace("x < 0.0f ? 0.0f : x", "x"), RELU.replace("float4 v", "flaot4 v")],
+    ]
+    rewarded: list[list[float | None]] = []
+    names: dict[str, Any] = {
+        "STEPS": 2,
+        "generate": lambda step: batches[step],
+        "update": lambda sources, rewards: rewarded.append(rewards),
+    }
+    exec(compile(training_loop().replace('backend="auto"', 'backend="sim"'), "docs/api.md", "exec"), names)
+    assert rewarded == [[1.0, -0.5], [-0.5, -1.0]]
+
+
+@pytest.mark.gpu
+def test_the_training_loop_rewards_speed_on_a_gpu() -> None:
+    rewarded: list[list[float | None]] = []
+    names: dict[str, Any] = {
+        "STEPS": 1,
+        "generate": lambda step: [RELU],
+        "update": lambda sources, rewards: rewarded.append(rewards),
+    }
+    exec(compile(training_loop(), "docs/api.md", "exec"), names)
+    ((reward,),) = rewarded
+    assert reward is not None
+    assert -0.0 <= reward <= 4.0
+
+
+@pytest.mark.sim
+def test_one_call_evaluates_one_source() -> None:
+    problem = (TEMPLATE / "problems" / "relu" / "problem.py").read_text(encoding="utf-8").replace("4096", "64")
+    config = harness.Config(correctness=harness.CorrectnessConfig(seeds=1))
+    evaluation = harness.evaluate(problem, RELU, backend="sim", config=config, seed=11, name="mine")
+    assert (evaluation.verdict, evaluation.solution.name, evaluation.seed) == (harness.Verdict.PASSED, "mine", 11)
+    assert evaluation.solution.files == {"solution.py": RELU}
+    assert len(evaluation.checks) == 1

@@ -1,0 +1,296 @@
+"""`harness compare` and what `harness run` shares with it, with a session that answers from a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.exit_codes import INTERRUPTED
+from harness.executors import early_start
+from harness.executors import session as session_module
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+from harness.records.journal import Journal, read_journals
+from harness.records.line import from_line
+from harness.records.verdict import Verdict
+from harness.referee.evaluation import make_job
+from harness.referee.worker_start import Spares
+from harness.workspace.selection import Task
+from tests.cli.shell import Shell
+from tests.examples import environment, failed, passed, timing
+
+
+class ScriptedSession:
+    """Evaluates by the solution's name: 'wrong…' fails, 'ours…' is a harness_error, 'stop…' interrupts."""
+
+    def __init__(self, number: int, results: Path, config: Config, seed: int | None) -> None:
+        self._number = number
+        self.results = results
+        self.config = config
+        self.seed = seed
+        self.jobs: int | None = None
+        self.was_closed = False
+        self._journal = Journal(results, "20261121T000000Z-0001")
+
+    def evaluate(self, tasks: Iterable[Task], observe: Any, jobs: int | None = None) -> Iterator[Evaluation]:
+        self.jobs = jobs
+        try:
+            for task in tasks:
+                if task.solution.name.startswith("stop"):
+                    raise KeyboardInterrupt
+                evaluation = self._evaluation(task)
+                self._journal.append(evaluation)
+                yield evaluation
+        finally:
+            self.was_closed = True
+
+    def __enter__(self) -> ScriptedSession:
+        return self
+
+    def __exit__(self, *ending: object) -> None: ...
+
+    def _evaluation(self, task: Task) -> Evaluation:
+        job = make_job("run", task, self.config, 1)
+        facts = {
+            "id": f"{task.problem.name}-{task.solution.name}-{self._number}",
+            "problem": job.problem_ref,
+            "solution": job.solution_ref,
+            "cases": job.cases,
+            "config": job.config,
+        }
+        if task.solution.name.startswith("wrong"):
+            return failed(checks=(), **facts)
+        if task.solution.name.startswith("ours"):
+            return failed(verdict=Verdict.HARNESS_ERROR, checks=(), **facts)
+        return passed(timing=timing(), **facts)
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
+    """The sessions that were opened."""
+    opened: list[ScriptedSession] = []
+
+    def open_session(
+        backend: str, workspace: Path, results: Path, config: Config, seed: int | None, say: Any, spares: Spares
+    ) -> ScriptedSession:
+        assert backend == "cuda"
+        opened.append(ScriptedSession(len(opened), results, config, seed))
+        return opened[-1]
+
+    monkeypatch.setattr(session_module, "open_session", open_session)
+    monkeypatch.setattr(early_start, "start_early", lambda backend, tasks: Spares())
+    monkeypatch.setattr(session_module, "environment_of", lambda backend, workspace: environment())
+    return opened
+
+
+@pytest.fixture
+def add(workspace: Path) -> Callable[..., None]:
+    """Puts solutions into the workspace, named 'problem/solution'."""
+
+    def put(*names: str, yaml: str = "") -> None:
+        for name in names:
+            folder = workspace / "solutions" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "solution.py").write_text(f"class ModelNew: '{name}'")
+            (folder / "solution.yaml").write_text(yaml or "author: somebody")
+
+    return put
+
+
+GPU = ("--backend", "cuda", "--results", "out")
+
+
+def test_all_solutions_of_all_problems_are_compared(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    add("relu/fast")
+    outcome = harness("compare", *GPU)
+    assert outcome.code == 0
+    assert "maxpool2d on NVIDIA H100" in outcome.out
+    assert "relu on NVIDIA H100" in outcome.out
+    assert "3 solutions of 2 problems: 3 passed" in outcome.out
+    assert "2/3  maxpool2d/shared_tile: passed" in outcome.err
+    assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_patterns_choose(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+    add("relu/fast", "relu/faster", "relu/slow", "relu/slower")
+    outcome = harness("compare", "-p", "re*", "-s", "fast*", "-s", "?lower", "--json", *GPU)
+    assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fast", "faster", "slower"]
+
+
+def test_options_reach_the_session(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    arguments = ["--baseline", "compile", "-b", "eager", "--seed", "7", "--jobs", "3", "--config", "quick", "-q"]
+    outcome = harness("compare", *arguments, *GPU)
+    (session,) = sessions
+    assert session.config.timing.baselines == ("compile", "eager")
+    assert session.config.timing.blocks == 6
+    assert (session.seed, session.jobs, session.results) == (7, 3, Path("out"))
+    assert outcome.err == ""
+
+
+def test_without_timing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("compare", "--no-timing", *GPU)
+    assert sessions[0].config.timing.enabled is False
+
+
+@pytest.mark.parametrize(
+    ("solutions", "code"),
+    [(["wrong"], 1), (["wrong", "ours"], 1), (["ours"], 3), (["fine"], 0)],
+)
+def test_exit_codes_are_those_of_run(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession], solutions: list[str], code: int
+) -> None:
+    add(*(f"relu/{name}" for name in solutions))
+    assert harness("compare", "-p", "relu", *GPU).code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-p", "rlu"], "no problem matches 'rlu'. Did you mean 'relu'?"),
+        (["-s", "plan"], "no solution matches 'plan'. Did you mean 'plain'?"),
+        (["--case", "smal"], "Did you mean 'small'?"),
+        (["-p", "relu"], "matches; 'harness list' shows what there is"),
+        (["--config", "quik"], "Did you mean 'quick'?"),
+    ],
+)
+def test_a_mistyped_name_ends_with_two(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], arguments: list[str], complaint: str
+) -> None:
+    outcome = harness("compare", *arguments, *GPU)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+    assert sessions == []
+
+
+@pytest.mark.parametrize("arguments", [["-b", "eagre"], ["--jobs", "0"], ["--max-failures", "0"]])
+def test_a_wrong_value_ends_with_two(harness: Shell, workspace: Path, arguments: list[str]) -> None:
+    assert harness("compare", *arguments, *GPU).code == 2
+
+
+def test_resume_keeps_what_has_a_result_and_prints_it_too(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    harness("compare", *GPU)
+    add("maxpool2d/plain", "relu/new")  # one edited, one added
+    outcome = harness("compare", "--resume", "--json", *GPU)
+    assert "1 of 3 have a result and are kept" in outcome.err
+    printed = [from_line(line) for line in outcome.out.splitlines()]
+    assert [f"{e.problem.name}/{e.solution.name}" for e in printed] == [
+        "maxpool2d/shared_tile", "maxpool2d/plain", "relu/new"
+    ]  # fmt: skip
+    assert len(list(read_journals(Path("out")))) == 4
+
+
+def test_a_resumed_report_says_what_was_kept(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
+    outcome = harness("compare", "--resume", *GPU)
+    rows = {line.split()[1]: line.split()[-1] for line in outcome.out.splitlines() if line.startswith("1=")}
+    assert rows == {"plain": "kept", "shared_tile": "3.0000]"}
+    assert "2 solutions of 1 problem: 2 passed; 1 kept from earlier runs" in outcome.out
+
+
+def test_when_everything_is_kept_no_session_is_opened(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    add("maxpool2d/wrong")
+    harness("compare", *GPU)
+    outcome = harness("compare", "--resume", *GPU)
+    assert len(sessions) == 1
+    assert (outcome.code, "3 kept from earlier runs" in outcome.out) == (1, True)
+
+
+def test_our_own_errors_are_evaluated_again(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    add("relu/ours")
+    harness("compare", "-p", "relu", *GPU)
+    assert "0 of 1 have a result" in harness("compare", "-p", "relu", "--resume", *GPU).err
+
+
+def test_the_number_of_jobs_is_no_other_question(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession]
+) -> None:
+    harness("compare", "--jobs", "1", *GPU)
+    assert "2 of 2 have a result" in harness("compare", "--resume", "--jobs", "5", *GPU).err
+
+
+def test_only_what_failed_last(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+    add("maxpool2d/wrong", "relu/ours")
+    add("relu/wrong_as_known", yaml="expected_verdict: wrong_values")
+    harness("compare", *GPU)
+    outcome = harness("compare", "--last-failed", "--json", *GPU)
+    assert "2 of 5 solutions failed last" in outcome.err
+    assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["wrong", "ours"]
+
+
+def test_nothing_failed_last(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("compare", *GPU)
+    outcome = harness("compare", "--last-failed", *GPU)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "0 of 2 solutions failed last" in outcome.err
+
+
+def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
+    add("relu/wrong_1", "relu/wrong_2", "relu/wrong_3", "relu/fine")
+    outcome = harness("compare", "-p", "relu", "--max-failures", "2", "--json", *GPU)
+    assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fine", "wrong_1", "wrong_2"]
+    assert "stopped at 2 failures; 1 solutions are not evaluated" in outcome.err
+    assert outcome.code == 1
+    assert sessions[0].was_closed
+
+
+def test_expected_failures_do_not_count(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    add("relu/wrong_1", "relu/wrong_2", yaml="expected_verdict: wrong_values")
+    add("relu/zero")
+    outcome = harness("compare", "-p", "relu", "--max-failures", "1", "--json", *GPU)
+    assert len(outcome.out.splitlines()) == 3
+
+
+def test_a_dry_run_lists_and_leaves(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
+    assert harness("compare", "--dry-run", *GPU).out == (
+        "maxpool2d/plain: evaluate (--resume keeps passed, maxpool2d-plain-0)\n"
+        "maxpool2d/shared_tile: evaluate\n"
+        "2 to evaluate, 0 kept\n"
+    )
+    assert harness("compare", "--dry-run", "--resume", *GPU).out == (
+        "maxpool2d/plain: kept: passed, maxpool2d-plain-0\nmaxpool2d/shared_tile: evaluate\n1 to evaluate, 1 kept\n"
+    )
+    rows = [json.loads(line) for line in harness("compare", "--dry-run", "--resume", "--json", *GPU).out.splitlines()]
+    assert [(row["solution"], row["result"], row["kept"]) for row in rows] == [
+        ("plain", "maxpool2d-plain-0", True),
+        ("shared_tile", None, False),
+    ]
+    assert len(sessions) == 1
+
+
+def test_a_dry_run_writes_nothing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("compare", "--dry-run", *GPU)
+    assert sessions == []
+    assert not list(Path("out").glob("*/*.jsonl"))
+
+
+def test_an_interrupted_comparison_shows_what_it_has(
+    harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]
+) -> None:
+    add("relu/fast", "relu/stop")
+    outcome = harness("compare", "-p", "relu", *GPU)
+    assert outcome.code == INTERRUPTED
+    assert "1 solution of 1 problem: 1 passed" in outcome.out
+    assert "results so far are kept" in outcome.err
+
+
+def test_run_has_the_same_ways_to_do_less(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
+    outcome = harness("run", "-p", "maxpool2d", "--resume", "--json", "--jobs", "2", *GPU)
+    assert "1 of 2 have a result" in outcome.err
+    assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["plain", "shared_tile"]
+    assert sessions[-1].jobs == 2

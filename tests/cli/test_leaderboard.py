@@ -1,0 +1,156 @@
+"""`harness leaderboard` from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.records.config import Config, CorrectnessConfig
+from harness.records.entry import config_hash
+from harness.records.journal import Journal
+from tests.cli.shell import Shell
+from tests.examples import environment
+from tests.reports.leaderboard.samples import broken, other_gpu, simulated, solution, timed
+
+QUICK = Config(correctness=CorrectnessConfig(seeds=1))
+
+
+@pytest.fixture
+def harness(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.setenv("COLUMNS", "80")
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with nothing in it but results/; becomes the working directory."""
+    for evaluation in (
+        timed("relu", "fast", 3.0),
+        timed("relu", "half", 9.0, solution=solution("half", precision="float16")),
+        timed("softmax", "only", 2.0),
+        broken("softmax", "bad"),
+        timed("softmax", "quick", 1.1, config=QUICK),
+        timed("softmax", "elsewhere", 1.1, environment=other_gpu()),
+        simulated("softmax", "dry"),
+    ):
+        Journal(tmp_path / "results", "run1").append(evaluation)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ranked(out: str) -> list[str]:
+    problems = json.loads(out)["problems"]
+    return [f"{p['name']}/{s['solution']}" for p in problems for s in p["standings"] if s["rank"] is not None]
+
+
+def test_a_table_needs_nothing_but_results(harness: Shell, folder: Path) -> None:
+    outcome = harness("leaderboard")
+    assert outcome.code == 0
+    assert "relu, strict float32" in outcome.out
+    assert "not ranked: dry: passed: simulated; times are not measured" in outcome.out
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
+    assert "\x1b" not in outcome.out
+
+
+def test_results_can_lie_anywhere(
+    harness: Shell, folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+    assert "relu, strict float32" in harness("leaderboard", "--results", str(folder / "results")).out
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["relu/fast", "relu/half", "softmax/only"]),
+        (["--problem", "soft*"], ["softmax/only"]),
+        (["--precision", "half"], ["relu/half"]),
+        (["--environment", "l4"], ["softmax/elsewhere"]),
+        (["--config", config_hash(QUICK)], ["softmax/quick"]),
+    ],
+)
+def test_options_choose_what_is_ranked(harness: Shell, folder: Path, options: list[str], expected: list[str]) -> None:
+    outcome = harness("leaderboard", "--format", "json", *options)
+    assert (outcome.code, ranked(outcome.out)) == (0, expected)
+
+
+def test_a_config_can_be_named_by_its_file(harness: Shell, folder: Path) -> None:
+    (folder / "problems").mkdir()
+    (folder / "configs").mkdir()
+    (folder / "configs" / "quick.yaml").write_text("correctness: {seeds: 1}\n")
+    assert ranked(harness("leaderboard", "--format", "json", "--config", "quick").out) == ["softmax/quick"]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("b.md", "# Leaderboard"), ("b.json", "{"), ("b.html", "<!doctype html>"), ("b.txt", "leader")]
+)
+def test_the_ending_of_the_output_chooses_the_form(harness: Shell, folder: Path, name: str, start: str) -> None:
+    outcome = harness("leaderboard", "--output", name)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", f"wrote {name}\n")
+    assert (folder / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_the_form_that_is_asked_for_outweighs_the_ending(harness: Shell, folder: Path) -> None:
+    harness("leaderboard", "--output", "b.txt", "--format", "markdown")
+    assert (folder / "b.txt").read_text(encoding="utf-8").startswith("# Leaderboard")
+
+
+def test_open_writes_the_page_and_shows_it(harness: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: shown.append(url) or True)
+    assert harness("leaderboard", "--open").code == 0
+    page = folder / "results" / "leaderboard.html"
+    assert (shown, page.read_text(encoding="utf-8")[:15]) == ([page.as_uri()], "<!doctype html>")
+
+
+def test_a_plot_comes_beside_the_table(harness: Shell, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    outcome = harness("leaderboard", "--plot", "board.svg")
+    assert (outcome.code, outcome.err) == (0, "wrote board.svg\n")
+    assert "relu, strict float32" in outcome.out
+    assert (folder / "board.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--problem", "sofmax"], "--problem sofmax: no problem with results fits. There are: relu, softmax"),
+        (["--environment", "b200"], f"Choose one of: {environment().label}; {other_gpu().label}; "),
+        (["--open", "--format", "json"], "--open shows a page: use --format html, not json"),
+        (["--results", "nowhere"], "no folder nowhere: name the folder of the journals with --results"),
+        (["--plot", "board.pdf"], "--plot board.pdf: the file's name must end in .png or .svg"),
+    ],
+)
+def test_a_wrong_request_says_what_to_do(harness: Shell, folder: Path, options: list[str], message: str) -> None:
+    outcome = harness("leaderboard", *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_an_empty_journal_says_how_to_fill_it(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    outcome = harness("leaderboard")
+    assert (outcome.code, "make some with 'harness run'" in outcome.err) == (2, True)
+
+
+def test_an_output_that_cant_be_written_is_the_machines_fault(harness: Shell, folder: Path) -> None:
+    outcome = harness("leaderboard", "--output", "no/such/folder.md")
+    assert (outcome.code, "choose another --output" in outcome.err) == (3, True)
+
+
+def test_torch_is_not_needed(folder: Path) -> None:
+    script = (
+        "import sys; sys.modules['torch'] = None; sys.argv = ['harness', 'leaderboard', '--format', 'html'];"
+        "from harness.cli.app import main; main()"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout[:15], done.stderr) == (0, "<!doctype html>", "")

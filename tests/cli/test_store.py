@@ -1,0 +1,262 @@
+"""Commands that read results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.records.config import Config, TimingConfig
+from harness.records.evaluation import Evaluation
+from harness.records.journal import Journal, to_line
+from harness.records.verdict import Verdict
+from tests.cli.shell import Shell
+from tests.examples import build, environment, failed, passed, timing
+
+OLD_SOURCE = "class ModelNew:\n    fast = False\n"
+NEW_SOURCE = "class ModelNew:\n    fast = True\n"
+
+
+def with_source(evaluation: Evaluation, source: str, **changes: Any) -> Evaluation:
+    return replace(evaluation, solution=replace(evaluation.solution, files={"solution.py": source}), **changes)
+
+
+OLD = with_source(
+    passed("plain", timing=timing(solution_ns=1_000_000), builds=(build(),)),
+    OLD_SOURCE,
+    id="20261121T100000-aaaaaaaa",
+    started_at="2026-11-21T10:00:00.000+00:00",
+)
+NEW = with_source(
+    passed("plain", timing=timing(solution_ns=500_000), environment=environment(commit="b" * 12)),
+    NEW_SOURCE,
+    id="20261121T110000-bbbbbbbb",
+    started_at="2026-11-21T11:00:00.000+00:00",
+)
+WRONG = failed(
+    "broken", id="20261121T120000-cccccccc", run="run-2", started_at="2026-11-21T12:00:00.000+00:00", seed=77
+)
+
+
+@pytest.fixture
+def results(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two evaluations of maxpool2d/plain and a later one of maxpool2d/broken; 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    Journal(workspace / "results", "run-1").append_all([OLD, NEW])
+    Journal(workspace / "results", "run-2").append(WRONG)
+    return workspace / "results"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "20261121T10"],
+        ["show", "last"],
+        ["history", "maxpool2d"],
+        ["diff", "aaaaaaaa", "bbbbbbbb"],
+        ["index"],
+    ],
+)
+def test_output_fits_eighty_columns_without_escapes(harness: Shell, results: Path, arguments: list[str]) -> None:
+    outcome = harness(*arguments)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert "\x1b" not in outcome.out
+    assert max(map(len, outcome.out.replace(str(results), "results").splitlines())) <= 80
+
+
+def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -> None:
+    words = " ".join(harness("show", "aaaaaaaa").out.split())
+    for expected in (
+        "maxpool2d / plain passed",
+        "20261121T100000-aaaaaaaa",
+        "eager 3.000 3.000 to 3.000 24 3.0000× [3.0000, 3.0000]",
+        "solution 1.000 1.000 to 1.000 24",
+        "checks against the float64 oracle",
+        "small 1 complete 4 0 0.12",
+        "relu sm_90 32 4096 8 16",
+        "NVIDIA H100 80GB HBM3, 85 GB, driver 580.65.06",
+        "harness run --problem maxpool2d --solution plain --backend cuda \\ --seed 5692163613755307619",
+    ):
+        assert expected in words
+    assert "--case" not in words  # all of the problem's: full and small
+
+
+def test_show_without_a_name_shows_the_newest_and_why_it_failed(harness: Shell, results: Path) -> None:
+    words = " ".join(harness("show").out.split())
+    assert "maxpool2d / broken wrong_values" in words
+    assert "expected was passed" in words
+    assert "1 of 4 values are outside the tolerance" in words
+    assert "next: look at the borders" in words
+
+
+def test_show_gives_the_record_the_source_or_the_log(harness: Shell, results: Path) -> None:
+    assert harness("show", "aaaaaaaa", "--json").out == to_line(OLD) + "\n"
+    assert harness("show", "aaaaaaaa", "--source").out == f"# ==== solution.py\n{OLD_SOURCE}"
+    assert "# ==== relu_ext\nthe record keeps no output" in harness("show", "aaaaaaaa", "--log").out
+    assert harness("show", "last", "--log").out == "nothing was built\n"
+    assert harness("show", "last", "--json", "--log").code == 2
+
+
+def test_sources_cannot_steer_the_terminal(harness: Shell, results: Path) -> None:
+    hostile = with_source(OLD, "a\x1b[2Jb\n", id="x", builds=(replace(build(), output="\x1b]0;title\x07"),))
+    Journal(results, "run-3").append(hostile)
+    outputs = [harness("show", "x", flag).out for flag in ("--source", "--log")] + [harness("diff", "x", "last").out]
+    assert [out for out in outputs if "\x1b" in out or "\x07" in out] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["show", "20261121T100000-aaaaaaab"], "Did you mean '20261121T100000-aaaaaaaa'?"),
+        (["show", "2026"], "'2026' fits several evaluations"),
+        (["history", "maxpol2d"], "no evaluation of problem 'maxpol2d'. Did you mean 'maxpool2d'?"),
+        (["history", "maxpool2d", "plane"], "no evaluation of solution 'plane'. Did you mean 'plain'?"),
+        (["history", "maxpool2d", "--run", "run-7"], "no run 'run-7' in "),
+        (["history", "maxpool2d", "--backend", "sim"], "fits all that was asked for"),
+        (["history", "maxpool2d", "--plot", "x.pdf"], "--plot x.pdf: the file's name must end in .png or .svg"),
+        (["export"], "name one format: --csv, --jsonl or --kernelbench"),
+        (["export", "--csv", "--jsonl"], "name one format"),
+        (["export", "--csv", "--problem", "relu"], "no evaluation of problem 'relu'. Valid: maxpool2d."),
+        (["index", "--merge", "nosuch"], "--merge nosuch: no such folder"),
+        (["show", "--results", "nosuch"], "no folder nosuch yet: make results with 'harness run', or name --results"),
+    ],
+)
+def test_what_cannot_be_found_ends_with_two_and_a_suggestion(
+    harness: Shell, results: Path, arguments: list[str], complaint: str
+) -> None:
+    outcome = harness(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+
+
+def test_before_the_first_run_there_is_nothing_to_show(harness: Shell, workspace: Path) -> None:
+    outcome = harness("show")
+    assert outcome.code == 2
+    assert "make results with 'harness run'" in outcome.err
+    assert not (workspace / "results").exists()
+
+
+def test_history_shows_what_changed(harness: Shell, results: Path) -> None:
+    lines = [" ".join(line.split()) for line in harness("history", "maxpool2d", "plain").out.splitlines()]
+    assert "2026-11-21 10:00 a49ed80 1.000 3.0000× [3.0000, 3.0000] passed" in lines
+    assert "2026-11-21 11:00 bbbbbbb 0.5000 6.0000× [6.0000, 6.0000] +100.0% passed" in lines
+    assert "broken" not in " ".join(lines)
+
+
+def test_history_can_be_cut_and_given_as_json(harness: Shell, results: Path) -> None:
+    outcome = harness("history", "maxpool2d", "plain", "--limit", "1", "--json")
+    (found,) = map(json.loads, outcome.out.splitlines())
+    assert (found["id"], found["change"]) == ("20261121T110000-bbbbbbbb", pytest.approx(1.0))
+
+
+def test_history_of_one_run(harness: Shell, results: Path) -> None:
+    outcome = harness("history", "maxpool2d", "--run", "run-2", "--json")
+    # the record's own run, as it was written
+    assert [json.loads(line)["solution"] for line in outcome.out.splitlines()] == ["broken"]
+
+
+def test_diff_tells_source_speed_and_environment(harness: Shell, results: Path) -> None:
+    out = harness("diff", "aaaaaaaa", "bbbbbbbb").out
+    assert "2.0000× [2.0000, 2.0000]: the second is faster" in out
+    assert "-    fast = False\n+    fast = True" in out
+    assert "commit: a49ed80c5a78 → bbbbbbbbbbbb" in out
+    assert "caution" not in out
+
+
+def test_diff_names_what_makes_a_comparison_doubtful(harness: Shell, results: Path) -> None:
+    other = replace(
+        NEW,
+        id="other",
+        config=Config(timing=TimingConfig(blocks=13)),
+        environment=environment(driver="1"),
+        problem=replace(NEW.problem, sha256="0" * 64),
+        cases=("full",),
+    )
+    Journal(results, "run-3").append(other)
+    found = json.loads(harness("diff", "aaaaaaaa", "other", "--json").out)
+    assert found["config"] == [{"name": "timing.blocks", "old": 12, "new": 13}]
+    assert found["environment"] == [{"name": "driver", "old": "580.65.06", "new": "1"}]
+    assert found["cases"] == [{"name": "cases", "old": ["full", "small"], "new": ["full"]}]
+    assert found["caution"] == "the problem's files changed; the environments differ"
+    assert found["speed"]["estimate"] == pytest.approx(2.0)
+
+
+def test_diff_with_what_was_not_timed_has_no_ratio(harness: Shell, results: Path) -> None:
+    found = json.loads(harness("diff", "aaaaaaaa", "cccccccc", "--json").out)
+    assert (found["verdicts"], found["speed"]) == (["passed", "wrong_values"], None)
+    assert found["judgement"] == "not both were timed"
+
+
+def test_export_writes_whole_records(harness: Shell, results: Path, tmp_path: Path) -> None:
+    outcome = harness("export", "--jsonl", "--solution", "plain", "--output", "out.jsonl")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "harness: wrote out.jsonl\n")
+    assert Path("out.jsonl").read_text() == f"{to_line(OLD)}\n{to_line(NEW)}\n"
+
+
+def test_export_for_kernelbench_has_the_newest_of_each_solution(harness: Shell, results: Path) -> None:
+    Journal(results, "run-3").append(
+        replace(WRONG, id="z", solution=replace(WRONG.solution, name="odd"), verdict=Verdict.UNSUPPORTED)
+    )
+    outcome = harness("export", "--kernelbench")
+    samples = json.loads(outcome.out)["maxpool2d"]
+    assert [(s["metadata"]["solution"], s["correctness"], s["runtime"]) for s in samples] == [
+        ("broken", False, -1.0),
+        ("plain", True, 0.5),
+    ]
+    assert "1 left out that couldn't be judged" in outcome.err
+
+
+def test_an_export_that_cannot_be_written_is_the_machines_fault(harness: Shell, results: Path) -> None:
+    outcome = harness("export", "--csv", "--output", "no/such/folder.csv")
+    assert outcome.code == 3
+    assert "can't write no/such/folder.csv: No such file or directory; choose another --output" in outcome.err
+
+
+def test_index_counts_and_names_lines_that_cannot_be_used(harness: Shell, results: Path) -> None:
+    path = results / "run-9" / "torn.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"schema": 3}\n{"id":')
+    out = harness("index").out
+    assert "3 evaluations of 2 runs in 3 journals" in out
+    assert f"{path}:1: schema 3, 2 is the newest known here: update harness to read it" in out
+    assert f"{path}:2: an unfinished line of 6 bytes" in out
+    found = json.loads(harness("index", "--json").out)
+    assert (found["evaluations"], [problem["line"] for problem in found["problems"]]) == (3, [1, 2])
+
+
+def test_index_verifies_what_it_does_not_need_itself(harness: Shell, results: Path) -> None:
+    assert harness("index", "--verify").code == 0
+    (path,) = (results / "run-2").iterdir()
+    data = json.loads(path.read_text())
+    data["checks"].append({"case": 1})
+    path.write_text(json.dumps(data) + "\n")
+    assert "every line can be used" in harness("index").out
+    outcome = harness("index", "--verify")
+    assert outcome.code == 3
+    assert "Evaluation.checks[1]" in outcome.out
+
+
+def test_index_merges_another_machines_results(harness: Shell, results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "laptop")
+    Journal(tmp_path / "laptop", "run-5").append(replace(WRONG, id="new", run="run-5"))
+    outcome = harness("index", "--merge", "laptop")
+    assert "1 evaluation taken over from laptop, 3 were here before" in outcome.err
+    assert outcome.out.startswith("4 evaluations of 3 runs in 3 journals\n")
+    assert (results / "run-5").is_dir()
+
+
+def test_index_can_be_made_anew(harness: Shell, results: Path) -> None:
+    assert harness("index", "--rebuild").code == 0
+    (results / ".index.sqlite").write_bytes(b"nonsense" * 100)
+    outcome = harness("index")
+    assert "was damaged" in outcome.err
+    assert "3 evaluations" in outcome.out
+
+
+def test_list_shows_the_newest_verdict(harness: Shell, results: Path) -> None:
+    assert "plain                    passed on cuda, 2026-11-21T11:00" in harness("list").out

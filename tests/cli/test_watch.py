@@ -1,0 +1,135 @@
+"""`harness watch`: what it does at each save, with a scripted session and scripted saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+from harness.records.verdict import Verdict
+from harness.workspace.selection import Task
+from tests.cli.shell import Shell
+from tests.examples import failed, passed, sim_environment
+
+
+class FakeSession:
+    """Answers with one evaluation after another, and remembers what it was asked."""
+
+    def __init__(self, *answers: Evaluation | BaseException) -> None:
+        self._answers = list(answers)
+        self.tasks: list[Task] = []
+        self.opened_with: tuple[Any, ...] = ()
+
+    def evaluate(self, tasks: Sequence[Task], observe: object) -> Iterator[Evaluation]:
+        self.tasks += tasks
+        answer = self._answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        yield answer
+
+    def __enter__(self) -> FakeSession:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@pytest.fixture
+def saves(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Each wait for a save carries out the next of the given actions; after the last, Ctrl-C is pressed."""
+
+    def script(*actions: Callable[[], object]) -> None:
+        left = list(actions)
+
+        def wait(watcher: object) -> None:
+            if not left:
+                raise KeyboardInterrupt
+            left.pop(0)()
+
+        monkeypatch.setattr("harness.workspace.watcher.Watcher.wait", wait)
+
+    return script
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeSession]:
+    def answering(*answers: Evaluation | BaseException) -> FakeSession:
+        session = FakeSession(*answers)
+
+        def open_session(*arguments: Any) -> FakeSession:
+            session.opened_with = arguments
+            return session
+
+        monkeypatch.setattr("harness.executors.session.open_session", open_session)
+        return session
+
+    return answering
+
+
+RIGHT = passed("plain", environment=sim_environment())
+WRONG = failed("plain", Verdict.WRONG_VALUES, environment=sim_environment())
+
+
+def nothing() -> None: ...
+
+
+def test_it_checks_now_and_after_each_save_until_ctrl_c(
+    harness: Shell, workspace: Path, saves: Callable[..., None], opened: Callable[..., FakeSession]
+) -> None:
+    session = opened(WRONG, RIGHT)
+    saves(nothing)
+    outcome = harness("watch", "maxpool2d", "plain", "--case", "small")
+    assert outcome.code == 0
+    assert outcome.out.index("wrong_values") < outcome.out.index("passed")
+    assert outcome.out.count("waiting for a save; Ctrl-C ends") == 2
+    assert [(task.solution.name, task.cases) for task in session.tasks] == [("plain", ("small",))] * 2
+    assert "\x1b" not in outcome.out
+
+
+def test_a_file_broken_by_a_save_is_shown_and_waited_out(
+    harness: Shell, workspace: Path, saves: Callable[..., None], opened: Callable[..., FakeSession]
+) -> None:
+    opened(RIGHT, RIGHT)
+    settings = workspace / "solutions" / "maxpool2d" / "plain" / "solution.yaml"
+    saves(lambda: settings.write_text("autor: me"), settings.unlink)
+    outcome = harness("watch", "maxpool2d", "plain")
+    assert outcome.code == 0
+    assert "unknown key 'autor'. Did you mean 'author'?" in " ".join(outcome.out.split())
+    assert outcome.out.count("waiting for a save") == 3
+
+
+def test_ctrl_c_during_a_check_is_an_interruption(
+    harness: Shell, workspace: Path, opened: Callable[..., FakeSession]
+) -> None:
+    opened(KeyboardInterrupt())
+    assert harness("watch", "maxpool2d", "plain").code == 130
+
+
+def test_options_reach_the_session(
+    harness: Shell, workspace: Path, saves: Callable[..., None], opened: Callable[..., FakeSession]
+) -> None:
+    session = opened(RIGHT)
+    saves()
+    arguments = ["--backend", "sim", "--config", "quick", "--seed", "7", "--results", "kept"]
+    assert harness("watch", "maxpool2d", "plain", *arguments).code == 0
+    backend, root, results, config, seed = session.opened_with[:5]
+    assert (backend, root, results, seed) == ("sim", workspace, Path("kept"), 7)
+    assert isinstance(config, Config)
+    assert (config.timing.blocks, config.timing.enabled) == (6, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["maxpol2d", "plain"], "Did you mean 'maxpool2d'?"),
+        (["maxpool2d", "plan"], "Did you mean 'plain'?"),
+        (["maxpool2d", "plain", "--case", "smal"], "Did you mean 'small'?"),
+    ],
+)
+def test_a_mistyped_name_ends_at_once(harness: Shell, workspace: Path, arguments: list[str], complaint: str) -> None:
+    outcome = harness("watch", *arguments)
+    assert outcome.code == 2
+    assert complaint in outcome.err

@@ -1,0 +1,114 @@
+"""What only a GPU can show: all baselines in one timing, the lock around a measurement, several GPUs at once."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.executors.gpu_lock import GpuLock
+from harness.executors.session import open_session
+from harness.records.config import Config, CorrectnessConfig, TimingConfig
+from harness.records.evaluation import Evaluation
+from harness.records.timing import BASELINES, Baseline
+from harness.records.verdict import Verdict
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.gpu
+
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 16, 3, bias=False)
+
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+
+size = 128
+
+def get_inputs():
+    return [torch.rand(8, 16, size, size)]
+
+def get_init_inputs():
+    return [16]
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A convolution and two solutions that are the reference itself."""
+    (tmp_path / "problems" / "conv").mkdir(parents=True)
+    (tmp_path / "problems" / "conv" / "problem.py").write_text(PROBLEM)
+    (tmp_path / "problems" / "conv" / "problem.yaml").write_text("precision: tf32\nindependent_batch: true\n")
+    for name in ("same", "same_again"):
+        folder = tmp_path / "solutions" / "conv" / name
+        folder.mkdir(parents=True)
+        (folder / "solution.py").write_text(PROBLEM.replace("class Model(", "class ModelNew("))
+    return Workspace(tmp_path)
+
+
+def config(*baselines: Baseline) -> Config:
+    timing = TimingConfig(baselines=baselines, warmup_turns=1, blocks=6, calls_per_turn=3, checked_turns=1)
+    return Config(correctness=CorrectnessConfig(seeds=1), timing=timing)
+
+
+def evaluated(workspace: Workspace, settings: Config, observe: Any, **options: Any) -> list[Evaluation]:
+    tasks = select_tasks(workspace)
+    with open_session("cuda", workspace.root, workspace.results, settings, 1, lambda what: None, **options) as session:
+        return list(session.evaluate(tasks, observe))
+
+
+def test_every_baseline_takes_turns_with_the_solution(workspace: Workspace) -> None:
+    for evaluation in evaluated(workspace, config(*BASELINES), lambda job, what: None, lanes=1):
+        assert evaluation.verdict is Verdict.PASSED, evaluation.failure
+        assert [remark for remark in evaluation.remarks if "left out" in remark] == []
+        assert evaluation.timing is not None
+        assert evaluation.timing.baselines == BASELINES
+        for baseline in BASELINES:
+            assert evaluation.timing.speedup_over(baseline) is not None
+        assert len(evaluation.timing.turns) == 6 * 2 * 6
+        assert evaluation.work is not None
+        assert evaluation.work.operations == 2 * 8 * 16 * 126 * 126 * 16 * 9
+
+
+def test_a_gpu_that_another_run_holds_is_waited_for(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.backends.cuda.gpus import equal_gpus
+
+    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    told: list[str] = []
+    with ExitStack() as other_run:
+        other_run.enter_context(GpuLock(equal_gpus()[0].key, "GPU 0", tmp_path).held(None, told.append))  # type: ignore[arg-type]
+
+        def observe(job: object, what: str) -> None:
+            if what.startswith("waiting"):
+                told.append(what)
+                other_run.close()
+
+        evaluations = evaluated(workspace, config("eager"), observe, lanes=1)
+    assert [evaluation.verdict for evaluation in evaluations] == [Verdict.PASSED] * 2
+    assert len(told) == 1
+    assert told[0].startswith("waiting for GPU 0, held by pid ")
+
+
+def test_every_gpu_measures_one_solution_at_a_time(workspace: Workspace) -> None:
+    import torch
+
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU: two are needed")
+    seen: set[str] = set()
+    evaluations = evaluated(workspace, config("eager"), lambda job, what: seen.add(what.rpartition(" on ")[2]), lanes=2)
+    assert [evaluation.verdict for evaluation in evaluations] == [Verdict.PASSED] * 2
+    assert {"GPU 0", "GPU 1"} <= seen
+    for evaluation in evaluations:
+        assert evaluation.timing is not None
+        assert evaluation.timing.speedup is not None
+        assert 0.8 < evaluation.timing.speedup.estimate < 1.25  # the reference against itself

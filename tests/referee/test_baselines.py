@@ -1,0 +1,118 @@
+"""How each baseline runs the reference."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.protocol.messages import Optimization
+from harness.records.config import Config, TimingConfig
+from harness.records.timing import BASELINES
+from harness.records.verdict import Verdict
+from harness.referee import timed_case
+from harness.referee.baselines import flags_of, optimization_of
+from harness.referee.environment import FLAGS
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import InvalidProblem
+from harness.worker.optimization import in_channels_last, optimize
+
+
+def test_every_baseline_differs_from_the_others_in_one_way(tmp_path: Path) -> None:
+    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name, tmp_path)) for name in BASELINES}
+    cache = str(tmp_path / "compiled")
+    assert ways == {
+        "eager": (False, None),
+        "compile": (False, Optimization(compile_mode="default", cache=cache)),
+        "compile-max-autotune": (False, Optimization(compile_mode="max-autotune", cache=cache)),
+        "cudnn-benchmark": (True, None),
+        "channels-last": (False, Optimization(channels_last=True)),
+    }
+
+
+def test_the_flags_of_all_arms_are_left_as_they_are() -> None:
+    flags_of("cudnn-benchmark")
+    assert FLAGS["cudnn_benchmark"] is False
+
+
+def test_channels_last_changes_the_layout_and_nothing_else() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8)).eval()
+    x = torch.rand(2, 3, 9, 9)
+    want = model(x)
+    optimized = optimize(model, Optimization(channels_last=True))
+    laid = in_channels_last(x)
+    assert laid.is_contiguous(memory_format=torch.channels_last)
+    assert optimized[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert torch.allclose(optimized(laid), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [torch.rand(3, 4), torch.tensor(1.0), torch.rand(2, 3, 4), 7, "sum", None])
+def test_what_has_no_channels_keeps_its_layout(value: Any) -> None:
+    assert in_channels_last(value) is value
+
+
+def test_volumes_have_channels_too() -> None:
+    assert in_channels_last(torch.rand(2, 3, 4, 5, 6)).is_contiguous(memory_format=torch.channels_last_3d)
+
+
+def test_a_compiled_model_is_compiled_as_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {}
+
+    def compile_model(model: torch.nn.Module, **options: Any) -> str:
+        asked.update(options)
+        return "compiled"
+
+    monkeypatch.setattr(torch, "compile", compile_model)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/elsewhere")
+    wanted = Optimization(compile_mode="max-autotune", cache=str(tmp_path))
+    assert optimize(torch.nn.ReLU(), wanted) == "compiled"
+    assert asked == {"mode": "max-autotune"}
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path)
+
+
+class Worker:
+    """A worker that can be ended."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def seat_baselines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str, workers: dict[str, Worker]
+) -> tuple[Any, list[Worker]]:
+    """Seat eager, compile and channels-last, of which one can't be made ready."""
+
+    def seat(baseline: str, *rest: Any) -> None:
+        if baseline == broken:
+            raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
+
+    monkeypatch.setattr(timed_case, "_seat", seat)
+    unseated: list[Worker] = []
+    table: Any = SimpleNamespace(unseat=unseated.append)
+    setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
+    config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
+    references: Any = workers
+    seats = timed_case._seat_baselines(references, tmp_path, table, setting, config, lambda what: None)
+    return seats, unseated
+
+
+def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
+    seats, unseated = seat_baselines(monkeypatch, tmp_path, "compile", workers)
+    assert seats.taken == ("eager", "channels-last")
+    assert seats.remarks == ("baseline compile is left out: no memory left",)
+    assert unseated == [workers["compile"]]
+    assert [name for name, worker in workers.items() if worker.is_closed] == ["compile"]
+
+
+def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
+    with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
+        seat_baselines(monkeypatch, tmp_path, "eager", workers)

@@ -1,0 +1,178 @@
+"""Which evaluation stands for a solution, and its rank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.records.verdict import Verdict
+from harness.reports.leaderboard.board import Board, Standing
+from harness.reports.leaderboard.rules import Wanted
+from tests.examples import timing as even_timing
+from tests.reports.leaderboard.samples import board, broken, other_gpu, problem, simulated, solution, timed, timing
+
+
+def standing(of: Board, name: str = "plain") -> Standing:
+    return next(s for s in of.standings if s.entry.solution == name)
+
+
+def ranks(of: Board) -> list[tuple[str, int | None]]:
+    return [(s.entry.solution, s.rank) for s in of.standings]
+
+
+def test_the_fastest_solution_comes_first() -> None:
+    made = board(timed("relu", "a", 1.5), timed("relu", "b", 3.0), timed("relu", "c", 0.5))
+    assert ranks(made) == [("b", 1), ("a", 2), ("c", 3)]
+
+
+def test_solutions_whose_intervals_overlap_share_a_rank() -> None:
+    made = board(
+        timed("relu", "a", 2.0, spread=0.02),
+        timed("relu", "b", 2.0005, spread=0.02),
+        timed("relu", "c", 1.0, spread=0.02),
+    )
+    assert dict(ranks(made)) == {"a": 1, "b": 1, "c": 3}
+
+
+def test_the_best_evaluation_of_a_solution_counts() -> None:
+    made = board(timed(speedup=3.0, day=1, id="fast"), timed(speedup=2.0, day=2, id="slow"))
+    assert (standing(made).entry.id, standing(made).evaluations, standing(made).is_older_source) == ("fast", 2, False)
+
+
+def test_a_former_source_that_was_faster_counts_and_says_so() -> None:
+    fast = timed(speedup=3.0, day=1, id="fast")
+    slow = timed(speedup=2.0, day=2, id="slow", solution=solution(version="22"))
+    assert (standing(board(fast, slow)).entry.id, standing(board(fast, slow)).is_older_source) == ("fast", True)
+
+
+def test_a_source_whose_newest_verdict_is_a_failure_is_not_ranked() -> None:
+    made = standing(board(timed(day=1), broken(solution_name="plain", day=2, id="later")))
+    assert (made.rank, made.entry.id, made.why_unranked) == (
+        None,
+        "later",
+        "outputs differ from the oracle by more than the tolerance",
+    )
+
+
+def test_a_failure_of_the_machine_takes_no_rank_away() -> None:
+    made = standing(board(timed(day=1), broken("relu", "plain", Verdict.HARNESS_ERROR, day=2, id="later")))
+    assert made.rank == 1
+
+
+def test_a_failure_stays_in_force_after_a_failure_of_the_machine() -> None:
+    made = board(
+        timed(day=1),
+        broken("relu", "plain", Verdict.WRONG_VALUES, day=2, id="wrong"),
+        broken("relu", "plain", Verdict.HARNESS_ERROR, day=3, id="ours"),
+    )
+    assert standing(made).rank is None
+
+
+def test_a_failure_of_a_former_source_takes_no_rank_away() -> None:
+    fixed = timed(day=2, id="fixed", solution=solution(version="22"))
+    assert standing(board(broken(solution_name="plain", day=1), fixed)).rank == 1
+
+
+def test_only_the_newest_version_of_a_problem_counts() -> None:
+    old = timed(solution_name="old", speedup=9.0, day=1, problem=problem(version="aa"))
+    new = timed(solution_name="new", day=2, problem=problem(version="bb"))
+    made = board(old, new)
+    assert ranks(made) == [("new", 1), ("old", None)]
+    assert standing(made, "old").why_unranked == "judged against an older version of the problem"
+
+
+def test_a_newer_version_elsewhere_is_mentioned_and_changes_no_rank() -> None:
+    made = board(timed(day=1), simulated(id="sim", started_at="2026-11-05T12:00:00", problem=problem(version="bb")))
+    assert (made.problems[0].has_newer_version, standing(made).rank) == (True, 1)
+
+
+def test_what_was_not_judged_on_all_cases_is_not_ranked() -> None:
+    whole = timed(solution_name="whole", cases=("full", "odd", "small"))
+    made = board(whole, timed(solution_name="part", cases=("full", "small")))
+    assert ranks(made) == [("whole", 1), ("part", None)]
+    assert standing(made, "part").why_unranked == "judged without case odd"
+
+
+def test_without_the_full_case_nothing_is_ranked() -> None:
+    assert standing(board(timed(cases=("small",)))).why_unranked == "judged without the case full"
+
+
+def test_a_noisy_measurement_is_not_ranked() -> None:
+    made = standing(board(timed(timing=timing(3_000_000, 1_000_000, spread=0.6))))
+    assert made.rank is None
+    assert made.why_unranked is not None
+    assert made.why_unranked.startswith("too noisy: the interval of the speed-up is ±")
+
+
+def test_too_few_blocks_are_not_ranked() -> None:
+    made = standing(board(timed(timing=even_timing(blocks=3))))
+    assert made.why_unranked == "too noisy: too few blocks for an interval"
+
+
+def test_what_passed_untimed_is_not_ranked() -> None:
+    assert standing(board(timed(timing=None))).why_unranked == "not timed"
+
+
+def test_a_simulated_run_is_listed_unranked() -> None:
+    made = board(timed(solution_name="real"), simulated(solution_name="dry"))
+    assert ranks(made) == [("real", 1), ("dry", None)]
+    assert standing(made, "dry").why_unranked == "simulated; times are not measured"
+
+
+def test_a_journal_of_simulated_runs_alone_makes_a_board_without_ranks() -> None:
+    made = board(simulated())
+    assert (made.environment.is_simulated, ranks(made)) == (True, [("plain", None)])
+
+
+def test_another_environment_is_listed_unranked() -> None:
+    made = board(timed(solution_name="a"), timed(solution_name="b"), timed(solution_name="c", environment=other_gpu()))
+    assert ranks(made) == [("a", 1), ("b", 1), ("c", None)]
+    assert standing(made, "c").why_unranked == f"from another environment, {other_gpu().label}"
+
+
+def test_an_example_of_a_failure_is_listed_and_counted_nowhere() -> None:
+    example = broken(solution=solution("broken", expected_verdict=Verdict.WRONG_VALUES))
+    made = standing(board(timed(), example), "broken")
+    assert (made.rank, made.why_unranked, made.is_sample) == (None, "kept as an example of wrong_values", False)
+
+
+def test_classes_of_precision_are_ranked_apart() -> None:
+    tf32 = timed(solution_name="tensor_cores", speedup=4.0, solution=solution("tensor_cores", precision="tf32"))
+    half = timed(solution_name="half", speedup=9.0, solution=solution("half", precision="bfloat16"))
+    made = board(timed(solution_name="strict"), half, tf32)
+    assert [(s.entry.solution, s.precision_class, s.rank) for s in made.standings] == [
+        ("strict", "float32", 1),
+        ("tensor_cores", "tf32", 1),
+        ("half", "half", 1),
+    ]
+
+
+def test_a_solution_that_declares_nothing_is_in_the_problems_class() -> None:
+    assert standing(board(timed(problem=problem(precision="tf32")))).precision_class == "tf32"
+
+
+def test_one_class_can_be_asked_for() -> None:
+    tf32 = timed(solution_name="fast", solution=solution("fast", precision="tf32"))
+    assert ranks(board(timed(), tf32, wanted=Wanted(precision="tf32"))) == [("fast", 1)]
+
+
+def test_history_holds_every_comparable_measurement_oldest_first() -> None:
+    made = board(
+        timed(day=3, id="third"),
+        timed(day=1, id="first"),
+        timed(day=2, id="elsewhere", environment=other_gpu()),
+        simulated(id="sim"),
+        timed(day=1, id="old", problem=problem(version="00"), started_at="2026-10-01T00:00:00"),
+    )
+    assert [entry.id for entry in made.problems[0].history] == ["first", "third"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_the_entries_doesnt_matter(order: int) -> None:
+    made = [timed("relu", name, speed) for name, speed in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    assert ranks(board(*made[::order])) == [("c", 1), ("b", 2), ("a", 3)]
+
+
+def test_an_unknown_word_for_a_precision_ranks_as_half() -> None:
+    assert standing(board(timed(solution=replace(solution(), precision="float8")))).precision_class == "half"

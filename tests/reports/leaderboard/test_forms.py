@@ -1,0 +1,115 @@
+"""The board as a table, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+from rich.console import Console
+
+from harness.records.verdict import Verdict
+from harness.reports.leaderboard.as_json import leaderboard_json
+from harness.reports.leaderboard.board import Board
+from harness.reports.leaderboard.markdown import code, leaderboard_markdown
+from harness.reports.leaderboard.table import leaderboard_table
+from tests.examples import environment
+from tests.examples import timing as even_timing
+from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
+
+HEAD = f"{environment().label}, config 99020238"
+
+
+def example() -> Board:
+    return board(
+        timed("relu", "fast", timing=even_timing(3_000_000, 1_000_000)),
+        timed("relu", "slow", timing=even_timing(3_000_000, 6_000_000)),
+        broken("relu", "bad", Verdict.TIMEOUT),
+        timed("relu", "half", solution=solution("half", precision="float16"), timing=even_timing(3_000_000, 500_000)),
+    )
+
+
+def table(of: Board, width: int = 80) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(leaderboard_table(of))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
+    lines = table(example())
+    assert lines[0] == f"leaderboard {HEAD}"
+    assert [" ".join(line.split()) for line in lines[3:]] == [
+        "relu, strict float32",
+        "rank solution ms eager ms speed-up [95 %]",
+        "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000]",
+        "2 slow 6.000 3.000 0.5000× [0.5000, 0.5000]",
+        "relu, half (float16, bfloat16)",
+        "rank solution ms eager ms speed-up [95 %]",
+        "1 half 0.5000 3.000 6.0000× [6.0000, 6.0000]",
+        "not ranked: bad: timeout: no answer within the time limit",
+        "",
+        "strict float32: 3.0000× [3.0000, 3.0000], geometric mean over 1 of 1 problems",
+        "half (float16, bfloat16): 6.0000× [6.0000, 6.0000], geometric mean over 1 of 1",
+        "problems",
+    ]
+
+
+def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:
+    lines = table(board(simulated()))
+    assert lines[3:] == [
+        "relu, nothing ranked",
+        "  not ranked: plain: passed: simulated; times are not measured",
+    ]
+
+
+def test_a_former_source_is_marked_in_the_table_and_in_markdown() -> None:
+    made = board(timed(day=1, speedup=3.0, id="a"), timed(day=2, speedup=2.0, id="b", solution=solution(version="22")))
+    note = "the solution has been edited since; this is its former source"
+    assert note in " ".join(" ".join(table(made, 200)).split())
+    assert f"| 1 | `plain` ({note}) |" in leaderboard_markdown(made)
+
+
+def test_no_stranger_steers_the_terminal() -> None:
+    text = "\n".join(table(board(hostile()), 400))
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", text) == []
+
+
+def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
+    text = leaderboard_markdown(example())
+    assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] |" in text
+    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [3.0000, 3.0000] |\n| 2 | `slow` |" in text
+    assert "### half (float16, bfloat16)" in text
+    assert "Not ranked:\n\n- `bad`: timeout: no answer within the time limit" in text
+    assert text.count("\n- ") > 9
+    assert text.endswith(".\n")
+
+
+def test_a_name_cant_leave_its_code_span_or_its_cell() -> None:
+    assert code("a`|b\n<img>") == "`aˋ¦b <img>`"
+    rows = [line for line in leaderboard_markdown(board(hostile())).splitlines() if line.startswith("| 1 |")]
+    assert [row.count("|") for row in rows] == [6]
+
+
+def test_json_has_everything_a_program_needs() -> None:
+    data = json.loads(leaderboard_json(example()))
+    assert (data["baseline"], data["config"]["key"], data["environment"]["label"]) == (
+        "eager",
+        "99020238",
+        environment().label,
+    )
+    first, second, bad, half = data["problems"][0]["standings"]
+    assert (first["solution"], first["rank"], round(first["speedup"]["estimate"], 9), first["solution_ns"]) == (
+        "fast",
+        1,
+        3.0,
+        1_000_000,
+    )
+    assert (second["rank"], half["rank"], half["class"]) == (2, 1, "half")
+    assert (bad["rank"], bad["verdict"], bad["why_unranked"], bad["speedup"]) == (
+        None,
+        "timeout",
+        "no answer within the time limit",
+        None,
+    )
+    assert [(t["class"], t["measured"], t["problems"]) for t in data["totals"]] == [("float32", 1, 1), ("half", 1, 1)]
+    assert data["problems"][0]["cases"] == ["full", "small"]

@@ -1,0 +1,227 @@
+"""The page as a text: what it says, and that nothing in it is ours to fear."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from harness.records.config import Config, CorrectnessConfig
+from harness.records.evaluation import Evaluation, Work
+from harness.records.verdict import Verdict
+from harness.reports.leaderboard.html.page import leaderboard_html
+from tests.reports.leaderboard.samples import (
+    board,
+    broken,
+    build,
+    by_id,
+    exact,
+    hostile,
+    large_journal,
+    simulated,
+    solution,
+    timed,
+)
+
+
+class Document(HTMLParser):
+    """Tags, attributes and the text of a page; scripts and styles apart."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        (self.raw.get(self._inside, self.words)).append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def ids(self) -> list[str]:
+        return [attributes["id"] or "" for _, attributes in self.tags if "id" in attributes]
+
+
+def page(*evaluations: Evaluation) -> str:
+    return leaderboard_html(board(*evaluations), by_id(*evaluations))
+
+
+def document(*evaluations: Evaluation) -> Document:
+    return Document(page(*evaluations))
+
+
+HTTP = re.compile(r"https?://", re.IGNORECASE)
+
+
+def test_nothing_outside_the_file_is_named() -> None:
+    made = document(timed(), broken(), simulated(solution_name="dry"))
+    addresses = [a[key] for _, a in made.tags for key in ("src", "href", "action", "srcset") if key in a]
+    assert {str(address)[0] for address in addresses if address != "data:,"} == {"#"}
+    assert [text for kind in made.raw.values() for text in kind if HTTP.search(text) or "@import" in text] == []
+
+
+def test_links_lead_somewhere_and_ids_are_unique() -> None:
+    made = document(*large_journal(3, 10), timed("overview", "rules"), timed("a b", "x"), timed("a/b", "x"))
+    targets = {str(a["href"])[1:] for tag, a in made.tags if tag == "a"}
+    assert targets <= set(made.ids())
+    assert len(made.ids()) == len(set(made.ids()))
+
+
+def test_the_policy_allows_our_own_style_and_script_alone() -> None:
+    made = document(timed())
+    policy = next(a["content"] for tag, a in made.tags if tag == "meta" and a.get("http-equiv"))
+    hashes = [
+        "sha256-" + base64.b64encode(hashlib.sha256("".join(made.raw[kind]).encode()).digest()).decode()
+        for kind in ("style", "script")
+    ]
+    assert policy == (
+        f"default-src 'none'; style-src '{hashes[0]}'; script-src '{hashes[1]}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def test_no_attribute_is_a_handler_or_a_style() -> None:
+    made = document(hostile(), *large_journal(2, 5))
+    assert [a for _, a in made.tags if "style" in a or any(key.startswith("on") for key in a)] == []
+
+
+def test_hostile_texts_add_no_tags() -> None:
+    plain, attacked = document(timed()), document(hostile())
+    assert len(attacked.raw["script"]) == len(plain.raw["script"]) == 1
+    assert {tag for tag, _ in attacked.tags} == {tag for tag, _ in plain.tags}
+    assert "{{ 7 * 7 }}" in attacked.text
+    assert re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", page(hostile())) == []
+
+
+def test_a_huge_log_is_shortened_and_a_long_source_is_not() -> None:
+    made = page(hostile())
+    assert "characters left out" in made
+    assert made.count("a_4999 = ") == 1
+    assert len(made) < 2_000_000
+
+
+def test_a_board_of_ten_problems_and_two_hundred_solutions_stays_small() -> None:
+    assert len(page(*large_journal())) < 2_500_000
+
+
+def test_the_same_board_gives_the_same_page() -> None:
+    assert page(*large_journal(2, 5)) == page(*large_journal(2, 5))
+
+
+def test_a_solution_shows_its_source_explanation_log_samples_and_errors() -> None:
+    text = document(timed(builds=(build("ptxas said this"),))).text
+    for said in (
+        "One thread computes one value.",
+        "__global__ void relu(const float* in, float* out, int n)",
+        "ptxas said this",
+        "120 calls",
+        "0.0001 + 1e-05·|want|",
+        "relu(float const*, float*, int)",
+        "NVIDIA H100 80GB HBM3",
+        "harness run --problem relu --solution plain --backend cuda --seed 5692163613755307619",
+    ):
+        assert said in text
+
+
+def test_settings_that_arent_the_defaults_are_part_of_the_command() -> None:
+    text = document(timed(config=Config(correctness=CorrectnessConfig(seeds=1)))).text
+    assert "--seed 5692163613755307619 --config repeat.yaml with repeat.yaml : correctness: seeds: 1" in text
+
+
+def test_a_failure_shows_its_reason_its_place_and_the_verdict_in_the_matrix() -> None:
+    made = document(timed(), broken())
+    assert "1 of 4 values are outside the tolerance" in made.text
+    assert "look at the borders" in made.text
+    assert "[1, 0] got 2.5, want -1" in made.text
+    assert "wrong_values outputs differ from the oracle by more than the tolerance relu/broken" in made.text
+
+
+def test_a_case_that_ended_the_evaluation_says_how() -> None:
+    made = document(timed(), broken(verdict=Verdict.TIMEOUT, checks=()))
+    cells = [a["class"] for tag, a in made.tags if tag == "td" and a.get("class") in ("ok", "bad")]
+    assert sorted(str(kind) for kind in cells) == ["bad", "ok", "ok"]
+
+
+def test_the_roofline_counts_operations_and_says_that_no_ceiling_is_known() -> None:
+    text = document(timed(timing=timed().timing, work=Work(3_000_000, 6_000_000_000))).text
+    assert "A call has 3 MB at least to move, 6 GFLOP." in text
+    assert "the machine's ceilings are not in the records, so none is drawn" in text
+    assert "Roofline" in text
+    assert "2 GB/s" in text  # 3 MB in the solution's 1.5 ms
+
+
+def test_without_operations_there_is_bandwidth_alone() -> None:
+    text = document(timed(work=Work(3_000_000, None))).text
+    assert "no operations counted" in text
+    assert "Achieved bandwidth" in text
+    assert "Roofline" not in text
+
+
+def test_records_without_work_are_said_to_lack_it() -> None:
+    assert "These records don't say how many bytes and operations a call needs." in document(timed()).text
+
+
+def test_history_is_drawn_from_the_second_measurement_on() -> None:
+    assert "One measurement so far." in document(timed()).text
+    twice = document(timed(day=1, id="a"), timed(day=2, id="b"))
+    assert "2 measurements" in twice.text
+    assert any(a.get("aria-label") == "speed-up of each solution over time" for _, a in twice.tags)
+
+
+def test_a_long_history_is_cut_to_its_newest_and_says_so() -> None:
+    many = [timed(id=f"n{i}", started_at=f"2026-10-01T{i // 60:02d}:{i % 60:02d}:00.000+00:00") for i in range(250)]
+    made = document(*many)
+    assert "The newest 200 of 250 measurements." in made.text
+    assert ("2026-10-01 04:09" in made.text, "2026-10-01 00:49" in made.text) == (True, False)
+
+
+def test_simulated_and_older_records_are_shown_for_what_they_are() -> None:
+    text = document(
+        timed(), simulated(solution_name="dry"), timed(solution_name="old", solution=solution("old", files={}))
+    ).text
+    assert "Not ranked: simulated; times are not measured" in text
+    assert "This record is of a version that didn't keep sources." in text
+
+
+def test_an_exact_comparison_is_called_exact() -> None:
+    assert "exact" in document(exact(timed())).text
+
+
+@pytest.mark.parametrize("verdict", [v for v in Verdict if not v.passed])
+def test_every_verdict_has_a_page(verdict: Verdict) -> None:
+    assert verdict.value in document(timed(), broken(verdict=verdict)).text
+
+
+def test_a_page_of_simulated_runs_alone_says_that_nothing_was_timed() -> None:
+    text = document(simulated()).text
+    assert "Nothing was timed, so there is no curve." in text
+    assert "No solution is ranked here." in text
+
+
+def test_the_rules_and_the_machine_are_on_the_page() -> None:
+    text = document(timed()).text
+    assert "Solutions whose intervals overlap share a rank" in text
+    assert "cudnn_allow_tf32 on" in text
+
+
+def test_nan_and_infinite_errors_are_shown() -> None:
+    wrong = broken()
+    output = replace(wrong.checks[0].outputs[0], worst=float("inf"), max_abs_error=float("nan"))
+    made = document(timed(), replace(wrong, checks=(replace(wrong.checks[0], outputs=(output,)),)))
+    assert ("data-v", "Infinity") in [item for _, a in made.tags for item in a.items()]

@@ -1,0 +1,72 @@
+"""A class of precision in a few numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.verdict import Verdict
+from harness.reports.leaderboard.totals import totals, verdict_counts
+from harness.reports.leaderboard.words import total_sentence
+from tests.examples import timing as even_timing
+from tests.reports.leaderboard.samples import board, broken, simulated, solution, timed
+
+
+def test_the_mean_is_over_the_best_solution_of_each_problem() -> None:
+    made = board(
+        timed("a", "fast", timing=even_timing(4_000_000, 1_000_000)),
+        timed("a", "slow", timing=even_timing(1_000_000, 1_000_000)),
+        timed("b", "only", timing=even_timing(1_000_000, 1_000_000)),
+        broken("c"),
+    )
+    (total,) = totals(made)
+    assert total.mean_of_best is not None
+    assert total.mean_of_best.estimate == pytest.approx(2.0)
+    assert total_sentence(total) == "strict float32: 2.0000× [2.0000, 2.0000], geometric mean over 2 of 3 problems"
+
+
+def test_fast_p_counts_failures_in_its_denominator() -> None:
+    made = board(
+        timed("a", "fast", timing=even_timing(4_000_000, 1_000_000)), timed("a", "slow", 1.3), broken("a"), broken("b")
+    )
+    (total,) = totals(made)
+    assert [(f.p, f.faster, f.of) for f in total.of_all if f.p in (0, 1, 1.5, 3, 5)] == [
+        (0.0, 2, 4),
+        (1.0, 2, 4),
+        (1.5, 1, 4),
+        (3.0, 1, 4),
+        (5.0, 0, 4),
+    ]
+    assert [(f.p, f.faster, f.of) for f in total.of_best if f.p in (1, 5)] == [(1.0, 1, 2), (5.0, 0, 2)]
+
+
+def test_what_blames_nobody_and_what_is_meant_to_fail_are_no_samples() -> None:
+    made = board(
+        timed(),
+        broken(solution_name="limit", verdict=Verdict.UNSUPPORTED),
+        broken(solution=solution("example", expected_verdict=Verdict.WRONG_VALUES), solution_name="example"),
+        simulated(solution_name="dry"),
+        timed(solution_name="untimed", timing=None),
+    )
+    (total,) = totals(made)
+    assert {f.of for f in total.of_all} == {1}
+
+
+def test_without_samples_there_are_no_totals() -> None:
+    assert totals(board(simulated())) == ()
+
+
+def test_each_class_has_its_own_total() -> None:
+    made = board(timed(), timed(solution_name="t", solution=solution("t", precision="tf32")))
+    assert [total.precision_class for total in totals(made)] == ["float32", "tf32"]
+
+
+def test_failures_are_counted_most_frequent_first() -> None:
+    made = board(
+        broken(solution_name="a", verdict=Verdict.TIMEOUT),
+        broken(solution_name="b"),
+        broken(solution_name="c"),
+        timed(solution_name="d"),
+        simulated(solution_name="e"),
+    )
+    counts = [(verdict.value, [s.entry.solution for s in group]) for verdict, group in verdict_counts(made.standings)]
+    assert counts == [("wrong_values", ["b", "c"]), ("timeout", ["a"])]

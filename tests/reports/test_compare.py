@@ -1,0 +1,189 @@
+"""What a comparison prints, made from records alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.records.ranking import rank
+from harness.records.timing import BASELINES, ArmName, Baseline, Timing, Turn
+from harness.records.verdict import Verdict
+from harness.reports.compare import print_comparison, rank_labels
+from tests.examples import failed, passed, sim_environment, timing
+
+
+def report(evaluations: Sequence[Evaluation], kept: Sequence[str] = (), verbose: bool = False, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    print_comparison(console, evaluations, frozenset(kept), verbose)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def spread(low_ns: int, high_ns: int) -> Timing:
+    """Speed-ups over an eager of 6 ms that spread between two solution times."""
+    turns = []
+    for block in range(6):
+        solution = low_ns if block % 2 else high_ns
+        turns += [Turn("eager", block, (6_000_000,), 6_100_000), Turn("solution", block, (solution,), solution + 9)]
+    return Timing("full", tuple(turns))
+
+
+def several_baselines(**times_ns: int) -> Timing:
+    names: dict[str, Baseline] = {name.replace("-", "_"): name for name in BASELINES}
+    arms: dict[ArmName, int] = {names.get(name, "solution"): ns for name, ns in times_ns.items()}  # type: ignore[misc]
+    turns = [Turn(arm, block, (ns,), ns + 9) for block in range(6) for arm, ns in arms.items()]
+    return Timing("full", tuple(turns), tuple(arm for arm in arms if arm != "solution"))
+
+
+def test_overlapping_intervals_share_a_rank() -> None:
+    ranked = rank(
+        [
+            passed("slow", timing=spread(4_000_000, 4_000_000)),
+            passed("first", timing=spread(1_000_000, 1_000_000)),
+            passed("tied_a", timing=spread(2_000_000, 2_200_000)),
+            passed("tied_b", timing=spread(2_100_000, 2_300_000)),
+            passed("untimed"),
+            failed("broken"),
+        ]
+    )
+    assert [one.evaluation.solution.name for one in ranked] == [
+        "first", "tied_a", "tied_b", "slow", "untimed", "broken"
+    ]  # fmt: skip
+    assert rank_labels(ranked) == ["1", "2=", "2=", "4", "", ""]
+
+
+def test_a_timed_comparison() -> None:
+    evaluations = [
+        passed("plain", id="a", timing=timing(solution_ns=1_500_000)),
+        passed("tiled", id="b", timing=timing(solution_ns=1_200_000)),
+        failed("broken", id="c"),
+        failed("known", id="d", solution=SolutionRef("known", "0" * 64, None, None, Verdict.WRONG_VALUES)),
+        failed("lost", Verdict.HARNESS_ERROR, id="e", checks=()),
+    ]
+    assert report(evaluations, kept=["a"]) == (
+        "maxpool2d on NVIDIA H100 80GB HBM3, torch 2.11.0+cu130\n"
+        "eager: 3.000 ms; speed-up is eager over solution\n"
+        "#  solution  verdict           ms           speed-up [95 %]\n"
+        "1  tiled     passed         1.200  2.5000× [2.5000, 2.5000]\n"
+        "2  plain     passed         1.500  2.0000× [2.0000, 2.0000]  kept\n"
+        "   broken    wrong_values       —                         —\n"
+        "   known     wrong_values       —                         —  as expected\n"
+        "   lost      harness_error      —                         —\n"
+        "\n"
+        "maxpool2d/broken wrong_values: 1 of 4 values are outside the tolerance\n"
+        "maxpool2d/known wrong_values: 1 of 4 values are outside the tolerance\n"
+        "maxpool2d/lost harness_error: 1 of 4 values are outside the tolerance\n"
+        "--verbose tells more; 'harness show ID' shows one evaluation whole\n"
+        "\n"
+        "5 solutions of 1 problem: 2 passed, 2 wrong_values, 1 harness_error; 1 kept from\n"
+        "earlier runs\n"
+        "geometric mean: 2.2361× [2.2361, 2.2361]\n"
+        "  over 2 speed-ups (eager over solution), of 5 evaluated\n"
+        "fast_p, the share of 4 samples right and over p times as fast:\n"
+        "    p    0 0.25  0.5 0.75    1 1.25  1.5    2   3   5  10\n"
+        "share 50 % 50 % 50 % 50 % 50 % 50 % 50 % 25 % 0 % 0 % 0 %\n"
+        "count    2    2    2    2    2    2    2    1   0   0   0"
+    )
+
+
+def test_several_problems_are_ranked_apart_and_summed_up_together() -> None:
+    evaluations = [
+        passed("tiled", timing=timing(solution_ns=1_000_000)),
+        passed("simple", problem=ProblemRef("avgpool2d", "0" * 64, "float32"), timing=timing(solution_ns=4_000_000)),
+        failed("simple_too", problem=ProblemRef("relu", "0" * 64, "float32")),
+    ]
+    text = report(evaluations)
+    assert [text.index(name) for name in ("avgpool2d on", "maxpool2d on", "relu on")] == sorted(
+        text.index(name) for name in ("avgpool2d on", "maxpool2d on", "relu on")
+    )
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("1 ")] == [
+        ["1", "simple"],
+        ["1", "tiled"],
+    ]
+    assert "3 solutions of 3 problems: 2 passed, 1 wrong_values" in text
+    assert "geometric mean: 1.5000× [1.5000, 1.5000]\n  over 2 speed-ups (eager over solution), of 3" in text
+    assert "  over the best of each of 2 problems, of 3: 1.5000× [1.5000, 1.5000]" in text
+
+
+def test_every_baseline_has_its_column_and_the_first_leads() -> None:
+    timed = several_baselines(
+        compile=2_000_000,
+        eager=3_000_000,
+        compile_max_autotune=1_500_000,
+        cudnn_benchmark=2_500_000,
+        channels_last=1_000_000,
+        solution=1_000_000,
+    )
+    text = report([passed("tiled", timing=timed), failed("broken")])
+    assert "compile: 2.000 ms; speed-up is compile over solution" in text
+    assert "1  tiled     passed        1.000  2.0000× [2.0000, 2.0000]" in text
+    assert "speed-up over each baseline:" in text
+    assert ["tiled", "2.000×", "3.000×", "1.500×", "2.500×", "1.000×"] in [line.split() for line in text.splitlines()]
+    assert "(compile over solution)" in text
+
+
+def test_a_baseline_that_was_left_out_has_a_dash() -> None:
+    both = several_baselines(eager=3_000_000, channels_last=2_000_000, solution=1_000_000)
+    text = report(
+        [passed("a", timing=both), passed("b", timing=several_baselines(eager=6_000_000, solution=1_000_000))]
+    )
+    assert "a         3.000×     2.000×" in text
+    assert "b         6.000×          —" in text
+
+
+def test_a_noisy_timing_is_marked() -> None:
+    text = report([passed("wild", timing=spread(1_000_000, 2_000_000))])
+    assert "noisy" in text
+
+
+def test_a_pass_that_was_not_expected_is_marked() -> None:
+    about = SolutionRef("mended", "0" * 64, None, None, Verdict.WRONG_VALUES)
+    assert "expected wrong_values" in report([passed("mended", solution=about)])
+
+
+def test_a_simulated_comparison_has_no_times() -> None:
+    text = report([passed(environment=sim_environment()), failed("broken", environment=sim_environment())])
+    assert "solution  verdict\n" in text
+    assert "simulated, not verified on a GPU; times are not measured" in text
+    assert "fast_p" not in text
+    assert "geometric mean" not in text
+
+
+def test_nothing_timed_is_said() -> None:
+    assert "no speed-ups: nothing that passed was timed" in report([failed("broken")])
+
+
+def test_wide_tables_fit_a_terminal() -> None:
+    timed = several_baselines(
+        eager=300_000_000,
+        compile=200_000_000,
+        compile_max_autotune=150_000_000,
+        cudnn_benchmark=250_000_000,
+        channels_last=100_000_000,
+        solution=1_234_567,
+    )
+    evaluations = [passed("a_name_of_quite_some_length_indeed_and_more", timing=timed)]
+    evaluations += [failed("wrong_and_long", verdict, checks=()) for verdict in (Verdict.WRONG_OUTPUT_TYPE,)]
+    assert max(map(len, report(evaluations, kept=[e.id for e in evaluations]).splitlines())) <= 80
+
+
+def test_a_solutions_words_do_not_steer_the_terminal() -> None:
+    evil = Failure("\x1b[2Jgone\nand more", "next", details="\x1b]0;title\x07")
+    for verbose in (False, True):
+        assert "\x1b" not in report([failed("evil", failure=evil)], verbose=verbose)
+
+
+def test_many_failures_are_listed_in_part() -> None:
+    text = report([failed(f"broken_{number:03}") for number in range(50)])
+    assert "maxpool2d/broken_019 wrong_values" in text
+    assert "maxpool2d/broken_020 wrong_values" not in text
+    assert "… and 30 more" in text
+
+
+def test_a_remark_of_many_is_said_once() -> None:
+    text = report([passed(name, remarks=("judged against float32",)) for name in ("a", "b", "c")])
+    assert text.count("judged against float32") == 1
+    assert "remark: judged against float32 (3 solutions)" in text

@@ -1,0 +1,142 @@
+"""Histories: what changed, by intervals that are apart."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.errors import UsageError
+from harness.records.entry import Entry, entry_of
+from harness.records.verdict import Verdict
+from harness.reports.history import histories, history_json, history_report, terminal_plot
+from harness.reports.history_plot import save_history_plot
+from tests.examples import failed, passed, timing
+
+
+def entry(minute: int, low: float | None, high: float = 0.0, **changes: Any) -> Entry:
+    """Timed with the middle of the interval as estimate, or not timed at all."""
+    facts: dict[str, Any] = {"id": f"e{minute}", "started_at": f"2026-11-21T10:{minute:02}:00.000+00:00"}
+    if low is None:
+        return replace(entry_of(failed("tiled")), **facts, **changes)
+    speedups = {"speedup": (low + high) / 2, "speedup_low": low, "speedup_high": high}
+    return replace(entry_of(passed(timing=timing())), **facts, **speedups, **changes)
+
+
+def changes(*entries: Entry) -> list[float | None]:
+    (series,) = histories(entries)
+    return [moment.change and round(moment.change, 6) for moment in series.moments]
+
+
+def printed(*entries: Entry) -> str:
+    file = io.StringIO()
+    Console(file=file, width=80, highlight=False).print(history_report(histories(entries)))
+    return file.getvalue()
+
+
+def test_a_change_is_told_where_intervals_are_apart() -> None:
+    assert changes(entry(1, 1.9, 2.1), entry(2, 2.9, 3.1), entry(3, 1.4, 1.6)) == [None, 0.5, -0.5]
+
+
+def test_overlapping_intervals_show_no_change() -> None:
+    assert changes(entry(1, 1.9, 2.1), entry(2, 2.0, 2.4)) == [None, None]
+    assert printed(entry(1, 1.9, 2.1), entry(2, 2.0, 2.4)).splitlines()[3].split()[-2:] == ["=", "passed"]
+
+
+def test_a_failure_between_is_passed_over() -> None:
+    assert changes(entry(1, 1.9, 2.1), entry(2, None), entry(3, 3.8, 4.2)) == [None, None, 1.0]
+
+
+def test_another_environment_config_or_baseline_is_not_compared() -> None:
+    other = entry(2, 5.0, 5.1, environment="ffffffff")
+    assert len(histories([entry(1, 1.0, 1.1), other, entry(3, 5.0, 5.1, config="ffffffff")])) == 3
+    assert changes(entry(1, 1.0, 1.1), entry(2, 5.0, 5.1, baseline="compile")) == [None, None]
+
+
+def test_of_each_series_the_newest_are_shown_with_their_change() -> None:
+    (series,) = histories([entry(1, 1.0, 1.0), entry(2, 2.0, 2.0), entry(3, 3.0, 3.0)], limit=1)
+    assert [(moment.entry.id, moment.change) for moment in series.moments] == [("e3", 0.5)]
+
+
+def test_the_table_fits_eighty_columns() -> None:
+    text = printed(
+        entry(1, 1.23456, 1.23462),
+        entry(2, 3.01, 3.02),
+        entry(3, None, verdict=Verdict.WRONG_OUTPUT_TYPE),
+        entry(4, 2.5, 2.6, commit="a49ed80c5a78"),
+    )
+    assert max(map(len, text.splitlines())) <= 80
+    (last,) = [line for line in text.splitlines() if "10:04" in line]
+    assert last.split() == [
+        "2026-11-21",
+        "10:04",
+        "a49ed80",
+        "1.000",
+        "2.550×",
+        "[2.500,",
+        "2.600]",
+        "-15.4%",
+        "passed",
+    ]
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    assert "\x1b" not in printed(entry(1, 1.0, 1.1, problem="\x1b[2Jx", commit="\x1b[31m", environment_label="\x1b"))
+
+
+def test_the_terminal_plot_has_a_point_and_a_bar_for_each() -> None:
+    (series,) = histories([entry(1, 1.0, 1.0), entry(2, 2.0, 8.0), entry(3, 8.0, 8.0)])
+    assert terminal_plot(series) == "\n".join(
+        [
+            "       8× ┤ │●",
+            "          ┤ ●",
+            "          ┤ │",
+            "          ┤ │",
+            "          ┤ │",
+            "          ┤",
+            "       1× ┤●",
+            "          └─── oldest to newest",
+        ]
+    )
+
+
+def test_one_point_makes_no_plot() -> None:
+    (series,) = histories([entry(1, 1.0, 1.0), entry(2, None)])
+    assert terminal_plot(series) is None
+
+
+def test_equal_points_lie_on_one_line() -> None:
+    (series,) = histories([entry(1, 2.0, 2.0), entry(2, 2.0, 2.0)])
+    plot = terminal_plot(series)
+    assert plot is not None
+    assert [line for line in plot.splitlines() if "●" in line] == ["          ┤●●"]
+
+
+def test_json_has_an_object_per_evaluation_with_its_change() -> None:
+    (series,) = histories([entry(1, 1.0, 1.0), entry(2, 2.0, 2.0)])
+    first, second = history_json(series)
+    assert (first["change"], second["change"], second["verdict"], second["cases"]) == (
+        None,
+        1.0,
+        "passed",
+        ["full", "small"],
+    )
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
+    path = tmp_path / f"history.{ending}"
+    save_history_plot(histories([entry(1, 1.0, 1.1), entry(2, 2.0, 2.2), entry(3, None)]), path)
+    assert path.read_bytes()[:4] in (b"<?xm", b"\x89PNG")
+
+
+def test_a_picture_of_nothing_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none of these evaluations was timed"):
+        save_history_plot(histories([entry(1, None)]), tmp_path / "x.svg")
+    with pytest.raises(UsageError, match=r"must end in \.png or \.svg"):
+        save_history_plot(histories([entry(1, 1.0, 1.1)]), tmp_path / "x.pdf")
