@@ -107,7 +107,7 @@ app.add_typer(config_app, name="config")
 def _apply_settings(context: typer.Context) -> None:
     """Settings files become the defaults of the command that follows; see harness.cli.settings."""
     options = tree.settable_options(app, context.command)
-    for complaint in settings.unknown_variables(options):
+    for complaint in settings.misspelt_variables(options):
         typer.echo(f"harness: {complaint}", err=True)
     found = settings.read_settings(find_settings(Path.cwd()), options, context)
     context.default_map = found.default_map()

@@ -6,6 +6,7 @@ Within a file a command's own section is stronger than `defaults`, which every c
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,16 +64,17 @@ def read_settings(files: Sequence[SettingsFile], options: Options, context: type
     return settings
 
 
-def unknown_variables(options: Options) -> Iterator[str]:
-    """Variables that look like a misspelt option of ours. Other programs use names in HARNESS_ too, so only near misses
-    count."""
+def misspelt_variables(options: Options) -> Iterator[str]:
+    """A complaint for each variable that is nearly one of ours. Other programs use names in HARNESS_ too, so a variable
+    that resembles none is left alone."""
     known = {option.variable for of_command in options.values() for option in of_command.values()}
-    prefixes = {variable.rpartition("_")[0] for variable in known}
-    for name in sorted(os.environ):
-        if name not in known and any(name.startswith(f"{prefix}_") for prefix in prefixes):
-            hint = did_you_mean(name, known)
-            if "Did you mean" in hint:
-                yield f"{name} sets no option.{hint}"
+    for path, of_command in options.items():
+        prefix = tree.variable(path, "")
+        words = [option.variable.removeprefix(prefix) for option in of_command.values()]
+        for name in sorted(os.environ):
+            if name.startswith(prefix) and name not in known:
+                for near in difflib.get_close_matches(name.removeprefix(prefix), words, n=1, cutoff=0.7):
+                    yield f"{name} sets no option. Did you mean '{prefix}{near}'?"
 
 
 def _section(file: SettingsFile, options: Options, name: Any) -> Iterator[tuple[SettableOption, Any]]:

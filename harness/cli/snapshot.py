@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.cli.options import Results
 
 if TYPE_CHECKING:
@@ -18,12 +19,23 @@ if TYPE_CHECKING:
 
 snapshot_app = typer.Typer(no_args_is_help=True, help="Accepted evaluations, which git keeps and a gate compares with.")
 
-RunName = Annotated[str, typer.Option("--run", metavar="ID", help="A run; the beginning of its name is enough.")]
+RunName = Annotated[
+    str,
+    typer.Option(
+        "--run", metavar="ID", help="A run; the beginning of its name is enough.", autocompletion=completion.runs
+    ),
+]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Default: snapshot.jsonl of the workspace.", show_default=False)
 ]
-Problems = Annotated[list[str] | None, typer.Option("-p", "--problem", help="A name or pattern; repeatable.")]
-Solutions = Annotated[list[str] | None, typer.Option("-s", "--solution", help="A name or pattern; repeatable.")]
+Problems = Annotated[
+    list[str] | None,
+    typer.Option("-p", "--problem", help="A name or pattern; repeatable.", autocompletion=completion.problems),
+]
+Solutions = Annotated[
+    list[str] | None,
+    typer.Option("-s", "--solution", help="A name or pattern; repeatable.", autocompletion=completion.solutions),
+]
 Named = Annotated[
     str | None,
     typer.Option(metavar="FILE|git:REF|run:ID", help="Default: snapshot.jsonl of the workspace.", show_default=False),

@@ -44,7 +44,7 @@ def prepare(app: typer.Typer, panels: Mapping[str, str]) -> Command:
         if len(path) == 1 and path[0] in panels:
             command.rich_help_panel = panels[path[0]]
         for option in _options(command):
-            option.envvar = option.envvar or _variable(path, option)
+            option.envvar = option.envvar or variable(path, _name(option))
             option.show_envvar = False
     return group
 
@@ -67,6 +67,11 @@ def settable_options(app: typer.Typer, group: Command) -> dict[CommandPath, dict
     return found
 
 
+def variable(path: CommandPath, option: str) -> str:
+    """HARNESS_<COMMAND>_<OPTION>."""
+    return "_".join(("harness", *path, option)).replace("-", "_").upper()
+
+
 def _options(command: Command) -> list[Any]:
     """Without --help, --version and the like, which do something instead of setting something."""
     return [
@@ -80,8 +85,8 @@ def _settable(path: CommandPath, option: Any, hint: Any) -> SettableOption:
     alternatives = [arg for arg in get_args(hint) if arg is not type(None)] if _is_union(hint) else [hint]
     is_list = get_origin(alternatives[0]) is list
     plain = get_args(alternatives[0])[0] if is_list else alternatives[0]
-    variable = option.envvar if isinstance(option.envvar, str) else option.envvar[0]
-    return SettableOption(path, _name(option), variable, plain, is_list, option.help or "", option)
+    of_option = option.envvar if isinstance(option.envvar, str) else option.envvar[0]
+    return SettableOption(path, _name(option), of_option, plain, is_list, option.help or "", option)
 
 
 def _hints(app: typer.Typer, path: CommandPath = ()) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
@@ -96,10 +101,6 @@ def _hints(app: typer.Typer, path: CommandPath = ()) -> Iterator[tuple[CommandPa
 
 def _name(option: Any) -> str:
     return str(max(option.opts, key=len)).lstrip("-")
-
-
-def _variable(path: CommandPath, option: Any) -> str:
-    return "_".join(("harness", *path, _name(option))).replace("-", "_").upper()
 
 
 def _is_union(hint: Any) -> bool:

@@ -6,6 +6,7 @@ import os
 
 from harness.backends.cuda.driver import compute_capability, is_only_gpu, worker_environment
 from harness.executors.cache import cache_folder
+from harness.executors.gpu_lock import is_any_held, locks_folder
 from harness.referee.worker_start import Launch, Spares, make_launch
 
 __all__ = ["Spares", "start_early"]
@@ -27,7 +28,9 @@ def start_early(backend: str, tasks: int) -> Spares:
     if capability is not None:
         builds = min(tasks, _BUILDS, max(1, (os.cpu_count() or 1) // 4))
         spares.keep(_launch(capability, for_build=True), builds)
-        if is_only_gpu():  # with several, each has a process of its own that starts its workers
+        # With several GPUs each has a process of its own that starts its workers. A context made on a GPU on which
+        # another run measures would disturb it.
+        if is_only_gpu() and not is_any_held(locks_folder()):
             spares.keep(_launch(capability, for_build=False), _MEASURED)
     return spares
 

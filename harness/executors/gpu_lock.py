@@ -53,9 +53,16 @@ class GpuLock:
             finally:
                 _erase_note(lock)
 
+    def is_held(self) -> bool:
+        """Whether some run, this one included, measures on the GPU just now."""
+        return _is_held(self._path("lock"))
+
+    def _path(self, kind: str) -> Path:
+        return self.folder / f"harness-gpu-{re.sub('[^A-Za-z0-9-]', '_', self.key)}.{kind}"
+
     @contextmanager
     def _open(self, kind: str) -> Iterator[int]:
-        path = self.folder / f"harness-gpu-{re.sub('[^A-Za-z0-9-]', '_', self.key)}.{kind}"
+        path = self._path(kind)
         try:
             descriptor = _open_shared(path)
         except OSError as error:
@@ -67,6 +74,11 @@ class GpuLock:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def is_any_held(folder: Path) -> bool:
+    """Whether some run measures on some GPU of this machine just now."""
+    return any(_is_held(path) for path in folder.glob("harness-gpu-*.lock"))
 
 
 def locks_folder() -> Path:
@@ -124,6 +136,20 @@ def _open_shared(path: Path) -> int:
         os.close(descriptor)
         raise OSError(0, "not a plain file with one name")
     return descriptor
+
+
+def _is_held(path: Path) -> bool:
+    """False also where the file can't be used: who wants the GPU will be told then."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if os.fstat(descriptor).st_size:  # a holder's note; one that was killed leaves it behind
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def _leave_note(lock: int) -> None:

@@ -105,7 +105,7 @@ class Evaluating:
         if evaluation.timing is None or self._floor.cores is None or self._floor.cores.builds is None:
             return evaluation
         count = len(self._floor.cores.builds)
-        remark = f"other solutions were being compiled meanwhile, on {count} cores apart from those that measured"
+        remark = f"other solutions were being built meanwhile, on {count} cores apart from those that measured"
         return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
 
     def enter_builder(self) -> None:

@@ -94,17 +94,18 @@ def open_session(
 
 
 def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
-    """A lane for every GPU, with cores of its own; in this process where there is one."""
+    """A lane for every GPU, with cores of its own; in this process where it is the one that torch sees first. GPUs on
+    which other runs measure come last: few tasks go to the first lanes."""
     from harness.backends.cuda.gpus import equal_gpus
 
-    gpus = equal_gpus()[:wanted]
+    locks = {gpu: GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
+    gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]
     cores = divide_cores(len(gpus), core_groups(), cpu_quota())
-    locks = [GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in gpus]
-    if len(gpus) == 1:
-        return Floor({locks[0].name: LocalLane(workers, locks[0])}, workers, cores, environment)
+    if len(gpus) == 1 and gpus[0].index == 0:
+        return Floor({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment)
     lanes = {
-        lock.name: ProcessLane(_settings(workers, lock, cpus), gpu.variables, workers.stop)
-        for gpu, lock, cpus in zip(gpus, locks, cores.lanes or [None] * len(gpus), strict=True)
+        locks[gpu].name: ProcessLane(_settings(workers, locks[gpu], cpus), gpu.variables, workers.stop)
+        for gpu, cpus in zip(gpus, cores.lanes or [None] * len(gpus), strict=True)
     }
     return Floor(lanes, workers, cores, environment)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.codec import CodecError
 from harness.records.entry import entry_of
-from harness.records.line import outline_from_line
+from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
 from harness.records.tables import COLUMNS, values_of
 

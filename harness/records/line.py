@@ -27,16 +27,6 @@ def from_line(line: str | bytes) -> Evaluation:
     return decode(Evaluation, parse_line(line))
 
 
-def outline_from_line(line: str | bytes) -> Evaluation:
-    """The evaluation without its builds, and with the first of its checks alone, in a third of the time.
-
-    Enough for an Entry. What is left out isn't looked at. Raises: CodecError.
-    """
-    data = parse_line(line)
-    checks = data.get("checks", [])
-    return decode(Evaluation, {**data, "builds": [], "checks": checks[:1] if isinstance(checks, list) else checks})
-
-
 def parse_line(line: str | bytes) -> Json:
     """The data of an evaluation in today's schema, not yet checked. Raises: CodecError."""
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.codec import CodecError
 from harness.errors import UsageError
 from harness.records.journal import append_lines
-from harness.records.line import outline_from_line
+from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, JournalProblem, journal_files, read_lines, unreadable
 
 _LINES_A_SYNC = 500

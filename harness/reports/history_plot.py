@@ -48,8 +48,12 @@ def _draw(axes: Any, found: Sequence[Series]) -> None:
         latest = series.latest
         label = harmless(f"{latest.solution}, {latest.environment_label}, config {latest.config}")
         axes.errorbar(times, estimates, yerr=errors, marker="o", markersize=4, capsize=2, linewidth=1, label=label)
-    axes.axhline(1.0, color="#5c646d", linewidth=0.8, linestyle="--")
     axes.set_yscale("log")
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(lambda speedup, _: f"{speedup:.4g}×")
+    low, high = axes.get_ylim()
+    if low <= 1 <= high:  # as fast as the baseline; far from the data it would only squeeze them
+        axes.axhline(1.0, color="#5c646d", linewidth=0.8, linestyle="--")
     axes.set_ylabel("speed-up over the baseline, 95 % interval")
     axes.set_title(harmless(found[0].latest.problem), loc="left")
     axes.legend(frameon=False, fontsize=8)

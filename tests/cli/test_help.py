@@ -43,7 +43,7 @@ def test_every_command_has_its_panel() -> None:
 
 
 @pytest.mark.parametrize("words", [["config", "show"], ["config", "show", "--origin"], ["list"], ["doctor"]])
-def test_output_in_a_pipe_fits_eighty_columns_without_escape_codes(words: list[str], tmp_path: object) -> None:
+def test_output_in_a_pipe_fits_eighty_columns_without_escape_codes(words: list[str]) -> None:
     environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
     for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS"):
         environment.pop(name, None)

@@ -167,6 +167,22 @@ def test_a_misspelt_variable_gets_a_hint_and_stops_nothing(
     assert outcome.err == "harness: HARNESS_RUN_BAKCEND sets no option. Did you mean 'HARNESS_RUN_BACKEND'?\n"
 
 
+@pytest.mark.parametrize("name", ["HARNESS_RUN_ID", "HARNESS_BUILD_ID", "HARNESS_CACHE", "HARNESS_LIST"])
+def test_a_variable_of_another_program_is_left_alone(
+    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "x")
+    assert harness("list").err == ""
+
+
+def test_the_workspace_can_be_named_by_a_variable(
+    harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("HARNESS_WORKSPACE", str(workspace))
+    assert "maxpool2d" in harness("list").out
+
+
 def test_a_wrong_value_of_a_variable_is_named_with_it(
     harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

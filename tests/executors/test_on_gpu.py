@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def test_a_gpu_that_another_run_holds_is_waited_for(
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
     told: list[str] = []
     with ExitStack() as other_run:
-        other_run.enter_context(GpuLock(equal_gpus()[0].key, "GPU 0", tmp_path).held(None, told.append))  # type: ignore[arg-type]
+        other_run.enter_context(GpuLock(equal_gpus()[0].key, "GPU 0", tmp_path).held(threading.Event(), told.append))
 
         def observe(job: object, what: str) -> None:
             if what.startswith("waiting"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from typing import Any
 
 import pytest
 
+from harness.codec import CodecError
 from harness.records.config import Config, TimingConfig
 from harness.records.entry import config_hash, entry_of
 from harness.records.evaluation import Evaluation
-from harness.records.line import outline_from_line, to_line
+from harness.records.line import from_line, to_line
+from harness.records.outline import outline_from_line
 from harness.records.verdict import Verdict
 from tests.examples import build, check, environment, failed, passed, sim_environment, timing, wrong_comparison
 
@@ -52,6 +56,46 @@ def test_another_expected_verdict_is_kept() -> None:
 )
 def test_the_outline_of_a_line_gives_the_same_entry_as_the_whole(evaluation: Evaluation) -> None:
     assert entry_of(outline_from_line(to_line(evaluation))) == entry_of(evaluation)
+
+
+def _changed(**changes: Any) -> str:
+    data = json.loads(to_line(TIMED))
+    for place, value in changes.items():
+        *path, last = place.split("__")
+        target = data
+        for key in path:
+            target = target[int(key) if key.isdigit() else key]
+        target[last] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"timing__turns__3__call_ns": [1.5]},
+        {"timing__turns__3__call_ns": [True]},
+        {"timing__turns__3__call_ns": []},
+        {"timing__turns__3__wall_ns": "1"},
+        {"timing__turns__3__arm": "fast"},
+        {"timing__turns__3__more": 1},
+        {"timing__turns": 1},
+        {"timing__baselines": ["eager", "fast"]},
+        {"timing__more": 1},
+        {"timing__case": 1},
+        {"timing": []},
+        {"checks": {}},
+        {"checks": []},
+        {"verdict": "timeout"},
+        {"seed": "1"},
+    ],
+)
+def test_an_outline_is_refused_in_the_words_of_the_whole(changes: dict[str, Any]) -> None:
+    line = _changed(**changes)
+    with pytest.raises(CodecError) as of_whole:
+        from_line(line)
+    with pytest.raises(CodecError) as of_outline:
+        outline_from_line(line)
+    assert str(of_outline.value) == str(of_whole.value)
 
 
 def test_equal_settings_have_equal_hashes() -> None:

@@ -109,7 +109,8 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     newest = entries[-1]
     here = [e for e in entries if e.environment == environment]
     version = (here or [newest])[-1]
-    cases = tuple(sorted({case for e in entries if e.problem_sha256 == version.problem_sha256 for case in e.cases}))
+    asked_for = {case for e in entries if e.problem_sha256 == version.problem_sha256 for case in e.cases}
+    cases = tuple(sorted(asked_for, key=lambda case: (case != "full", case)))
     rules = (environment, config, version.problem_sha256, cases)
     by_solution = sorted(entries, key=lambda e: e.solution)
     standings = [_standing(list(group), *rules) for _, group in groupby(by_solution, key=lambda e: e.solution)]

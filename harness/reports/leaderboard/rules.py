@@ -52,9 +52,9 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
     found = exact or [c for c in candidates if c.key.startswith(wanted) or wanted.lower() in c.label]
     if len(found) == 1:
         return found[0]
-    fault = "names several of" if found else "is none of"
+    fault = "several of" if found else "none of"
     known = "; ".join(c.label for c in (found or candidates))
-    raise UsageError(f"--{what} {wanted}: {fault} the {what}s with results. Choose one of: {known}")
+    raise UsageError(f"--{what} {wanted} names {fault} the {what}s with results. Choose one of: {known}")
 
 
 def why_unranked(entry: Entry, environment: str, config: str, problem_sha256: str, cases: Sequence[str]) -> str | None:

@@ -14,15 +14,15 @@ def rules(board: Board) -> tuple[str, ...]:
     where = one_line(board.environment.label)
     baseline = board.baseline or "the baseline"
     return (
-        f"Environment: {where}. Results of {_others(len(board.other_environments), 'environment')} are not compared.",
-        f"Config: {board.config.key}. Results under {_others(len(board.other_configs), 'config')} are not compared.",
+        f"Environment: {where}. {_others(len(board.other_environments), 'environment')}",
+        f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
         f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
         "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",
         "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
         "Classes of precision are ranked apart: float64, strict float32, tf32, half.",
-        "A class's mean is over the best solution of each problem: problems with a ranked one, of those tried.",
+        "A class's mean is over the best ranked solution of each problem, out of the problems that were tried.",
         "Simulated runs, and examples that are meant to fail, are listed but never ranked or counted.",
     )
 
@@ -51,4 +51,6 @@ def source_note(standing: Standing) -> str | None:
 
 
 def _others(count: int, noun: str) -> str:
-    return f"{count} other {noun}{'' if count == 1 else 's'}"
+    if count == 0:
+        return f"No other {noun} has results."
+    return f"Results of {count} other {noun}{'' if count == 1 else 's'} are not compared."

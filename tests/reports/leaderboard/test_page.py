@@ -178,7 +178,7 @@ def test_records_without_work_are_said_to_lack_it() -> None:
 
 
 def test_history_is_drawn_from_the_second_measurement_on() -> None:
-    assert "One measurement so far." in document(timed()).text
+    assert "No solution was measured twice so far." in document(timed()).text
     twice = document(timed(day=1, id="a"), timed(day=2, id="b"))
     assert "2 measurements" in twice.text
     assert any(a.get("aria-label") == "speed-up of each solution over time" for _, a in twice.tags)

@@ -46,7 +46,7 @@ def test_an_unknown_environment_is_an_error_that_lists_the_known() -> None:
     with pytest.raises(UsageError) as caught:
         board(timed(), wanted=Wanted(environment="b200"))
     assert str(caught.value) == (
-        f"--environment b200: is none of the environments with results. Choose one of: {environment().label}"
+        f"--environment b200 names none of the environments with results. Choose one of: {environment().label}"
     )
 
 
@@ -70,5 +70,5 @@ def test_another_config_can_be_asked_for() -> None:
 def test_the_rules_say_what_is_not_compared() -> None:
     said = rules(board(timed(), timed(environment=other_gpu(), day=9), timed(config=QUICK, solution_name="a", day=2)))
     assert said[0] == f"Environment: {environment().label}. Results of 1 other environment are not compared."
-    assert said[1] == f"Config: {config_hash(QUICK)}. Results under 1 other config are not compared."
+    assert said[1] == f"Config: {config_hash(QUICK)}. Results of 1 other config are not compared."
     assert said[2].startswith("Speed-up: time of eager over time of the solution")

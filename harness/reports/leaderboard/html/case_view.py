@@ -31,8 +31,8 @@ class CaseView:
 
 
 def case_views(checks: Iterable[Check]) -> Iterable[CaseView]:
-    """A view for each case and scope, in the order of their names."""
-    in_order = sorted(checks, key=lambda c: (c.case, c.scope))
+    """A view for each case and scope, full first."""
+    in_order = sorted(checks, key=lambda c: (c.case != "full", c.case, c.scope))
     for (case, scope), group in groupby(in_order, key=lambda c: (c.case, c.scope)):
         yield _case(case, scope, tuple(group))
 

@@ -112,7 +112,7 @@ def roofline(points: Sequence[Point]) -> Markup:
     low_y, high_y = log_domain([p.rate for p in points], margin=1.4)
     across = Scale(low_x, high_x, LEFT, RIGHT, is_log=True)
     down = Scale(low_y, high_y, height - _BOTTOM, _TOP, is_log=True)
-    parts = [_gridline(down(rate), format_rate(rate, "")) for rate in log_ticks(low_y, high_y)]
+    parts = [_gridline(down(rate), _short(rate)) for rate in log_ticks(low_y, high_y)]
     parts.append(label("axis", LEFT, _TOP - 2, "FLOP/s"))
     parts += [
         label("axis", across(x), height - 8, f"{x:g}", "middle") for x in log_ticks(low_x, high_x) if across(x) < 74
@@ -188,6 +188,12 @@ def format_rate(per_second: float, unit: str) -> str:
             digits = max(0, 2 - math.floor(math.log10(scaled)))
             return f"{scaled:.{digits}f}".removesuffix(".00") + f" {prefix}{unit}"
     return f"{per_second:.3g} {unit}"
+
+
+def _short(value: float) -> str:
+    """A round number with its prefix: '50 T'."""
+    number, _, prefix = format_rate(value, "").partition(" ")
+    return f"{float(number):g} {prefix}".strip()
 
 
 def _gridline(y: float, text: str, start: float = LEFT, end: float = RIGHT) -> Markup:

@@ -28,7 +28,6 @@ from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.leaderboard.words import version_note
 from harness.reports.numbers import format_ms, format_speedup
 
-
 _MOST_MEASUREMENTS = 200
 """The newest that history draws and lists: a file of a size to be sent around."""
 
@@ -167,7 +166,7 @@ def _roofline(works: Sequence[tuple[Standing, Evaluation, Work]]) -> Markup | No
 
 def _history(entries: Sequence[Entry]) -> Markup | None:
     measured = [(e, interval) for e in entries if (interval := speedup_of(e))]
-    if len({e.started_at for e, _ in measured}) < 2:
+    if len({e.solution for e, _ in measured}) == len(measured):
         return None
     return history_chart([_measurement(e, interval) for e, interval in measured])
 

@@ -1,0 +1,148 @@
+"""A run's stages: what needs a lane and what doesn't, what is recorded, what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.executors import local
+from harness.executors.cores import Cores
+from harness.executors.lane import Assignment
+from harness.executors.local import Evaluating, Floor, run_tasks
+from harness.executors.pipeline import Shape
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+from harness.records.journal import Journal, read_journals
+from harness.records.verdict import Verdict
+from harness.referee.build import BuildOutcome
+from harness.referee.evaluation import Job
+from harness.referee.outcome import SolutionFailed
+from harness.referee.worker_process import Workers
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import environment, passed, timing
+from tests.workspace.test_problem import SOURCE
+
+
+class ScriptedLane:
+    """Passes everything, and writes down what it was given."""
+
+    def __init__(self) -> None:
+        self.judged: list[str] = []
+        self.is_closed = False
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        notify("checking full 1/1")
+        self.judged.append(assignment.job.solution.name)
+        return passed(assignment.job.solution.name, id=assignment.job.solution.name, timing=timing())
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    for name in ("a_good", "b_refused", "c_good"):
+        (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
+        (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
+    return Workspace(tmp_path)
+
+
+def build(job: Job, workers: Workers) -> BuildOutcome:
+    if "refused" in job.solution.name:
+        return BuildOutcome((), SolutionFailed(Verdict.COMPILE_ERROR, "expected ';'"), 2.5)
+    return BuildOutcome((), None, 1.5)
+
+
+def floor_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Floor:
+    host: Any = SimpleNamespace(name="cuda")
+    return Floor(lanes, Workers(host, tmp_path), cores, environment())
+
+
+def stages_of(floor: Floor, observe: Any = lambda job, what: None) -> Evaluating:
+    return Evaluating(floor, "run", Config(), 1, observe, expected=3)
+
+
+def test_what_the_compiler_refuses_is_a_result_without_a_lane(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane, told = ScriptedLane(), []
+    floor = floor_of(tmp_path, None, only=lane)
+    stages = stages_of(floor, lambda job, what: told.append((job.solution.name, what)))
+    journal = Journal(tmp_path / "results", "run")
+    found = {}
+    for evaluation in run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4), journal):
+        found[evaluation.solution.name] = evaluation
+        assert evaluation.id in [kept.id for kept in read_journals(tmp_path / "results")]  # before it is shown
+    assert {name: e.verdict for name, e in found.items()} == {
+        "a_good": Verdict.PASSED,
+        "b_refused": Verdict.COMPILE_ERROR,
+        "c_good": Verdict.PASSED,
+    }
+    assert found["b_refused"].stages_s == {"build": 2.5}
+    assert lane.judged == ["a_good", "c_good"]
+    assert lane.is_closed
+    assert [what for name, what in told if name == "a_good"] == ["building", "built", "checking full 1/1"]
+    assert [what for name, what in told if name == "b_refused"] == ["building"]
+
+
+def test_of_several_lanes_the_one_is_named(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    told: set[str] = set()
+    floor = floor_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
+    stages = stages_of(floor, lambda job, what: told.add(what))
+    list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 2, 4), Journal(tmp_path / "results", "run")))
+    assert {what for what in told if "checking" in what} <= {"checking full 1/1 on one", "checking full 1/1 on two"}
+
+
+def test_a_lane_closes_also_when_nobody_reads_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane = ScriptedLane()
+    floor = floor_of(tmp_path, None, only=lane)
+    evaluations = run_tasks(
+        select_tasks(workspace), stages_of(floor), floor, Shape(1, 1, 4), Journal(tmp_path / "results", "run")
+    )
+    next(evaluations)
+    evaluations.close()
+    assert lane.is_closed
+
+
+DIVIDED = Cores((frozenset({0, 1}),), frozenset(range(2, 16)), 16)
+SHARED = Cores(None, None, 3)
+
+
+def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
+    stages = stages_of(floor_of(tmp_path, DIVIDED))
+    assert stages.note_overlap(passed(timing=timing(), remarks=("before",))).remarks == (
+        "before",
+        "other solutions were being built meanwhile, on 14 cores apart from those that measured",
+    )
+
+
+def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_path: Path) -> None:
+    assert stages_of(floor_of(tmp_path, DIVIDED)).note_overlap(passed()).remarks == ()
+    for cores in (SHARED, None):
+        assert stages_of(floor_of(tmp_path, cores)).note_overlap(passed(timing=timing())).remarks == ()
+
+
+def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
+    shape = floor_of(tmp_path, SHARED, only=ScriptedLane()).shape(50, None)
+    assert (shape.alternates, shape.preparers, shape.lanes) == (True, 2, 1)
+    assert floor_of(tmp_path, DIVIDED, only=ScriptedLane()).shape(50, None).alternates is False
+
+
+def test_as_many_builds_as_asked_for_and_never_more_than_tasks(tmp_path: Path) -> None:
+    floor = floor_of(tmp_path, DIVIDED, only=ScriptedLane())
+    assert [floor.shape(50, jobs).preparers for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
+    assert floor.shape(2, 40).preparers == 2
+    assert floor.shape(50, 40).ahead == 40

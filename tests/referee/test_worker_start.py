@@ -1,0 +1,116 @@
+"""Workers started ahead: taken once, alike in everything, and gone in the end. No GPU is needed: they only start."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.protocol.exchange import READY, open_envelope
+from harness.protocol.frames import receive_frame
+from harness.protocol.messages import REPLIES
+from harness.referee.worker_start import Launch, Spares, make_launch
+
+
+@pytest.fixture
+def spares() -> Iterator[Spares]:
+    made = Spares()
+    yield made
+    made.close()
+
+
+def launch_of(cache: Path, visible: str = "") -> Launch:
+    """Made in a test's body: pytest keeps the phase of a test in an environment variable."""
+    return make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": visible})
+
+
+def test_each_spare_is_taken_once(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 1)
+    taken = spares.take(launch_of(tmp_path))
+    assert taken is not None
+    assert spares.take(launch_of(tmp_path)) is None
+    taken.close()
+    assert taken.process.returncode == -signal.SIGKILL
+
+
+def test_no_more_are_started_than_lack(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 1)
+    spares.keep(launch_of(tmp_path), 1)
+    taken = spares.take(launch_of(tmp_path))
+    assert taken is not None
+    taken.close()
+    assert spares.take(launch_of(tmp_path)) is None
+
+
+def test_another_launch_takes_nothing(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 1)
+    assert spares.take(launch_of(tmp_path, "1")) is None
+    assert spares.take(launch_of(tmp_path / "other")) is None
+
+
+def test_changed_environment_takes_nothing(spares: Spares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spares.keep(launch_of(tmp_path), 1)
+    monkeypatch.setenv("CXX", "another-compiler")
+    assert spares.take(launch_of(tmp_path)) is None
+
+
+def test_what_torch_sets_in_this_process_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = launch_of(tmp_path)
+    monkeypatch.setenv("CUDA_MODULE_LOADING", "LAZY")
+    assert launch_of(tmp_path) == before
+
+
+def test_dead_spare_is_passed_over(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 2)
+    first = spares._waiting[0][1]
+    first.process.kill()
+    os.waitid(os.P_PID, first.process.pid, os.WEXITED | os.WNOWAIT)
+    taken = spares.take(launch_of(tmp_path))
+    assert taken is not None
+    assert taken is not first
+    assert taken.process.poll() is None
+    taken.close()
+
+
+def test_settled_spares_have_said_that_they_are_ready(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 1)
+    spares.settle(120)
+    taken = spares.take(launch_of(tmp_path))
+    assert taken is not None
+    assert select.select([taken.socket], [], [], 0)[0]
+    frame, _ = receive_frame(taken.socket)
+    taken.close()
+    assert open_envelope(frame, REPLIES)[0] == READY
+
+
+def test_taken_spare_moves_to_the_takers_cpus(spares: Spares, tmp_path: Path) -> None:
+    cpus = os.sched_getaffinity(0)
+    if len(cpus) < 2:
+        pytest.skip("one CPU only")
+    spares.keep(launch_of(tmp_path), 1)
+    found: list[set[int]] = []
+
+    def take() -> None:
+        os.sched_setaffinity(0, {min(cpus)})  # of this thread alone
+        taken = spares.take(launch_of(tmp_path))
+        assert taken is not None
+        found.append(os.sched_getaffinity(taken.process.pid))
+        taken.close()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    assert found == [{min(cpus)}]
+
+
+def test_closing_ends_what_waits(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(launch_of(tmp_path), 2)
+    processes = [worker.process for _, worker in spares._waiting]
+    spares.close()
+    assert [process.returncode for process in processes] == [-signal.SIGKILL] * 2
+    assert spares.take(launch_of(tmp_path)) is None
