@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -86,13 +88,24 @@ def values_of(entry: Entry) -> list[Any]:
     return [_to_sql(getattr(entry, name)) for name in _NAMES]
 
 
-def entry_from(values: tuple[Any, ...]) -> Entry:
+def entry_from(values: Sequence[Any]) -> Entry:
     """Of values in the order of COLUMNS."""
-    facts = dict(zip(_NAMES, values, strict=True))
-    facts["cases"] = tuple(json.loads(facts["cases"]))
-    facts["verdict"] = Verdict(facts["verdict"])
-    facts["expected_verdict"] = Verdict(facts["expected_verdict"])
-    return Entry(**facts)
+    facts = list(values)
+    facts[_CASES] = _cases(facts[_CASES])
+    for place in _VERDICTS:
+        facts[place] = _VERDICT_OF[facts[place]]
+    return Entry(*facts)
+
+
+_CASES = _NAMES.index("cases")
+_VERDICTS = (_NAMES.index("verdict"), _NAMES.index("expected_verdict"))
+_VERDICT_OF = {verdict.value: verdict for verdict in Verdict}
+
+
+@functools.lru_cache(maxsize=1024)
+def _cases(text: str) -> tuple[str, ...]:
+    """Of few different ones in many rows."""
+    return tuple(json.loads(text))
 
 
 def _to_sql(value: Any) -> Any:
