@@ -7,6 +7,7 @@ rate of appending, the time for building the index and the time of each query on
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import sys
@@ -66,6 +67,7 @@ def _measure(results: Path, count: int, seed: int) -> None:
     seconds = _timed(lambda: [Journal(results, one.run).append(one) for one in alone])
     size = sum(path.stat().st_size for path in results.rglob("*.jsonl"))
     print(f"append, each synced: {len(alone) / seconds:.0f}/s ({size / len(alone) / 1000:.1f} kB each)")
+    print(f"the disk alone, {size // len(alone)} bytes a sync: {_disk_rate(results, size // len(alone)):.0f}/s")
     written, spent = 0, 0.0
     while group := list(islice(evaluations, GROUP)):
         spent += _timed(lambda group=group: Journal(results, group[0].run).append_all(group))
@@ -77,6 +79,12 @@ def _measure(results: Path, count: int, seed: int) -> None:
     Journal(results, "late").append(replace(alone[0], id="late", run="late"))
     print(f"opened again, one line new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
     _query(results, alone)
+
+
+def _disk_rate(folder: Path, size: int) -> float:
+    """Synced writes per second, without any work of ours."""
+    with (folder / "disk").open("wb", buffering=0) as file:
+        return 500 / _timed(lambda: [(file.write(b"x" * size), os.fsync(file.fileno())) for _ in range(500)])
 
 
 def _query(results: Path, some: Sequence[Evaluation]) -> None:

@@ -37,12 +37,13 @@ harness run --problem maxpool2d
 
 harness run --problem avgpool2d --solution column_sums --case small --json
 
-harness list        harness doctor
+harness compare        harness gate        harness leaderboard        harness doctor
 
 Every option can be set by a variable HARNESS_<COMMAND>_<OPTION>, in harness.yaml and in tool.harness of
 pyproject.toml; 'harness config show --origin' tells what holds, and why.
 
-Exit codes: 0 all passed, 1 a solution failed, 2 usage, 3 the harness or the machine, 130 interrupted."""
+Exit codes: 0 all passed, 1 a solution failed, 2 usage, 3 the harness or the machine, 4 the gate is undecided,
+130 interrupted."""
 
 _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 

@@ -42,16 +42,13 @@ def export(
     """
     if csv + jsonl + kernelbench != 1:
         raise UsageError("name one format: --csv, --jsonl or --kernelbench")
-    with open_store(results) as index, _opened(output) as file:
+    with open_store(results) as index:
         entries = chosen_entries(index, problem, solution, run=run)
-        if csv:
-            from harness.reports.export import to_csv
-
-            file.write(to_csv(entries))
-        elif jsonl:
-            _write_lines(index, entries, file)
-        else:
-            _write_kernelbench(index, entries, file)
+        pieces = _csv(entries) if csv else _lines(index, entries) if jsonl else _kernelbench(index, entries)
+        first = next(pieces)  # what can't be exported says so before a file is overwritten
+        with _opened(output) as file:
+            file.write(first)
+            file.writelines(pieces)
     if output is not None:
         say(f"wrote {output}")
 
@@ -68,15 +65,21 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
         raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
 
 
-def _write_lines(index: Index, entries: Sequence[Entry], file: IO[str]) -> None:
+def _csv(entries: Sequence[Entry]) -> Iterator[str]:
+    from harness.reports.export import to_csv
+
+    yield to_csv(entries)
+
+
+def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """One at a time: a hundred thousand records don't fit into memory."""
     from harness.records.journal import to_line
 
     for entry in entries:
-        file.write(to_line(index.evaluations([entry.id])[0]) + "\n")
+        yield to_line(index.evaluations([entry.id])[0]) + "\n"
 
 
-def _write_kernelbench(index: Index, entries: Sequence[Entry], file: IO[str]) -> None:
+def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """The newest evaluation of each solution."""
     from harness.reports.export import to_kernelbench
 
@@ -85,4 +88,4 @@ def _write_kernelbench(index: Index, entries: Sequence[Entry], file: IO[str]) ->
     found = to_kernelbench(evaluations)
     if left_out := len(evaluations) - sum(map(len, found.values())):
         say(f"{left_out} left out that couldn't be judged (unsupported, invalid_problem, harness_error)")
-    file.write(json_module.dumps(found, indent=4) + "\n")
+    yield json_module.dumps(found, indent=4) + "\n"

@@ -30,8 +30,9 @@ from harness.referee.worker_process import Interrupted, Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1
-_AHEAD = 2
-"""Workers that start up for the next evaluation: the solution's and the first baseline's."""
+_AHEAD = 4
+"""Workers that wait for the next two evaluations, the solution's and the first baseline's: each takes half a gigabyte
+of the GPU's memory."""
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ def _shallow(value: Any) -> Json:
     if isinstance(value, enum.Enum):
         return value.value
     kind: Any = type(value)
-    facts = vars(value)  # which may hold cached properties, too
-    return {name: facts[name] for name in _field_names(kind)}
+    names, facts = _field_names(kind), vars(value)
+    return facts if len(facts) == len(names) else {name: facts[name] for name in names}  # else: cached properties, too
 
 
 @functools.cache

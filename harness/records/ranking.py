@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
     intervals overlap, neither is ahead.
     """
     ordered = sorted(evaluations, key=_fastest_first)
-    measured = [interval for e in ordered if (interval := speedup_of(e))]
-    return [Ranked(_rank_among(speedup_of(e), measured), e) for e in ordered]
+    lows = sorted(interval.low for e in ordered if (interval := speedup_of(e)))
+    return [Ranked(_rank_among(speedup_of(e), lows), e) for e in ordered]
 
 
 def speedup_of(evaluation: Evaluation) -> Interval | None:
@@ -104,5 +105,6 @@ def _fastest_first(evaluation: Evaluation) -> tuple[bool, float, str]:
     return (not evaluation.verdict.passed, -speedup.estimate if speedup else 0.0, evaluation.solution.name)
 
 
-def _rank_among(own: Interval | None, measured: Sequence[Interval]) -> int | None:
-    return None if own is None else 1 + sum(other.low > own.high for other in measured)
+def _rank_among(own: Interval | None, lows: Sequence[float]) -> int | None:
+    """One more than how many of the ascending lower bounds lie above the interval."""
+    return None if own is None else 1 + len(lows) - bisect_right(lows, own.high)

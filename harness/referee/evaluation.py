@@ -6,6 +6,7 @@ import datetime
 import secrets
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, WeightsSource, Work
-from harness.records.timing import Timing
+from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.build import BuildOutcome
@@ -140,6 +141,7 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
         worker = stack.enter_context(workers.start())
         first, *others = config.timing.baselines
         references = {first: stack.enter_context(workers.start())} if timed else {}  # starts up meanwhile
+        stack.callback(_kill_all, worker, references)
         workers.replenish()
         with _Stage(found, "load"):
             notify("loading")
@@ -176,6 +178,12 @@ def _check_case(
     found.weights = outcome.weights
     if outcome.failed:
         raise outcome.failed
+
+
+def _kill_all(worker: WorkerProcess, references: Mapping[Baseline, WorkerProcess]) -> None:
+    """Together: the driver takes half a second to clean up after each, and whoever closes them waits for that."""
+    for one in (worker, *references.values()):
+        one.kill()
 
 
 class _Stage:

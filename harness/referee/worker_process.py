@@ -52,8 +52,8 @@ class Interrupted(Exception):
 class Workers:
     """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
 
-    `ahead` workers are kept waiting for the next evaluation while one is under way. Setting `stop` makes every wait for
-    a worker raise Interrupted. As a context manager it ends its spares.
+    `ahead`: how many workers wait for the next evaluations. Setting `stop` makes every wait for a worker raise
+    Interrupted. As a context manager it ends its spares.
     """
 
     host: Host
@@ -69,9 +69,12 @@ class Workers:
         return WorkerProcess(self, self.spares.take(launch) or StartedWorker(launch))
 
     def replenish(self) -> None:
-        """Start the next evaluation's workers, now that this one has its own. Called by a thread that outlives them."""
+        """Start workers for the next evaluations, now that this one has its own. Called by a thread that outlives them.
+
+        Not before the next one would lack its two: nothing is timed while workers start, so many start at once.
+        """
         if self.ahead:
-            self.spares.keep(self._launch(for_build=False), self.ahead)
+            self.spares.keep(self._launch(for_build=False), self.ahead, least=2)
 
     def settle(self) -> None:
         """Wait until every spare has started, which would disturb what is timed."""
@@ -157,6 +160,10 @@ class WorkerProcess:
     def output(self) -> str:
         """The beginning and the end of what the process printed."""
         return self._output.text()
+
+    def kill(self) -> None:
+        """End the whole process group without waiting; close() waits."""
+        self._started.kill()
 
     def close(self) -> None:
         """End the whole process group, at once, and wait for it."""

@@ -65,25 +65,33 @@ class StartedWorker:
                 cwd=launch.folder,
             )  # fmt: skip
         self.socket = ours
+        self._is_closed = False
         self.output = WorkerOutput(self.process.stdout)
 
-    def close(self) -> None:
-        """End the whole process group, at once, and wait for it."""
-        self.socket.close()
+    def kill(self) -> None:
+        """End the whole process group, at once. It is gone half a second later, when the driver has cleaned up."""
+        if self._is_closed:
+            return  # its number may be another's by now
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the whole process group and wait for it."""
+        self.socket.close()
+        self.kill()
+        self._is_closed = True
         self.process.wait()
         self.output.finish()
 
 
-def _move_to_our_cpus(pid: int) -> None:
-    """Give every thread of a process the calling thread's CPUs and priority, as if that thread had started it."""
-    cpus, nice = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+def _move(pid: int, cpus: set[int], nice: int | None) -> None:
+    """Give every thread of a process these CPUs, and a priority."""
     with contextlib.suppress(OSError):  # it has ended
         for thread in map(int, os.listdir(f"/proc/{pid}/task")):
             with contextlib.suppress(OSError):  # a thread has, or lower niceness is not ours to give
                 os.sched_setaffinity(thread, cpus)
-                os.setpriority(os.PRIO_PROCESS, thread, nice)
+                if nice is not None:
+                    os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
 class Spares:
@@ -93,15 +101,19 @@ class Spares:
         self._lock = threading.Lock()
         self._waiting: list[tuple[Launch, StartedWorker]] = []
 
-    def keep(self, launch: Launch, count: int) -> None:
-        """Start as many as `count` lacks.
+    def keep(self, launch: Launch, count: int, least: int | None = None) -> None:
+        """Start as many as `count` lacks, on all CPUs of this process; only where fewer than `least` wait.
 
         To be called by a thread that outlives them: the kernel ends a worker with the thread that started it (prctl(2),
         PR_SET_PDEATHSIG).
         """
         with self._lock:
             there = sum(1 for other, worker in self._waiting if other == launch and worker.process.poll() is None)
-            self._waiting += [(launch, StartedWorker(launch)) for _ in range(count - there)]
+            if there < (count if least is None else least):
+                self._waiting += [(launch, StartedWorker(launch)) for _ in range(count - there)]
+            cpus = os.sched_getaffinity(os.getpid())  # of the main thread, which no lane is pinned to
+            for _, worker in self._waiting:
+                _move(worker.process.pid, cpus, nice=None)
 
     def take(self, launch: Launch) -> StartedWorker | None:
         """The spare that was started first, moved to the caller's CPUs; None where no living one waits.
@@ -113,8 +125,10 @@ class Spares:
             with self._lock:
                 for entry in [entry for entry in self._waiting if entry[0] == launch]:
                     self._waiting.remove(entry)
+                    # As if the caller had started it: by then a lane's thread keeps to the lane's CPUs.
                     if entry[1].process.poll() is None:
-                        _move_to_our_cpus(entry[1].process.pid)
+                        nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+                        _move(entry[1].process.pid, os.sched_getaffinity(0), nice)
                         return entry[1]
                     dead.append(entry[1])
         finally:
@@ -135,5 +149,7 @@ class Spares:
         """End them all."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
+        for _, worker in waiting:
+            worker.kill()
         for _, worker in waiting:
             worker.close()

@@ -30,9 +30,11 @@ _SHORT = {
 
 def print_comparison(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> None:
     """The whole answer; `kept` are the ids of evaluations that an earlier run made."""
-    for name in sorted({evaluation.problem.name for evaluation in evaluations}):
-        of_problem = [evaluation for evaluation in evaluations if evaluation.problem.name == name]
-        console.print(ranking_table(of_problem, kept))
+    by_problem: dict[str, list[Evaluation]] = {}
+    for evaluation in evaluations:
+        by_problem.setdefault(evaluation.problem.name, []).append(evaluation)
+    for name in sorted(by_problem):
+        console.print(ranking_table(by_problem[name], kept))
         console.print()
     for part in _failures(evaluations, verbose):
         console.print(part)

@@ -211,6 +211,16 @@ def test_export_for_kernelbench_has_the_newest_of_each_solution(harness: Shell, 
     assert "1 left out that couldn't be judged" in outcome.err
 
 
+def test_an_export_of_nothing_overwrites_nothing(harness: Shell, results: Path) -> None:
+    Path("out.csv").write_text("precious")
+    assert harness("export", "--csv", "--problem", "nosuch", "--output", "out.csv").code == 2
+    for number, name in enumerate(("level1_42_A", "level2_42_B")):
+        evaluation = replace(OLD, id=f"same-{number}", problem=replace(OLD.problem, name=name))
+        Journal(results, "run-3").append(evaluation)
+    assert harness("export", "--kernelbench", "--output", "out.csv").code == 2
+    assert Path("out.csv").read_text() == "precious"
+
+
 def test_an_export_that_cannot_be_written_is_the_machines_fault(harness: Shell, results: Path) -> None:
     outcome = harness("export", "--csv", "--output", "no/such/folder.csv")
     assert outcome.code == 3
