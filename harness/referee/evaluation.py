@@ -165,9 +165,7 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
                 found.remarks += outcome.remarks
 
 
-def _check_case(
-    job: Job, case: str, workers: Workers, worker: WorkerProcess, found: _Findings, notify: Notify
-) -> None:
+def _check_case(job: Job, case: str, workers: Workers, worker: WorkerProcess, found: _Findings, notify: Notify) -> None:
     host = workers.host
     setting = prepare_setting(job.problem, case, job.seed, host.torch_device)
     if case == job.config.timing.case:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import secrets
 import tempfile
@@ -17,16 +18,17 @@ from harness.backends.base import Host
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.timing import ArmName, Baseline, Timing
+from harness.records.verdict import Verdict
 from harness.referee.audit import require_plausible
-from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.correctness import Notify, failure_of
 from harness.referee.judgement import judge_form, judge_values
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
+from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.setting import Setting
 from harness.referee.table import Table, TimedReply
 from harness.referee.timing import LEAST_BLOCKS, ArmTurn, measure
-from harness.referee.turns import construct_arm, load_arm, take_turn
+from harness.referee.turns import construct_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
 
 
@@ -49,8 +51,8 @@ def time_solution(
 ) -> TimedOutcome:
     """Measure the loaded solution against the baselines in their fresh workers, and judge some of the timed turns.
 
-    The first baseline is the one that counts. Another that can't run here (the compiler refuses, memory is short) is
-    left out with a remark.
+    The first baseline is the one that counts. Another that can't run here (the compiler refuses, memory is short), or
+    that takes the memory which the solution needs, is left out with a remark.
 
     Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
     """
@@ -58,31 +60,45 @@ def time_solution(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-reference-")))
         table = stack.enter_context(Table(host, setting.spec))
         table.lay_inputs(setting.reference.make_inputs(setting.seed("timed", 0)))
-        seats = _seat_baselines(references, folder, table, setting, config, notify)
+        seats = Seats(table, references)
+        seats.fill(setting, config, folder, notify)
         table.seat(worker, config.limits.load_s)
         construct_arm(worker, table, setting, config.limits)
-        timed = dataclasses.replace(config, timing=dataclasses.replace(config.timing, baselines=seats.taken))
-        players: dict[ArmName, WorkerProcess] = {name: references[name] for name in seats.taken}
-        player = WorkerPlayer(table, {**players, "solution": worker}, setting, timed)
-        timing = measure(
-            player,
-            timed.timing,
-            random.Random(secrets.randbits(64)),
-            lambda done, total: notify(f"timing {done}/{total}"),
-        )
-    return TimedOutcome(timing, tuple(player.checks), seats.remarks)
+        checks: list[Check] = []
+        for attempt in itertools.count():  # one, unless a baseline has to be left out
+            timed = dataclasses.replace(config, timing=dataclasses.replace(config.timing, baselines=seats.taken))
+            player = WorkerPlayer(table, {**seats.workers, "solution": worker}, setting, timed, attempt)
+            try:
+                timing = measure(player, timed.timing, _rng(), lambda done, total: notify(f"timing {done}/{total}"))
+                break
+            except BaselineFailed as error:
+                seats.leave_out((error.baseline,), str(error))
+            except (SolutionFailed, torch.OutOfMemoryError) as error:
+                if not (_lacks_memory(error) and seats.can_leave_out):
+                    raise
+                seats.leave_out(seats.taken[1:], "beside it there is too little memory for the solution")
+            finally:
+                checks += player.checks
+    return TimedOutcome(timing, tuple(checks), tuple(seats.remarks))
 
 
 class WorkerPlayer:
     """Takes turns with real workers: fresh inputs for each, and a secret choice of them judged."""
 
     def __init__(
-        self, table: Table, workers: Mapping[ArmName, WorkerProcess], setting: Setting, config: Config
+        self,
+        table: Table,
+        workers: Mapping[ArmName, WorkerProcess],
+        setting: Setting,
+        config: Config,
+        attempt: int = 0,
     ) -> None:
+        """`attempt` keeps the inputs of a second measurement from being those of the first."""
         self._table = table
         self._workers = workers
         self._setting = setting
         self._config = config
+        self._attempt = attempt
         self._count = dict.fromkeys(workers, 0)
         certain = range(config.timing.warmup_turns, config.timing.warmup_turns + 2 * LEAST_BLOCKS)
         chosen = min(config.timing.checked_turns, len(certain))
@@ -90,10 +106,10 @@ class WorkerPlayer:
         self.checks: list[Check] = []
 
     def turn(self, arm: ArmName, calls: int) -> ArmTurn:
-        """Raises: SolutionFailed."""
+        """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
         number = self._count[arm]
         self._count[arm] += 1
-        seed = self._setting.seed("timed", arm, number)
+        seed = self._setting.seed("timed", self._attempt, arm, number)
         self._table.lay_inputs(self._setting.reference.make_inputs(seed))
         timed = self._take_turn(arm, calls)
         if timed.reply.call_ns is None:
@@ -112,6 +128,8 @@ class WorkerPlayer:
         except SolutionFailed as error:
             if arm == "solution":
                 raise
+            if arm != self._config.timing.baselines[0]:
+                raise BaselineFailed(arm, str(error)) from error
             raise InvalidProblem(f"the reference fails while it is timed ({arm}): {error}") from error
 
     def _judge(self, seed: int) -> None:
@@ -126,47 +144,9 @@ class WorkerPlayer:
             raise failed
 
 
-@dataclass(frozen=True)
-class _Seats:
-    """The baselines that are ready, in the config's order, and why others aren't."""
-
-    taken: tuple[Baseline, ...]
-    remarks: tuple[str, ...]
+def _rng() -> random.Random:
+    return random.Random(secrets.randbits(64))
 
 
-def _seat_baselines(
-    references: Mapping[Baseline, WorkerProcess],
-    folder: Path,
-    table: Table,
-    setting: Setting,
-    config: Config,
-    notify: Notify,
-) -> _Seats:
-    """Raises: InvalidProblem where the first can't be made ready."""
-    file = folder / "problem.py"
-    file.write_text(setting.problem.source_for(setting.case))
-    taken, remarks = [], []
-    for baseline in config.timing.baselines:
-        notify(f"preparing {baseline}")
-        try:
-            _seat(baseline, references[baseline], file, table, setting, config)
-            taken.append(baseline)
-        except SolutionFailed as error:
-            if not taken:
-                raise InvalidProblem(f"the reference fails in its worker ({baseline}): {error}") from error
-            references[baseline].close()  # what it holds of the GPU's memory goes with it
-            table.unseat(references[baseline])
-            remarks.append(f"baseline {baseline} is left out: {error}")
-    return _Seats(tuple(taken), tuple(remarks))
-
-
-def _seat(
-    baseline: Baseline, worker: WorkerProcess, file: Path, table: Table, setting: Setting, config: Config
-) -> None:
-    """Load, construct, and take one turn that isn't timed: torch.compile() compiles at the first call, for as long as
-    a build may take."""
-    load_arm(worker, str(file), "Model", config.limits, flags_of(baseline))
-    table.seat(worker, config.limits.load_s)
-    construct_arm(worker, table, setting, config.limits, optimization_of(baseline, file.parent))
-    patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
-    judge_form(take_turn(worker, table, patient).reply, setting.spec)
+def _lacks_memory(error: SolutionFailed | torch.OutOfMemoryError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or error.verdict is Verdict.OUT_OF_MEMORY

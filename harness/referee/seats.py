@@ -1,0 +1,84 @@
+"""The baselines at the table: who could be made ready, and who had to leave."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.records.config import Config
+from harness.records.timing import ArmName, Baseline
+from harness.referee.baselines import flags_of, optimization_of
+from harness.referee.correctness import Notify
+from harness.referee.judgement import judge_form
+from harness.referee.outcome import SolutionFailed
+from harness.referee.reference import InvalidProblem
+from harness.referee.setting import Setting
+from harness.referee.table import Table
+from harness.referee.turns import construct_arm, load_arm, take_turn
+from harness.referee.worker_process import WorkerProcess
+
+
+class BaselineFailed(Exception):
+    """A baseline that can be done without failed in a timed turn."""
+
+    def __init__(self, baseline: Baseline, why: str) -> None:
+        super().__init__(why)
+        self.baseline = baseline
+
+
+class Seats:
+    """`taken` are the baselines that are ready, in the config's order; `remarks` say why others aren't.
+
+    The first is never left out: the headline speed-up is over it.
+    """
+
+    def __init__(self, table: Table, references: Mapping[Baseline, WorkerProcess]) -> None:
+        self._table = table
+        self._references = references
+        self.taken: tuple[Baseline, ...] = ()
+        self.remarks: list[str] = []
+
+    def fill(self, setting: Setting, config: Config, folder: Path, notify: Notify) -> None:
+        """Make every baseline of the config ready; `folder` is for files that they need.
+
+        Raises: InvalidProblem where the first can't be.
+        """
+        file = folder / "problem.py"
+        file.write_text(setting.problem.source_for(setting.case))
+        for baseline in config.timing.baselines:
+            notify(f"preparing {baseline}")
+            try:
+                self._seat(baseline, file, setting, config)
+            except SolutionFailed as error:
+                if not self.taken:
+                    raise InvalidProblem(f"the reference fails in its worker ({baseline}): {error}") from error
+                self.leave_out((baseline,), str(error))
+            else:
+                self.taken = (*self.taken, baseline)
+
+    @property
+    def workers(self) -> dict[ArmName, WorkerProcess]:
+        return {baseline: self._references[baseline] for baseline in self.taken}
+
+    @property
+    def can_leave_out(self) -> bool:
+        return len(self.taken) > 1
+
+    def leave_out(self, baselines: Sequence[Baseline], why: str) -> None:
+        """End their workers: what they hold of the GPU's memory goes with them."""
+        for baseline in baselines:
+            self._references[baseline].close()
+            self._table.unseat(self._references[baseline])
+            self.remarks.append(f"baseline {baseline} is left out: {why}")
+        self.taken = tuple(baseline for baseline in self.taken if baseline not in baselines)
+
+    def _seat(self, baseline: Baseline, file: Path, setting: Setting, config: Config) -> None:
+        """Load, construct, and take one turn that isn't timed: torch.compile() compiles at the first call, for as long
+        as a build may take."""
+        worker = self._references[baseline]
+        load_arm(worker, str(file), "Model", config.limits, flags_of(baseline))
+        self._table.seat(worker, config.limits.load_s)
+        construct_arm(worker, self._table, setting, config.limits, optimization_of(baseline, file.parent))
+        patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
+        judge_form(take_turn(worker, self._table, patient).reply, setting.spec)
