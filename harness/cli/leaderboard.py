@@ -67,14 +67,13 @@ def leaderboard(
 
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
+    from harness.cli.store import results_folder
     from harness.records.index import open_index
     from harness.reports.leaderboard.board import make_board
     from harness.reports.leaderboard.rules import Wanted
 
     shape = _format(format, output, open)
-    folder = results or _results()
-    if not folder.is_dir():
-        raise UsageError(f"no folder {folder}: name the folder of the journals with --results")
+    folder = results_folder(results)
     if open and output is None:
         output = folder / "leaderboard.html"
     with open_index(folder) as index:
@@ -99,19 +98,6 @@ def _format(wanted: Format | None, output: Path | None, open: bool) -> Format:
     if open and shape is not Format.HTML:
         raise UsageError(f"--open shows a page: use --format html, not {shape.value}")
     return shape
-
-
-def _results() -> Path:
-    """Of the workspace around; where there is none, of this folder."""
-    from harness.workspace.workspace import find_workspace
-
-    here = Path.cwd() / "results"
-    try:
-        return find_workspace(Path.cwd()).results
-    except UsageError:
-        if here.is_dir():
-            return here
-        raise
 
 
 def _problems(pattern: str, entries: list[Entry]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from harness.gate.policy import Demands
 from harness.records.accepted import Accepted
 from harness.records.evaluation import Evaluation
 from harness.records.gate import Speed
-from harness.records.statistics import Interval
+from harness.records.statistics import Interval, ratio
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,6 @@ def measured(evaluation: Evaluation, accepted: Accepted | None, demands: Demands
     if demands.least_speedup is not None:
         least = _side(speedup, demands.least_speedup)
     return Measured(speedup, against, change, least, "the interval reaches over the limit")
-
-
-def ratio(new: Interval, old: Interval) -> Interval:
-    """new / old of two independently measured ratios.
-
-    Log-widths add in quadrature, each side by itself (first-order propagation of independent errors).
-    """
-    centre = math.log(new.estimate / old.estimate)
-    below = math.hypot(math.log(new.estimate / new.low), math.log(old.high / old.estimate))
-    above = math.hypot(math.log(new.high / new.estimate), math.log(old.estimate / old.low))
-    estimate = math.exp(centre)
-    low, high = min(math.exp(centre - below), estimate), max(math.exp(centre + above), estimate)
-    return Interval(estimate, low, high, min(new.confidence, old.confidence))
 
 
 def conclude(answers: Sequence[Speed]) -> Speed:

@@ -14,8 +14,9 @@ from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, ra
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
-from harness.reports.console import SIMULATED, failure_text, harmless, resources_text, verdict_text
+from harness.reports.console import SIMULATED, failure_text, resources_text, verdict_text
 from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
 _NAME_WIDTH = 8

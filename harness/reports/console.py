@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +14,7 @@ from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.untrusted import harmless
 
 _NAME_WIDTH = 8
 SIMULATED = "simulated, not verified on a GPU; times are not measured"
@@ -32,7 +32,11 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
     table.add_column("err/tol", justify="right", no_wrap=True)
-    for column in ("eager ms", "ms", "speed-up [95 %]") if first.environment.backend == "cuda" else ():
+    for column in (
+        (f"{first.config.timing.baselines[0]} ms", "ms", "speed-up [95 %]")
+        if first.environment.backend == "cuda"
+        else ()
+    ):
         table.add_column(column, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
         table.add_row(*_row(evaluation))
@@ -123,7 +127,7 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
         timing = evaluation.timing
         row += (
             [
-                format_ms(timing.median_ns("eager")),
+                format_ms(timing.median_ns(timing.baselines[0])),
                 format_ms(timing.median_ns("solution")),
                 format_speedup(timing.speedup),
             ]
@@ -131,9 +135,3 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
             else ["—", "—", "—"]
         )
     return row
-
-
-def harmless(text: str) -> str:
-    """Without control characters and lone surrogates: a solution's words must not steer the terminal."""
-    plain = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "�", text)
-    return plain.encode(errors="replace").decode()

@@ -15,8 +15,9 @@ from rich.text import Text
 from harness.codec import encode
 from harness.records.evaluation import Evaluation
 from harness.records.statistics import Interval, ratio
-from harness.reports.console import harmless, verdict_text
+from harness.reports.console import verdict_text
 from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.untrusted import harmless
 
 
 @dataclass(frozen=True)

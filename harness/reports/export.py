@@ -15,7 +15,7 @@ from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
-from harness.reports.console import harmless
+from harness.reports.untrusted import harmless
 
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
 """What KernelBench calls not compiled: it can't load the module."""

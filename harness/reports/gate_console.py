@@ -14,7 +14,6 @@ from harness.reports.gate_words import (
     NOT_JUDGED,
     clipped,
     finding_words,
-    harmless,
     headline,
     label,
     measured_words,
@@ -22,6 +21,7 @@ from harness.reports.gate_words import (
     verdict_words,
 )
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import harmless
 
 _STYLES = {"failed": "red", "broken": "magenta", "inconclusive": "yellow", "passed": "green"}
 _DETAILS, _DETAILS_AT_ONCE = 4000, 1200  # characters

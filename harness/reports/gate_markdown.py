@@ -12,7 +12,6 @@ from harness.records.gate import GateFinding, GateReport, Judged
 from harness.reports.gate_words import (
     clipped,
     finding_words,
-    harmless,
     headline,
     label,
     measured_words,
@@ -20,6 +19,7 @@ from harness.reports.gate_words import (
     verdict_words,
 )
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import harmless
 
 COMMENT_BYTES = 65_536
 """GitHub's limit of a comment is as many characters; no text has more of these than bytes."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from harness.records.gate import OUTCOMES, Attempt, GateFinding, GateReport, Judged
 from harness.reports.numbers import format_speedup
 
@@ -67,12 +65,6 @@ def finding_words(finding: GateFinding) -> list[str]:
 
 def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def harmless(text: str) -> str:
-    """Without control characters, lone surrogates and marks that reorder text: a solution's words stay words."""
-    plain = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]", "�", text)
-    return plain.encode(errors="replace").decode()
 
 
 def clipped(text: str, limit: int) -> str:

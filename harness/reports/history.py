@@ -13,8 +13,9 @@ from rich.text import Text
 
 from harness.records.entry import Entry
 from harness.records.statistics import Interval
-from harness.reports.console import harmless, verdict_text
+from harness.reports.console import verdict_text
 from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.untrusted import harmless
 
 PLOT_HEIGHT = 7
 """Lines of the plot for the terminal."""

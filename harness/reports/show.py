@@ -16,9 +16,10 @@ from harness.records.entry import config_hash
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.timing import ArmName, Timing
-from harness.reports.console import SIMULATED, failure_text, harmless, verdict_text
+from harness.reports.console import SIMULATED, failure_text, verdict_text
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.untrusted import harmless
 
 _COMMAND_WIDTH = 74
 

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.records.accepted import Accepted
-from harness.reports.gate_words import harmless
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import harmless
 
 
 def snapshot_table(accepted: Sequence[Accepted]) -> Table:

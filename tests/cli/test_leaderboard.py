@@ -122,7 +122,7 @@ def test_a_plot_comes_beside_the_table(harness: Shell, folder: Path) -> None:
         (["--problem", "sofmax"], "--problem sofmax: no problem with results fits. There are: relu, softmax"),
         (["--environment", "b200"], f"Choose one of: {environment().label}; {other_gpu().label}; "),
         (["--open", "--format", "json"], "--open shows a page: use --format html, not json"),
-        (["--results", "nowhere"], "no folder nowhere: name the folder of the journals with --results"),
+        (["--results", "nowhere"], "no folder nowhere yet: make results with 'harness run', or name --results"),
         (["--plot", "board.pdf"], "--plot board.pdf: the file's name must end in .png or .svg"),
     ],
 )

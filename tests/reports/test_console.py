@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure
 from harness.records.finding import MachineFinding
+from harness.records.timing import ArmName, Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.console import print_report, results_table
 from harness.reports.doctor import findings_table
@@ -35,6 +37,17 @@ def test_a_timed_solution_has_its_times_and_speedup() -> None:
     assert lines[1].rstrip() == "outputs held to float32: |got − want| ≤ 0.0001 + 1e-05·|want|"
     assert lines[2].split() == ["solution", "verdict", "err/tol", "eager", "ms", "ms", "speed-up", "[95", "%]"]
     assert " ".join(lines[3].split()) == "tiled passed 0.12 3.000 1.500 2.0000× [2.0000, 2.0000]"
+
+
+def test_the_baseline_that_was_asked_for_names_its_column() -> None:
+    measured = Timing("full", tuple(Turn(a, b, (t,), t) for b in range(6) for a, t in COMPILED), ("compile",))
+    config = Config(timing=TimingConfig(baselines=("compile",)))
+    lines = printed(results_table([passed(timing=measured, config=config)]))
+    assert lines[2].split()[3:6] == ["compile", "ms", "ms"]
+    assert " ".join(lines[3].split()) == "tiled passed 0.12 4.000 2.000 2.0000× [2.0000, 2.0000]"
+
+
+COMPILED: tuple[tuple[ArmName, int], ...] = (("compile", 4_000_000), ("solution", 2_000_000))
 
 
 def test_what_failed_has_dashes_and_comes_last() -> None:

@@ -40,7 +40,7 @@ def test_percent_newline_colon_and_comma_are_escaped() -> None:
     bad = finding(message="50 %\r\nslower", places=(Place("a,b:c%.py", 1),), next_step="a: b, c")
     (command,) = annotation_commands(report(judged("x", bad)))
     assert command.startswith("::error file=a%2Cb%3Ac%25.py,line=1,")
-    assert command.endswith("::50 %25�%0Aslower%0Anext: a: b, c")
+    assert command.endswith("::50 %25%0Aslower%0Anext: a: b, c")
 
 
 def test_ten_of_a_kind_are_shown_and_the_tenth_counts_the_rest() -> None:

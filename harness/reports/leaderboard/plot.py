@@ -10,8 +10,8 @@ from typing import Any
 from harness.errors import MachineError, UsageError
 from harness.reports.leaderboard.board import Board, Standing
 from harness.reports.leaderboard.precision import title_of
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import one_line
 
 _FASTER, _SLOWER, _INK, _FAINT = "#3f77b5", "#c8814f", "#1b1e22", "#5c646d"
 _ROW_INCHES, _HEAD_INCHES, _WIDTH_INCHES = 0.3, 1.25, 8.0

@@ -13,9 +13,9 @@ from rich.text import Text
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.leaderboard.words import source_note, total_sentence, unranked_reason, version_note
 from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.untrusted import one_line
 
 
 def leaderboard_table(board: Board) -> RenderableType:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import ClassTotal
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import one_line
 
 
 def rules(board: Board) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from harness.records.check import Check
 from harness.records.evaluation import Evaluation
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.numbers import format_error
+from harness.reports.untrusted import one_line
 
 
 @dataclass(frozen=True)

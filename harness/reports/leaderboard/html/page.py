@@ -20,9 +20,9 @@ from harness.reports.leaderboard.html.problem_view import ProblemView, problem_v
 from harness.reports.leaderboard.html.solution_view import SolutionView, environment_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import ClassTotal, totals, verdict_counts
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.leaderboard.words import rules
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -24,9 +24,9 @@ from harness.reports.leaderboard.html.charts import (
     roofline,
 )
 from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
-from harness.reports.leaderboard.untrusted import one_line
 from harness.reports.leaderboard.words import version_note
 from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.untrusted import one_line
 
 _MOST_MEASUREMENTS = 200
 """The newest that history draws and lists: a file of a size to be sent around."""

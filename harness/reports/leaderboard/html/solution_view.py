@@ -16,9 +16,9 @@ from harness.reports.leaderboard.html.case_view import CaseView, case_views, err
 from harness.reports.leaderboard.html.highlight import runs
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.leaderboard.untrusted import harmless, one_line, shortened
 from harness.reports.leaderboard.words import source_note
 from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.untrusted import harmless, one_line, shortened
 
 Pairs = tuple[tuple[str, str], ...]
 

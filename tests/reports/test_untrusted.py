@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.reports.leaderboard.untrusted import harmless, one_line, shortened
+from harness.reports.untrusted import harmless, one_line, shortened
 
 
 @pytest.mark.parametrize(

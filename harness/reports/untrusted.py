@@ -6,7 +6,7 @@ import re
 
 # C0 and C1 controls but for tab and newline, and the marks that reorder or hide text (Trojan Source, CVE-2021-42574).
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_INVISIBLE = re.compile(r"[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_INVISIBLE = re.compile(r"[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]")
 _LONGEST = 60_000
 
 
