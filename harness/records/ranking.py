@@ -31,7 +31,12 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
     """
     ordered = sorted(evaluations, key=_fastest_first)
     lows = sorted(interval.low for e in ordered if (interval := speedup_of(e)))
-    return [Ranked(_rank_among(speedup_of(e), lows), e) for e in ordered]
+    return [Ranked(rank_among(speedup_of(e), lows), e) for e in ordered]
+
+
+def rank_among(own: Interval | None, lows: Sequence[float]) -> int | None:
+    """The rank of an interval among those whose lower bounds are given, in ascending order."""
+    return None if own is None else 1 + len(lows) - bisect_right(lows, own.high)
 
 
 def speedup_of(evaluation: Evaluation) -> Interval | None:
@@ -103,8 +108,3 @@ def best_per_problem(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 def _fastest_first(evaluation: Evaluation) -> tuple[bool, float, str]:
     speedup = speedup_of(evaluation)
     return (not evaluation.verdict.passed, -speedup.estimate if speedup else 0.0, evaluation.solution.name)
-
-
-def _rank_among(own: Interval | None, lows: Sequence[float]) -> int | None:
-    """One more than how many of the ascending lower bounds lie above the interval."""
-    return None if own is None else 1 + len(lows) - bisect_right(lows, own.high)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 
 from harness.records.entry import Entry
+from harness.records.ranking import rank_among
 from harness.records.statistics import Interval
 from harness.records.timing import Baseline
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
@@ -80,10 +82,10 @@ def make_board(entries: Sequence[Entry], wanted: Wanted, problems: Sequence[str]
     place = chosen("environment", places, wanted.environment)
     settings = configs(e for e in entries if e.environment == place.key)
     config = chosen("config", settings, wanted.config)
-    oldest_first = sorted(entries, key=lambda e: (e.problem, e.started_at))
+    oldest_first = sorted(entries, key=attrgetter("problem", "started_at"))
     boards = [
         _problem_board(name, list(group), place.key, config.key)
-        for name, group in groupby(oldest_first, key=lambda e: e.problem)
+        for name, group in groupby(oldest_first, key=attrgetter("problem"))
         if problems is None or name in problems
     ]
     baselines = [e.baseline for e in entries if (e.environment, e.config) == (place.key, config.key) and e.baseline]
@@ -112,8 +114,8 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     asked_for = {case for e in entries if e.problem_sha256 == version.problem_sha256 for case in e.cases}
     cases = tuple(sorted(asked_for, key=lambda case: (case != "full", case)))
     rules = (environment, config, version.problem_sha256, cases)
-    by_solution = sorted(entries, key=lambda e: e.solution)
-    standings = [_standing(list(group), *rules) for _, group in groupby(by_solution, key=lambda e: e.solution)]
+    by_solution = sorted(entries, key=attrgetter("solution"))
+    standings = [_standing(list(group), *rules) for _, group in groupby(by_solution, key=attrgetter("solution"))]
     measured = [e for e in entries if e.speedup is not None and _is_comparable(e, *rules[:3])]
     return ProblemBoard(
         name=name,
@@ -161,15 +163,15 @@ def _ranked(standings: Iterable[Standing]) -> list[Standing]:
     """In the board's order, with ranks: one more than the number of solutions of the class whose whole interval lies
     above the solution's own."""
     ordered = sorted(standings, key=_order)
-    return [replace(s, rank=_rank_among(s, ordered)) for s in ordered]
+    lows = {
+        name: sorted(i.low for s in ordered if (i := _ranked_by(s)) and s.precision_class == name)
+        for name in PRECISION_CLASSES
+    }
+    return [replace(s, rank=rank_among(_ranked_by(s), lows[s.precision_class])) for s in ordered]
 
 
-def _rank_among(standing: Standing, standings: Sequence[Standing]) -> int | None:
-    own = standing.speedup
-    if own is None or standing.why_unranked is not None:
-        return None
-    rivals = [s for s in standings if s.why_unranked is None and s.precision_class == standing.precision_class]
-    return 1 + sum(rival.speedup is not None and rival.speedup.low > own.high for rival in rivals)
+def _ranked_by(standing: Standing) -> Interval | None:
+    return standing.speedup if standing.why_unranked is None else None
 
 
 def _order(standing: Standing) -> tuple[int, bool, bool, float, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import UsageError
@@ -36,12 +36,12 @@ class Candidate:
 
 def environments(entries: Iterable[Entry]) -> list[Candidate]:
     """Every environment, the board's own choice first: a GPU, then the most measured solutions, then the newest."""
-    return _candidates([(e.environment, e.environment_label, e) for e in entries])
+    return _candidates(entries, lambda e: (e.environment, e.environment_label))
 
 
 def configs(entries: Iterable[Entry]) -> list[Candidate]:
     """Every config, the board's own choice first: the most measured solutions, then the newest."""
-    return _candidates([(e.config, e.config, e) for e in entries])
+    return _candidates(entries, lambda e: (e.config, e.config))
 
 
 def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Candidate:
@@ -59,28 +59,42 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
 
 def why_unranked(entry: Entry, environment: str, config: str, problem_sha256: str, cases: Sequence[str]) -> str | None:
     """The first rule that the evaluation breaks; None for one that is ranked. `cases`: all that the problem has."""
-    missing = [case for case in cases if case not in entry.cases]
-    broken = (
-        (entry.backend == "sim", "simulated; times are not measured"),
-        (entry.environment != environment, f"from another environment, {entry.environment_label}"),
-        (entry.problem_sha256 != problem_sha256, "judged against an older version of the problem"),
-        (entry.config != config, f"measured under another config, {entry.config}"),
-        (not entry.expected_verdict.passed, f"kept as an example of {entry.expected_verdict.value}"),
-        (not entry.verdict.passed, entry.verdict.meaning),
-        (bool(missing), f"judged without case {', '.join(missing)}"),
-        ("full" not in entry.cases, "judged without the case full"),
-        (entry.solution_ns is None, "not timed"),
-        (entry.noise is not None, f"too noisy: {entry.noise}"),
-        (entry.speedup is None, "no interval of the speed-up"),
-    )
-    return next((reason for is_broken, reason in broken if is_broken), None)
+    return next(_broken_rules(entry, environment, config, problem_sha256, cases), None)
 
 
-def _candidates(named: Sequence[tuple[str, str, Entry]]) -> list[Candidate]:
-    groups: dict[str, list[tuple[str, Entry]]] = {}
-    for key, label, entry in named:
-        groups.setdefault(key, []).append((label, entry))
-    found = [_candidate(key, group[0][0], [entry for _, entry in group]) for key, group in groups.items()]
+def _broken_rules(
+    entry: Entry, environment: str, config: str, problem_sha256: str, cases: Sequence[str]
+) -> Iterator[str]:
+    if entry.backend == "sim":
+        yield "simulated; times are not measured"
+    if entry.environment != environment:
+        yield f"from another environment, {entry.environment_label}"
+    if entry.problem_sha256 != problem_sha256:
+        yield "judged against an older version of the problem"
+    if entry.config != config:
+        yield f"measured under another config, {entry.config}"
+    if not entry.expected_verdict.passed:
+        yield f"kept as an example of {entry.expected_verdict.value}"
+    if not entry.verdict.passed:
+        yield entry.verdict.meaning
+    if entry.cases != cases and (missing := [case for case in cases if case not in entry.cases]):
+        yield f"judged without case {', '.join(missing)}"
+    if "full" not in entry.cases:
+        yield "judged without the case full"
+    if entry.solution_ns is None:
+        yield "not timed"
+    if entry.noise is not None:
+        yield f"too noisy: {entry.noise}"
+    if entry.speedup is None:
+        yield "no interval of the speed-up"
+
+
+def _candidates(entries: Iterable[Entry], key_of: Callable[[Entry], tuple[str, str]]) -> list[Candidate]:
+    """`key_of` gives an entry's key and label."""
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(key_of(entry), []).append(entry)
+    found = [_candidate(*key, group) for key, group in groups.items()]
     newest_first = sorted(found, key=lambda c: c.newest, reverse=True)
     return sorted(newest_first, key=lambda c: (c.is_simulated, -c.measured))
 
