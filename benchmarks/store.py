@@ -28,7 +28,7 @@ from harness.records.timing import Timing, Turn  # noqa: E402
 from harness.records.verdict import Verdict  # noqa: E402
 from tests.records.fault_injection import kill_at_random  # noqa: E402
 
-PROBLEMS, SOLUTIONS, SYNCED_ALONE, GROUP, A_RUN = 250, 20, 3000, 500, 5000
+PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 3000, 500, 5000
 
 
 def main() -> None:
@@ -112,20 +112,22 @@ def _timed(job: Callable[[], object]) -> float:
 
 
 def _evaluations(count: int, seed: int) -> Iterator[Evaluation]:
-    """Of two environments and 250 problems with 20 solutions each; a third didn't pass."""
+    """Of two environments and 250 problems with 32 solutions each, edited once; a third didn't pass."""
     chance = random.Random(seed)
     models = list(read_journals(ROOT / "results"))
     for number in range(count):
-        model = chance.choice(models)
-        problem, solution = chance.randrange(PROBLEMS), chance.randrange(SOLUTIONS)
+        problem, solution, edit = (chance.randrange(count) for count in (PROBLEMS, SOLUTIONS, EDITS))
+        model = models[problem % len(models)]
+        judged = replace(model.problem, name=f"problem_{problem:03d}", sha256=f"{problem:064x}")
+        written = replace(model.solution, name=f"solution_{solution:02d}", sha256=f"{solution * EDITS + edit:064x}")
         when = time.strftime("%Y-%m-%dT%H:%M:%S.000+00:00", time.gmtime(1.75e9 + 60 * number))
         yield replace(
             model,
             id=f"{number:08d}-{chance.randrange(1 << 32):08x}",
             run=f"run-{number // A_RUN:03d}",
             started_at=when,
-            problem=replace(model.problem, name=f"problem_{problem:03d}"),
-            solution=replace(model.solution, name=f"solution_{solution:02d}", explanation="why " * 50),
+            problem=judged,
+            solution=replace(written, explanation="why " * 50),
             environment=replace(model.environment, driver=chance.choice(["580.1", "580.2"])),
             **(_failure(chance) if chance.random() < 1 / 3 else {"timing": _faster(model.timing, chance)}),
         )

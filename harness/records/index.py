@@ -11,18 +11,20 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
+from harness.records.contenders import DECISIVE, TALLIES, Tally
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.index_file import FILE_NAME, IndexFile, is_damage
 from harness.records.line import from_line
 from harness.records.reading import JournalProblem, contradiction, read_lines
-from harness.records.tables import COLUMNS, FIT, entry_from
+from harness.records.tables import COLUMNS, entry_from
 from harness.suggest import did_you_mean
 
 LAST = "last"
@@ -100,24 +102,21 @@ class Index:
             found |= {entry.key: entry for entry in map(entry_from, self._rows(query, some))}
         return found
 
-    def best(
-        self, *, problem: str | None = None, environment: str | None = None, config: str | None = None
-    ) -> list[Entry]:
-        """The fastest evaluation for each environment, config, baseline, problem and solution.
+    def tallies(self) -> list[Tally]:
+        """What there is, counted: by environment, config, problem and its version, solution."""
+        with _uncollected():
+            return [Tally(*counts, bool(m), when, bool(s)) for *counts, m, when, s in self._rows(TALLIES)]
 
-        Only what ran on a GPU, passed, was timed without noise, judged the case 'full' and as many cases as any
-        evaluation of the problem did, and is of the problem's newest sources. Ordered by problem, then highest
-        speed-up first.
+    def decisive(self, environment: str, config: str) -> list[Entry]:
+        """The evaluations that a leaderboard of this environment and config can rest on, oldest first.
+
+        Of each solution's source the newest, the newest that says something about the solution, and the fastest that
+        may be ranked, for each set of cases; of each solution the newest here and anywhere; every set of cases that
+        a version of a problem was judged with; the newest that was timed. What is left out is superseded.
         """
-        facts, values = _where({"problem": problem, "environment": environment, "config": config})
-        return [entry_from(row) for row in self._rows(_BEST.format(facts=facts), values)]
-
-    def latest_failures(
-        self, *, problem: str | None = None, environment: str | None = None, config: str | None = None
-    ) -> list[Entry]:
-        """For each environment, config, problem and solution the newest evaluation, where it didn't pass."""
-        facts, values = _where({"problem": problem, "environment": environment, "config": config})
-        return [entry_from(row) for row in self._rows(_LATEST_FAILURES.format(facts=facts), values)]
+        rows = self._rows(DECISIVE, {"environment": environment, "config": config})
+        with _uncollected():
+            return sorted(map(entry_from, rows), key=attrgetter("started_at", "id"))
 
     def evaluation(self, name: str) -> Evaluation:
         """The evaluation of an id, of a unique beginning of an id or of its last part, or the newest for 'last'.
@@ -206,7 +205,7 @@ class Index:
             what = f"can't be read: {error}"
         raise JournalError(f"{file}:{number} {what}; restore the file, then 'harness index --rebuild'")
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, query: str, values: Sequence[Any] | dict[str, str] = ()) -> list[Any]:
         try:
             return self._file.connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -232,35 +231,6 @@ def _where(facts: dict[str, str | None]) -> tuple[str, list[str]]:
     given = {column: value for column, value in facts.items() if value is not None}
     return "".join(f" AND {column} = ?" for column in given), list(given.values())
 
-
-# Both choose rows on indexes that cover them, and read the rows themselves, which are wide, for the chosen alone.
-_BEST = f"""
-WITH sources AS (
-    SELECT problem AS name, problem_sha256 AS sha, max(n_cases) AS most_cases,
-        row_number() OVER (PARTITION BY problem ORDER BY max(started_at) DESC, problem_sha256) AS age
-    FROM entry WHERE counts GROUP BY problem, problem_sha256
-), fit AS (
-    SELECT journal, offset, row_number() OVER (
-        PARTITION BY problem, problem_sha256, environment, config, baseline, solution
-        ORDER BY speedup DESC, started_at, id
-    ) AS place
-    FROM sources CROSS JOIN entry INDEXED BY entry_fit ON name = problem AND sha = problem_sha256
-    WHERE age = 1 AND n_cases = most_cases AND {FIT} {{facts}}
-)
-SELECT {_ALL} FROM fit JOIN entry USING (journal, offset)
-WHERE place = 1 ORDER BY problem, speedup DESC, solution, id
-"""
-
-_LATEST_FAILURES = f"""
-WITH newest AS (
-    SELECT journal, offset, verdict AS newest_verdict, row_number() OVER (
-        PARTITION BY environment, config, problem, solution ORDER BY started_at DESC, id DESC
-    ) AS place
-    FROM entry WHERE counts {{facts}}
-)
-SELECT {_ALL} FROM newest JOIN entry USING (journal, offset)
-WHERE place = 1 AND newest_verdict <> 'passed' ORDER BY problem, solution, id
-"""
 
 _CONTRADICTIONS = """
 SELECT path, copy.line, copy.id

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.codec import CodecError
-from harness.records.entry import entry_of
+from harness.records.entry import Entry, entry_of
 from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
 from harness.records.tables import COLUMNS, values_of
@@ -139,8 +139,18 @@ def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[
         if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (entry.id,)).fetchone():
             again.add(entry.id)
         place = (journal, line.offset, line.number, len(line.data), line.digest)
-        database.execute(_ROW, (*place, 1, len(set(entry.cases)), "full" in entry.cases, *values))
+        database.execute(_ROW, (*place, 1, _is_judgement(entry), _is_rankable(entry), *values))
     return again
+
+
+def _is_judgement(entry: Entry) -> bool:
+    return entry.verdict.passed or entry.verdict.blames_solution
+
+
+def _is_rankable(entry: Entry) -> bool:
+    """A leaderboard's rules that need no other row; what is measured on a simulator has no speed-up."""
+    is_meant_to = entry.verdict.passed and entry.expected_verdict.passed
+    return is_meant_to and entry.backend != "sim" and entry.speedup is not None and entry.noise is None
 
 
 def _note_progress(

@@ -14,14 +14,11 @@ from harness.records.entry import Entry
 from harness.records.evaluation import SCHEMA
 from harness.records.verdict import Verdict
 
-VERSION = 1000 * 1 + SCHEMA
+VERSION = 1000 * 2 + SCHEMA
 """Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
 
 COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
 """Quoted: `commit` is a word of SQL."""
-
-FIT = "counts AND backend = 'cuda' AND verdict = 'passed' AND speedup IS NOT NULL AND noise IS NULL AND judges_full"
-"""Rows that a leaderboard may rank, as far as a row by itself can tell."""
 
 _NAMES = tuple(field.name for field in fields(Entry))
 
@@ -47,8 +44,8 @@ CREATE TABLE entry (                -- a row per line, so that the same evaluati
     length INTEGER NOT NULL,
     digest BLOB NOT NULL,
     counts INTEGER NOT NULL,        -- 1 for one row of each id: the first in the order of paths
-    n_cases INTEGER NOT NULL,
-    judges_full INTEGER NOT NULL,
+    is_judgement INTEGER NOT NULL,  -- says something about the solution: passed, or failed by its own fault
+    is_rankable INTEGER NOT NULL,   -- a leaderboard may rank it, as far as a row by itself can tell
     {", ".join(COLUMNS)},
     PRIMARY KEY (journal, offset)
 ) WITHOUT ROWID;
@@ -63,13 +60,19 @@ CREATE INDEX entry_id ON entry (id);
 CREATE INDEX entry_key ON entry (key) WHERE counts;
 CREATE INDEX entry_when ON entry (started_at, id) WHERE counts;
 CREATE INDEX entry_run ON entry (run) WHERE counts;
-CREATE INDEX entry_sources ON entry (problem, problem_sha256, started_at, n_cases, counts) WHERE counts;
-CREATE INDEX entry_fit ON entry (
-    problem, problem_sha256, environment, config, baseline, solution, speedup DESC, started_at, id, n_cases
-) WHERE {FIT};
-CREATE INDEX entry_latest ON entry (environment, config, problem, solution, started_at DESC, id DESC, verdict, counts)
-    WHERE counts;
-CREATE INDEX entry_what ON entry (problem, solution, started_at) WHERE counts;
+CREATE INDEX entry_what ON entry (problem, solution, started_at DESC, id DESC, counts) WHERE counts;
+CREATE INDEX entry_here ON entry (environment, problem, solution, started_at DESC, id DESC, counts) WHERE counts;
+CREATE INDEX entry_asked ON entry (problem, problem_sha256, cases, counts) WHERE counts;
+CREATE INDEX entry_timed ON entry (environment, config, started_at DESC, id DESC, baseline, counts)
+    WHERE counts AND baseline IS NOT NULL;
+CREATE INDEX entry_newest ON entry (
+    environment, config, problem, problem_sha256, solution, solution_sha256, is_judgement, started_at DESC, id DESC,
+    speedup, backend, environment_label, counts
+) WHERE counts;
+CREATE INDEX entry_fastest ON entry (
+    environment, config, problem, problem_sha256, solution, solution_sha256, cases, speedup DESC, started_at, id,
+    counts, is_rankable
+) WHERE counts AND is_rankable;
 """
 
 
