@@ -26,6 +26,8 @@ from harness.records.index import open_index  # noqa: E402
 from harness.records.journal import Journal, read_journals  # noqa: E402
 from harness.records.timing import Timing, Turn  # noqa: E402
 from harness.records.verdict import Verdict  # noqa: E402
+from harness.reports.leaderboard.board import Board, make_board  # noqa: E402
+from harness.reports.leaderboard.rules import Wanted  # noqa: E402
 from tests.records.fault_injection import kill_at_random  # noqa: E402
 
 PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 3000, 500, 5000
@@ -89,11 +91,14 @@ def _disk_rate(folder: Path, size: int) -> float:
 
 def _query(results: Path, some: Sequence[Evaluation]) -> None:
     one = some[len(some) // 2]
+    boards: list[Board] = []
+    seconds = _timed(lambda: boards.append(_board(results)))
+    print(f"leaderboard, index opened and board made: {seconds * 1e3:.1f} ms for {len(boards[0].standings)} solutions")
+    place, config = boards[0].environment.key, boards[0].config.key
     with open_index(results) as index:
         for name, query in {
-            "leaderboard: best()": index.best,
-            "latest_failures()": index.latest_failures,
-            "leaderboard of one problem": lambda: index.best(problem=one.problem.name),
+            "  tallies()": index.tallies,
+            "  decisive()": lambda: index.decisive(place, config),
             "history of one solution": lambda: index.entries(problem=one.problem.name, solution=one.solution.name),
             "entries of one run": lambda: index.entries(run=one.run),
             "latest_by_key(1000 keys)": lambda: index.latest_by_key([evaluation.key for evaluation in some[:1000]]),
@@ -103,6 +108,12 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
             rows: list[int] = []
             seconds = _timed(lambda query=query, rows=rows: rows.append(len(query())))
             print(f"{name}: {seconds * 1e3:.1f} ms for {rows[0]} rows")
+
+
+def _board(results: Path) -> Board:
+    """As `harness leaderboard` makes it, before it is printed."""
+    with open_index(results) as index:
+        return make_board(index.tallies(), index.decisive, Wanted())
 
 
 def _timed(job: Callable[[], object]) -> float:

@@ -9,6 +9,6 @@ from collections.abc import Iterable
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """' Did you mean …?' where a valid word is near, else the list of valid words; '' where there is none."""
     words = sorted(valid)
-    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.5):
+    if near := difflib.get_close_matches(word, words, n=1, cutoff=0.6):
         return f" Did you mean '{near[0]}'?"
     return f" Valid: {', '.join(words)}." if words else ""

@@ -26,8 +26,8 @@ ALLOWED = {
     "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
     "backends": {"errors"},
     "worker": {"backends", "protocol"},
-    # protocol: the referee is one of its two sides; codec: what it keeps of a problem's work.
-    "referee": {"backends", "workspace", "records", "protocol", "codec", "errors"},
+    # protocol: the referee is one of its two sides.
+    "referee": {"backends", "workspace", "records", "protocol", "errors"},
     # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
     "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
     # What a session takes and gives, and what a caller may name instead.

@@ -29,6 +29,7 @@ from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
+from harness.reports.untrusted import quoted
 from harness.workspace.settings import find_settings
 
 _EPILOG = """Examples:
@@ -120,13 +121,13 @@ def main() -> None:
     try:
         tree.prepare(app, PANELS)(standalone_mode=True)
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        print(quoted(str(error), "harness: "), file=sys.stderr)
         sys.exit(exit_codes.USAGE if isinstance(error, UsageError) else exit_codes.MACHINE)
     except BrokenPipeError:  # the reader of our output left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(exit_codes.MACHINE)
     except Exception:  # the outermost border: a crash of ours is no failure of a solution
-        traceback.print_exc()
+        print(quoted(traceback.format_exc().rstrip(), "| "), file=sys.stderr)
         sys.exit(exit_codes.MACHINE)
     except SystemExit as ending:  # typer makes this of Ctrl-C
         if ending.code == exit_codes.INTERRUPTED:

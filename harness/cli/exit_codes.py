@@ -17,13 +17,15 @@ INTERRUPTED = 130
 
 
 def of_evaluations(evaluations: Sequence[Evaluation]) -> int:
-    """A failed solution outweighs everything; then the problem's faults, then what nobody could judge."""
-    verdicts = {evaluation.verdict for evaluation in evaluations}
-    if any(verdict.blames_solution for verdict in verdicts):
+    """What ends as its solution.yaml expects is no failure; a failed solution outweighs everything, an expected failure
+    that passes is one; then come the problem's faults, then what nobody could judge."""
+    verdicts = {e.verdict for e in evaluations if e.verdict is not e.solution.expected_verdict}
+    if any(verdict.blames_solution or verdict.passed for verdict in verdicts):
         return FAILED
     if Verdict.INVALID_PROBLEM in verdicts:
         return USAGE
-    return MACHINE if verdicts - {Verdict.PASSED} or not verdicts else PASSED
+    ours = any(e.verdict is Verdict.HARNESS_ERROR for e in evaluations)  # whatever is expected
+    return MACHINE if verdicts or ours or not evaluations else PASSED
 
 
 def of_gate(report: GateReport) -> int:

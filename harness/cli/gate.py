@@ -37,8 +37,9 @@ SnapshotName = Annotated[
         show_default=False,
     ),
 ]
-PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", help="Default: gate.yaml, if it is there.", show_default=False)
+PolicyName = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="FILE|git:REF", help="Default: gate.yaml, if it is there.", show_default=False),
 ]
 CorrectnessOnly = Annotated[bool, typer.Option("--correctness-only", help="Neither measure nor judge speed.")]
 ChangedSince = Annotated[
@@ -66,7 +67,7 @@ def gate(
     problem: Problems = None,
     solution: Solutions = None,
     snapshot: SnapshotName = None,
-    policy: PolicyFile = None,
+    policy: PolicyName = None,
     correctness_only: CorrectnessOnly = False,
     changed_since: ChangedSince = None,
     from_run: FromRun = None,
@@ -90,11 +91,12 @@ def gate(
 
     Example: harness gate --snapshot git:origin/main --changed-since origin/main --junit gate.xml
     """
-    from harness.cli.gate_answer import Targets, deliver
+    from harness.cli.gate_answer import Targets, deliver, stop_commands
     from harness.cli.gate_run import Request, run_gate
 
     targets = Targets(junit, sarif, markdown, github, json, verbose)
     targets.check()
+    token = stop_commands(targets)
     request = Request(
         problems=tuple(problem or ()),
         solutions=tuple(solution or ()),
@@ -112,5 +114,5 @@ def gate(
         quiet=quiet,
     )
     report: GateReport = run_gate(request)
-    deliver(report, targets)
+    deliver(report, targets, token)
     raise typer.Exit(exit_codes.of_gate(report))

@@ -15,7 +15,7 @@ from harness.records.gate import GateReport
 from harness.reports.gate_console import print_gate
 from harness.reports.gate_json import gate_json
 from harness.reports.gate_markdown import SUMMARY_BYTES, gate_markdown
-from harness.reports.github import annotation_commands, without_commands
+from harness.reports.github import annotation_commands, resuming, stopping, without_old_commands
 from harness.reports.junit import junit_xml
 from harness.reports.sarif import sarif_json
 
@@ -40,12 +40,26 @@ class Targets:
                 raise UsageError(f"{option} {path}: no such folder; make it first")
 
 
-def deliver(report: GateReport, targets: Targets) -> None:
+def stop_commands(targets: Targets) -> str:
+    """From here on the runner of GitHub Actions obeys nothing that is printed, until deliver() tells it the token.
+
+    After an error it obeys nothing to the step's end: the words of an error may be a solution's.
+    """
+    token = secrets.token_hex(16)  # nobody can guess it
+    if targets.github:
+        typer.echo(stopping(token), err=True)  # the runner reads both, each in its order
+        if not targets.json:  # which is to stay one object on stdout
+            typer.echo(stopping(token))
+    return token
+
+
+def deliver(report: GateReport, targets: Targets, token: str) -> None:
     """Raises: JournalError where a file can't be written; what comes before it in this order is there."""
     _print(report, targets)
     if targets.github:
+        typer.echo(resuming(token), err=targets.json)
         for command in annotation_commands(report):
-            typer.echo(command, err=targets.json)  # the runner reads both, and stdout is to stay one JSON object
+            typer.echo(command, err=targets.json)
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), append=True)
     if targets.junit:
@@ -58,15 +72,10 @@ def deliver(report: GateReport, targets: Targets) -> None:
 
 def _print(report: GateReport, targets: Targets) -> None:
     if targets.json:
-        typer.echo(gate_json(report))
-        return
-    console = Console()
-    if not targets.github:
-        print_gate(console, report, targets.verbose)
-        return
-    with console.capture() as capture:
-        print_gate(console, report, targets.verbose)
-    typer.echo(without_commands(capture.get(), secrets.token_hex(16)))
+        text = gate_json(report)
+        typer.echo(without_old_commands(text) if targets.github else text)
+    else:
+        print_gate(Console(), report, targets.verbose)
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

@@ -6,24 +6,24 @@ import datetime
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from harness.gate.comparability import other_environments, refuse
+from harness.gate.finished import from_run, other_settings
 from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.judgement import Terms, judge, waiver_remarks
-from harness.gate.measurement import Evaluations, from_run, measure, subject_of
+from harness.gate.measurement import Evaluations, measure, subject_of
 from harness.gate.policy import Policy, load_policy
-from harness.gate.runs import read_run
-from harness.gate.scope import find_missing, select_changed, without_solutions
+from harness.gate.runs import Run, read_run
+from harness.gate.scope import Changed, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
-from harness.records.gate import GateReport
-from harness.workspace.selection import Task, select_tasks
+from harness.records.gate import GateReport, Judged
+from harness.workspace.selection import Task, fits
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 
 
@@ -34,7 +34,7 @@ class Request:
     problems: tuple[str, ...]
     solutions: tuple[str, ...]
     snapshot: str | None
-    policy: Path | None
+    policy: str | None
     correctness_only: bool
     changed_since: str | None
     from_run: str | None
@@ -55,6 +55,7 @@ class _Evaluated:
     terms: Terms
     environment: Environment | None
     remarks: list[str]
+    lost: list[Judged] = field(default_factory=list)
 
 
 def run_gate(request: Request) -> GateReport:
@@ -64,19 +65,23 @@ def run_gate(request: Request) -> GateReport:
     policy = _policy(request, workspace)
     config = workspace.config(request.config)
     snapshot = open_snapshot(request.snapshot, workspace.root, results)
-    tasks = select_tasks(workspace, request.problems, request.solutions)
+    scope = find_scope(workspace, request.problems, request.solutions)
+    tasks: Sequence[Task] = scope.tasks
     lost = find_missing(workspace, request.problems, request.solutions, snapshot)
     remarks = _workspace_remarks(workspace, request.problems, policy)
     if request.changed_since is not None:
-        count, tasks = len(tasks), _changed(tasks, request, workspace)
-        remarks.append(f"{len(tasks)} of {count} solutions changed since {request.changed_since}")
+        changed = _changed(tasks, request, workspace)
+        remarks.append(_changed_remark(changed, len(tasks), request.changed_since))
+        tasks = changed.tasks
     terms = Terms(policy, snapshot, _today(), _why_not_judged(tasks, request, policy, config))
     evaluated = _evaluated(tasks, terms, request, workspace, config)
+    unjudged = {(one.problem, one.solution): one for one in (*scope.broken, *lost, *evaluated.lost)}
     judged = [
         judge(subject, evaluated.found.get((subject.problem, subject.solution), []), evaluated.terms)
         for subject in map(subject_of, tasks)
+        if (subject.problem, subject.solution) not in unjudged
     ]
-    judged = sorted([*judged, *lost], key=lambda one: (one.problem, one.solution))
+    judged = sorted([*judged, *unjudged.values()], key=lambda one: (one.problem, one.solution))
     environment = evaluated.environment
     return GateReport(
         backend=environment.backend if environment else None,
@@ -85,7 +90,12 @@ def run_gate(request: Request) -> GateReport:
         snapshot=snapshot.source if snapshot else None,
         not_judged=evaluated.terms.not_judged,
         judged=tuple(judged),
-        remarks=(*remarks, *evaluated.remarks, *waiver_remarks(judged, policy, terms.today)),
+        remarks=(
+            *remarks,
+            *(snapshot.remarks if snapshot else ()),
+            *evaluated.remarks,
+            *waiver_remarks(judged, policy, terms.today),
+        ),
         folder=folder_in_repository(workspace.root),
     )
 
@@ -100,20 +110,26 @@ def _policy(request: Request, workspace: Workspace) -> Policy:
 
 def _workspace_remarks(workspace: Workspace, problems: Sequence[str], policy: Policy) -> list[str]:
     names = workspace.problem_names()
-    unused = [pattern for pattern in policy.problems if not any(fnmatchcase(name, pattern) for name in names)]
+    unused = [pattern for pattern in policy.problems if not any(fits(name, [pattern]) for name in names)]
     return [
         *(f"the policy's '{pattern}' names no problem" for pattern in unused),
         *(f"problem '{name}' has no solution" for name in without_solutions(workspace, problems)),
     ]
 
 
-def _changed(tasks: Sequence[Task], request: Request, workspace: Workspace) -> list[Task]:
+def _changed(tasks: Sequence[Task], request: Request, workspace: Workspace) -> Changed:
     """Raises: UsageError where git doesn't know the ref."""
     assert request.changed_since is not None
     named = [name for name in (request.policy, request.config, request.snapshot) if name is not None]
-    inside = [path for name in named if (path := Path(name).absolute()).is_relative_to(workspace.root)]
-    also = [path.relative_to(workspace.root).as_posix() for path in inside]
-    return select_changed(tasks, changed_since(workspace.root, request.changed_since), also)
+    paths = [path for name in named for path in (Path(name).absolute(), workspace.root / name)]
+    also = [path.relative_to(workspace.root).as_posix() for path in paths if path.is_relative_to(workspace.root)]
+    return select_changed(workspace, tasks, changed_since(workspace.root, request.changed_since), also)
+
+
+def _changed_remark(changed: Changed, count: int, since: str) -> str:
+    if changed.because is not None:
+        return f"all {count} solutions are judged: {changed.because} changed since {since}, and may concern any"
+    return f"{len(changed.tasks)} of {count} solutions changed since {since}"
 
 
 def _why_not_judged(tasks: Sequence[Task], request: Request, policy: Policy, config: Config) -> str | None:
@@ -130,21 +146,25 @@ def _evaluated(
     if not tasks:
         return _Evaluated({}, terms, None, [])
     if request.from_run is not None:
-        return _from_run(tasks, terms, request.from_run, request.results or workspace.results)
+        return _from_run(tasks, terms, read_run(request.results or workspace.results, request.from_run), config)
     return _in_session(tasks, terms, request, workspace, config)
 
 
-def _from_run(tasks: Sequence[Task], terms: Terms, run: str, results: Path) -> _Evaluated:
-    found, remarks = from_run(tasks, read_run(results, run))
-    environments = [evaluation.environment for of_one in found.values() for evaluation in of_one]
+def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> _Evaluated:
+    of_run = from_run(tasks, run.evaluations)
+    evaluations = [evaluation for of_one in of_run.found.values() for evaluation in of_one]
+    remarks = [*run.remarks, *of_run.remarks, *other_settings(evaluations, config, terms.not_judged is None)]
+    environments = [evaluation.environment for evaluation in evaluations]
     if not environments:
-        return _Evaluated(found, replace(terms, not_judged="the run holds no result that counts"), None, remarks)
+        terms = replace(terms, not_judged="the run holds no result that counts")
+        return _Evaluated({}, terms, None, remarks, of_run.lost)
     on_gpus = {environment.fingerprint: environment for environment in environments if environment.backend == "cuda"}
     on_gpu = next(iter(on_gpus.values()), None)
     different = [line for here in on_gpus.values() for line in _different_environment(tasks, terms, here)]
     shown = on_gpu or environments[0]
     terms = _terms_on(shown, terms)
-    return _Evaluated(found, terms, shown, [*remarks, *_allowed(different), *_no_snapshot(terms)])
+    remarks += _allowed(different) + _no_snapshot(terms)
+    return _Evaluated(of_run.found, terms, shown, remarks, of_run.lost)
 
 
 def _in_session(

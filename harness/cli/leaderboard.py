@@ -13,7 +13,7 @@ from harness.cli.options import Results
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
-    from harness.records.entry import Entry
+    from harness.records.contenders import Tally
     from harness.records.index import Index
     from harness.reports.leaderboard.board import Board
 
@@ -77,11 +77,11 @@ def leaderboard(
     if open and output is None:
         output = folder / "leaderboard.html"
     with open_index(folder) as index:
-        entries = index.entries()
-        if not entries:
+        tallies = index.tallies()
+        if not tallies:
             raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
-        wanted = Wanted(environment, _config_hash(config, entries), precision.value if precision else None)
-        board = make_board(entries, wanted, _problems(problem, entries))
+        wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
+        board = make_board(tallies, index.decisive, wanted, _problems(problem, tallies))
         if plot is not None:
             _plot(board, plot)
         if shape is Format.TABLE and output is None:
@@ -100,19 +100,19 @@ def _format(wanted: Format | None, output: Path | None, open: bool) -> Format:
     return shape
 
 
-def _problems(pattern: str, entries: list[Entry]) -> list[str]:
+def _problems(pattern: str, tallies: list[Tally]) -> list[str]:
     from fnmatch import fnmatchcase
 
-    known = sorted({entry.problem for entry in entries})
+    known = sorted({tally.problem for tally in tallies})
     found = [name for name in known if fnmatchcase(name, pattern)]
     if not found:
         raise UsageError(f"--problem {pattern}: no problem with results fits. There are: {', '.join(known)}")
     return found
 
 
-def _config_hash(wanted: str | None, entries: list[Entry]) -> str | None:
+def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     """A hash stays one; a name or a file of the workspace becomes one."""
-    if wanted is None or any(entry.config.startswith(wanted) for entry in entries):
+    if wanted is None or any(tally.config.startswith(wanted) for tally in tallies):
         return wanted
     from harness.records.entry import config_hash
     from harness.workspace.workspace import find_workspace
@@ -122,10 +122,7 @@ def _config_hash(wanted: str | None, entries: list[Entry]) -> str | None:
 
 def _text(shape: Format, board: Board, index: Index) -> str:
     if shape is Format.HTML:
-        from harness.reports.leaderboard.html.page import leaderboard_html
-
-        ids = [standing.entry.id for standing in board.standings]
-        return leaderboard_html(board, dict(zip(ids, index.evaluations(ids), strict=True)))
+        return _page(board, index)
     if shape is Format.MARKDOWN:
         from harness.reports.leaderboard.markdown import leaderboard_markdown
 
@@ -135,6 +132,18 @@ def _text(shape: Format, board: Board, index: Index) -> str:
 
         return leaderboard_json(board)
     return _table_text(board)
+
+
+def _page(board: Board, index: Index) -> str:
+    from harness.reports.leaderboard.board import measurements
+    from harness.reports.leaderboard.html.page import leaderboard_html
+
+    ids = [standing.entry.id for standing in board.standings]
+    evaluations = dict(zip(ids, index.evaluations(ids), strict=True))
+    here = board.environment.key
+    return leaderboard_html(
+        board, evaluations, lambda of: measurements(board, of, index.entries(problem=of.name, environment=here))
+    )
 
 
 def _print(board: Board) -> None:

@@ -68,12 +68,14 @@ def _print(listing: list[dict[str, Any]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from harness.reports.untrusted import one_line
+
     console = Console()
     for entry in listing:
-        about = f"  {entry['title']} ({entry['precision']})" if "title" in entry else "  broken"
+        about = f"  {one_line(entry['title'])} ({entry['precision']})" if "title" in entry else "  broken"
         console.print(Text.assemble((entry["name"], "bold"), about))
         detail = f"cases: {', '.join(entry['cases'])}" if "cases" in entry else entry["error"]
-        console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2)))
+        console.print(Padding(Text(one_line(detail), style="dim"), (0, 0, 0, 2)))
         for solution in entry["solutions"] or [{"name": "(no solution)", "last_verdict": ""}]:
             verdict = "never run" if solution["last_verdict"] is None else solution["last_verdict"]
             where = f" on {solution['backend']}, {solution['at'][:16]}" if "backend" in solution else ""

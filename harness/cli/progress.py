@@ -17,6 +17,7 @@ from harness.records.evaluation import Evaluation
 from harness.referee.evaluation import Job
 from harness.reports.console import verdict_text
 from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import one_line
 
 _MOST_RESULTS = 12
 _MOST_BUILDS = 4
@@ -43,7 +44,7 @@ class Progress:
 
     def say(self, what: str) -> None:
         """Something that takes long before the first evaluation, or ends all of them."""
-        self._console.print(Text(f"… {what}", style="dim"))
+        self._console.print(Text(f"… {one_line(what)}", style="dim"))
 
     def expect(self, total: int, across_problems: bool) -> None:
         """So many evaluations will come; across several problems a solution's name alone says too little."""
@@ -52,6 +53,7 @@ class Progress:
 
     def observe(self, job: Job, what: str) -> None:
         name = self._name(job.problem.name, job.solution.name)
+        what = one_line(what)
         before, self._running[name] = self._running.get(name, ""), what
         if not self._is_live and _step(what) != _step(before):
             shown = what if _step(what) == "waiting" else _step(what)
@@ -113,7 +115,7 @@ class Progress:
         return self._clock() - self._started
 
     def _name(self, problem: str, solution: str) -> str:
-        return f"{problem}/{solution}" if self._has_problems else solution
+        return one_line(f"{problem}/{solution}" if self._has_problems else solution)
 
 
 def _step(what: str) -> str:

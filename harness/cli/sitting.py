@@ -159,6 +159,8 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
 
 def _list(planned: Sequence[Planned], choices: Choices) -> None:
     """What a run would do, a line each."""
+    from harness.reports.untrusted import one_line
+
     for one in planned:
         result, is_kept = one.result, bool(one.result and choices.resume)
         if choices.json:
@@ -173,7 +175,7 @@ def _list(planned: Sequence[Planned], choices: Choices) -> None:
             continue
         before = f"{result.verdict.value}, {result.id}" if result else ""
         what = f"kept: {before}" if is_kept else f"evaluate (--resume keeps {before})" if result else "evaluate"
-        typer.echo(f"{one.task.problem.name}/{one.task.solution.name}: {what}")
+        typer.echo(one_line(f"{one.task.problem.name}/{one.task.solution.name}: {what}"))
     if not choices.json:
         kept = sum(bool(one.result and choices.resume) for one in planned)
         typer.echo(f"{len(planned) - kept} to evaluate, {kept} kept")

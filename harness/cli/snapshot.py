@@ -61,7 +61,10 @@ def accept_run(
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    evaluations = _chosen(latest_of_each(read_run(results or workspace.results, run)), problem or [], solution or [])
+    found = read_run(results or workspace.results, run)
+    for remark in found.remarks:
+        typer.echo(f"harness: {remark}", err=True)
+    evaluations = _chosen(latest_of_each(found.evaluations), problem or [], solution or [])
     if refused := [
         f"{e.problem.name}/{e.solution.name}: {why}" for e in evaluations if (why := _refusal(e, workspace))
     ]:
@@ -73,7 +76,7 @@ def accept_run(
     kept = merged(old, new, known)
     write(path, kept)
     gone = sum((entry.problem, entry.solution) not in known for entry in old)
-    typer.echo(f"accepted {len(new)} of run {evaluations[0].run}; {path.name} holds {len(kept)}, {gone} left it")
+    typer.echo(f"accepted {len(new)} of run {found.name}; {path.name} holds {len(kept)}, {gone} left it")
     typer.echo(f"next: git add {path.name}, and commit it with the change that it belongs to")
 
 
@@ -107,12 +110,8 @@ def _chosen(
     evaluations: Sequence[Evaluation], problems: Sequence[str], solutions: Sequence[str]
 ) -> Sequence[Evaluation]:
     """Raises: UsageError where the patterns leave nothing."""
-    from fnmatch import fnmatchcase
-
     from harness.errors import UsageError
-
-    def fits(name: str, patterns: Sequence[str]) -> bool:
-        return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    from harness.workspace.selection import fits
 
     chosen = [e for e in evaluations if fits(e.problem.name, problems) and fits(e.solution.name, solutions)]
     if not chosen:
@@ -123,14 +122,18 @@ def _chosen(
 
 def _refusal(evaluation: Evaluation, workspace: Workspace) -> str | None:
     """Why an evaluation is nothing to compare with; None where it is."""
+    from harness.gate.finished import left_out
+
     about, problem = evaluation.solution, evaluation.problem
     if evaluation.verdict is not about.expected_verdict:
         return f"{evaluation.verdict.value}, expected {about.expected_verdict.value}"
     if about.name not in workspace.solution_names(problem.name) or problem.name not in workspace.problem_names():
         return "it is gone from the workspace"
-    (now,) = workspace.solutions(problem.name, [about.name])
-    if (workspace.problem(problem.name).sha256, now.sha256) != (problem.sha256, about.sha256):
+    (now,), problem_now = workspace.solutions(problem.name, [about.name]), workspace.problem(problem.name)
+    if (problem_now.sha256, now.sha256) != (problem.sha256, about.sha256):
         return "it was edited after it was evaluated; run it again"
+    if missed := left_out(evaluation, problem_now):
+        return f"{missed}; run it again with all cases"
     if evaluation.verdict.passed and evaluation.environment.backend == "cuda":
         return evaluation.timing.noise if evaluation.timing else "it was not timed"
     return None

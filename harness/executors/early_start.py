@@ -6,7 +6,6 @@ import os
 
 from harness.backends.cuda.driver import compute_capability, is_only_gpu, worker_environment
 from harness.executors.cache import cache_folder
-from harness.executors.gpu_lock import is_any_held, locks_folder
 from harness.referee.worker_start import Launch, Spares, make_launch
 
 __all__ = ["Spares", "start_early"]
@@ -21,16 +20,15 @@ def start_early(backend: str, tasks: int) -> Spares:
     """Spares for the first of `tasks` evaluations on a GPU: some that build, and two that measure where there is one
     GPU. None for the simulator, where there is no GPU, and where nothing is to be done.
 
-    To be called by the main thread, and closed by the caller. What a run has no use for only waits.
+    To be called by the main thread, and closed by the caller. What a run has no use for only waits. No lock is needed:
+    a spare doesn't touch the GPU before it is taken.
     """
     spares = Spares()
     capability = compute_capability() if backend != "sim" and tasks else None
     if capability is not None:
         builds = min(tasks, _BUILDS, max(1, (os.cpu_count() or 1) // 4))
         spares.keep(_launch(capability, for_build=True), builds)
-        # With several GPUs each has a process of its own that starts its workers. A context made on a GPU on which
-        # another run measures would disturb it.
-        if is_only_gpu() and not is_any_held(locks_folder()):
+        if is_only_gpu():  # of several each has a process of its own that starts its workers
             spares.keep(_launch(capability, for_build=False), _MEASURED)
     return spares
 

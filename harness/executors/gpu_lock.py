@@ -76,11 +76,6 @@ class GpuLock:
             os.close(descriptor)
 
 
-def is_any_held(folder: Path) -> bool:
-    """Whether some run measures on some GPU of this machine just now."""
-    return any(_is_held(path) for path in folder.glob("harness-gpu-*.lock"))
-
-
 def locks_folder() -> Path:
     """$HARNESS_LOCKS, else /tmp: TMPDIR differs between users, who would then not see each other's locks."""
     return Path(os.environ.get("HARNESS_LOCKS") or "/tmp")

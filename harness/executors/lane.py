@@ -7,10 +7,8 @@ one would draw each other's inputs.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,13 +24,16 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.referee.build import BuildOutcome
 from harness.referee.evaluation import Job, evaluate
+from harness.referee.own_python import own_python
 from harness.referee.worker_process import Interrupted, Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1
+_ENDING_S = 30
+"""For a process that has hung up to end its workers and itself."""
 _AHEAD = 4
 """Workers that wait for the next two evaluations, the solution's and the first baseline's: each takes half a gigabyte
-of the GPU's memory."""
+of memory."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class LocalLane:
             return evaluate(assignment.job, workers, assignment.environment, assignment.built, notify)
 
     def close(self) -> None:
-        self.workers.close()
+        """Nothing to end: spares are the session's, whose next call may need them."""
 
     @contextmanager
     def _device(self, notify: Notify) -> Iterator[None]:
@@ -110,20 +111,16 @@ class ProcessLane:
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """What became of it, also where the lane's process itself ended: that is a harness_error in the record."""
         try:
-            pipe = self._pipe or self._start()
-            pipe.send(assignment)
+            self._send(assignment)
             while True:
-                kind, content = self._receive(pipe)
+                kind, content = self._receive()
                 if isinstance(content, Evaluation):
                     return content
                 if kind == "failed":
                     raise MachineError(content)
                 notify(content)
-        except (EOFError, OSError):
-            code = self._process.wait() if self._process else None
-            self.close()
-            ended = MachineError(f"the process of a lane ended by itself (exit code {code})")
-            failed = replace(assignment.built, failed=ended)
+        except _LaneEnded as ended:
+            failed = replace(assignment.built, failed=MachineError(str(ended)))
             return evaluate(assignment.job, None, assignment.environment, failed)
 
     def close(self) -> None:
@@ -132,17 +129,14 @@ class ProcessLane:
             self._pipe.close()
             self._pipe = None
         if self._process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=30)
-            self._process.kill()
-            self._process.wait()
+            self._end_of_process()
             self._process = None
 
     def _start(self) -> Connection:
         ours, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.executors.lane_process", str(theirs.fileno())],
+                own_python("harness.executors.lane_process", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C is for the process that has the terminal; it tells us
@@ -152,13 +146,42 @@ class ProcessLane:
         ours.send(self._settings)
         return ours
 
-    def _receive(self, pipe: Connection) -> tuple[str, str | Evaluation]:
+    def _send(self, assignment: Assignment) -> None:
+        try:
+            (self._pipe or self._start()).send(assignment)
+        except OSError:
+            raise self._ended() from None
+
+    def _receive(self) -> tuple[str, str | Evaluation]:
         """What the lane says next: trusted code of ours on both ends, so it may be pickled."""
-        while not pipe.poll(_POLL_S):
-            if self._stop.is_set():
-                raise Interrupted
-        kind, content = pipe.recv()
+        assert self._pipe is not None
+        try:
+            while not self._pipe.poll(_POLL_S):
+                if self._stop.is_set():
+                    raise Interrupted
+            kind, content = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._ended() from None
         return kind, content
+
+    def _ended(self) -> _LaneEnded:
+        """To be called once the process has hung up, or never came about."""
+        code = self._end_of_process() if self._process else None
+        self.close()
+        return _LaneEnded(f"the process of a lane ended by itself (exit code {code})")
+
+    def _end_of_process(self) -> int:
+        """Its exit code. It ends by itself once the pipe is closed, or is made to."""
+        assert self._process is not None
+        try:
+            return self._process.wait(timeout=_ENDING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+class _LaneEnded(Exception):
+    """The process of a lane is gone."""
 
 
 def _empty_cache() -> None:

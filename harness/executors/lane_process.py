@@ -24,7 +24,9 @@ def main() -> None:
     stop = threading.Event()
     assignments: queue.SimpleQueue[Assignment | None] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, assignments, stop), daemon=True).start()
-    _serve(pipe, assignments, _open(settings, stop))
+    lane = _open(settings, stop)
+    with lane.workers:
+        _serve(pipe, assignments, lane)
 
 
 def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:

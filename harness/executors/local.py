@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -61,18 +60,18 @@ class _Item:
 class Evaluating:
     """The stages of a run's pipeline."""
 
-    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer, expected: int) -> None:
-        """`expected` tasks at most will come."""
+    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
         self._floor = floor
         self._run = run
         self._config = config
         self._seed = seed
         self._observe = observe
-        self._left = expected
-        self._count = threading.Lock()
+        self._journal = journal
 
     def stages(self) -> Stages[Task, _Item, Evaluation]:
-        return Stages(self.build, self.measure, self.note_overlap, self.enter_builder, self.enter_lane)
+        """Every evaluation is in the journal before anybody hears of it."""
+        keep = self._journal.append
+        return Stages(self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane)
 
     def build(self, task: Task) -> Ready[_Item] | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
@@ -83,22 +82,15 @@ class Evaluating:
         self._observe(job, "building")
         outcome = _build(job, self._floor.builders)
         if outcome.failed:
-            self._take_one()
             return Finished(evaluate(job, None, self._floor.environment, outcome))
         self._observe(job, "built")
         return Ready(_Item(job, outcome))
 
-    def measure(self, item: _Item, lane: int) -> Evaluation:
+    def measure(self, item: _Item, lane: int, more_follow: bool) -> Evaluation:
         name, chosen = list(self._floor.lanes.items())[lane]
         where = f" on {name}" if len(self._floor.lanes) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._floor.environment, more_follow=self._take_one() > 0)
+        assignment = Assignment(item.job, item.built, self._floor.environment, more_follow)
         return chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
-
-    def _take_one(self) -> int:
-        """How many tasks are left besides this one and those under way."""
-        with self._count:
-            self._left -= 1
-            return self._left
 
     def note_overlap(self, evaluation: Evaluation) -> Evaluation:
         """The record says so if compilers were at work while times were taken."""
@@ -118,21 +110,17 @@ class Evaluating:
 
 
 def run_tasks(
-    tasks: Iterable[Task], evaluating: Evaluating, floor: Floor, shape: Shape, journal: Journal
+    tasks: Iterable[Task], evaluating: Evaluating, floor: Floor, shape: Shape
 ) -> Generator[Evaluation, None, None]:
     """Evaluate the tasks as builds come in; each result is in the journal before it is yielded.
 
-    Ending the iteration early (Ctrl-C) ends the workers; what was yielded is safe.
+    Ending the iteration early (Ctrl-C) ends the workers; what was found by then is safe, read or not.
     """
     with ExitStack() as stack:
         for lane in floor.lanes.values():
             stack.callback(lane.close)
-        results = stack.enter_context(
-            contextlib.closing(run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop))
-        )
-        for evaluation in results:
-            journal.append(evaluation)
-            yield evaluation
+        results = run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop)
+        yield from stack.enter_context(contextlib.closing(results))
 
 
 def _build(job: Job, workers: Workers) -> BuildOutcome:

@@ -47,13 +47,15 @@ class Shape:
 class Stages(Generic[T, P, R]):
     """What is done with a task. Each thread calls its `enter_…` first, once.
 
-    `measure` is told the lane; `overlapped` gets each result during which something was being prepared. What `prepare`
-    or `measure` raise ends the run.
+    `measure` is told the lane, and whether another task is known to follow; `overlapped` gets each result during which
+    something was being prepared; `keep` gets every result before it can be read, in the thread that found it, where no
+    Ctrl-C interrupts it. What `prepare`, `measure` or `keep` raise ends the run.
     """
 
     prepare: Callable[[T], Ready[P] | Finished[R]]
-    measure: Callable[[P, int], R]
+    measure: Callable[[P, int, bool], R]
     overlapped: Callable[[R], R] = lambda result: result
+    keep: Callable[[R], object] = lambda result: None
     enter_preparer: Callable[[], None] = lambda: None
     enter_lane: Callable[[int], None] = lambda lane: None
 
@@ -61,16 +63,19 @@ class Stages(Generic[T, P, R]):
 def run_pipeline(
     tasks: Iterable[T], stages: Stages[T, P, R], shape: Shape, stop: threading.Event
 ) -> Generator[R, None, None]:
-    """Results in the order in which they come.
+    """Results in the order in which they come, all that there are before an error is raised.
+
+    `tasks` is read one ahead, in a thread of its own: it may be slow, and may wait for results that were handed on.
 
     However it ends (an error, Ctrl-C, a reader who has had enough) `stop` is set if anything still runs, and all
-    threads are waited for.
+    threads are waited for, but for one in which `tasks` doesn't answer: nothing can end that wait.
     """
-    belt: _Belt[T, P, R] = _Belt(tasks, shape)
+    belt: _Belt[T, P, R] = _Belt(shape)
+    feeder = threading.Thread(target=_feeding, args=(belt, tasks), daemon=True)
     threads = [threading.Thread(target=_preparing, args=(belt, stages)) for _ in range(shape.preparers)]
     threads += [threading.Thread(target=_measuring, args=(belt, stages, lane)) for lane in range(shape.lanes)]
     try:
-        for thread in threads:
+        for thread in (feeder, *threads):
             thread.start()
         yield from belt.results()
     except BaseException:
@@ -78,17 +83,34 @@ def run_pipeline(
         raise
     finally:
         belt.end()
-        for thread in threads:
+        for thread in threads if belt.is_fetching else (feeder, *threads):
             if thread.ident is not None:
                 thread.join()
+
+
+def _feeding(belt: _Belt[T, P, R], tasks: Iterable[T]) -> None:
+    try:
+        source = iter(tasks)
+        while belt.wants_task():
+            try:
+                task = next(source)
+            except StopIteration:
+                belt.end_of_tasks()
+                return
+            belt.give_task(task)
+    except BaseException as error:  # the border of the thread: raised again where the results are read
+        belt.fail(error)
 
 
 def _preparing(belt: _Belt[T, P, R], stages: Stages[T, P, R]) -> None:
     try:
         stages.enter_preparer()
         while (taken := belt.next_task()) is not None:
-            belt.prepared(stages.prepare(taken[0]))
-    except BaseException as error:  # the border of the thread: raised again where the results are read
+            outcome = stages.prepare(taken[0])
+            if isinstance(outcome, Finished):
+                stages.keep(outcome.result)
+            belt.prepared(outcome)
+    except BaseException as error:  # as above
         belt.fail(error)
 
 
@@ -96,9 +118,12 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
     try:
         stages.enter_lane(lane)
         while (taken := belt.next_ready()) is not None:
-            item, before = taken
-            result = stages.measure(item, lane)
-            belt.measured(stages.overlapped(result) if belt.prepared_since(before) else result)
+            item, more_follow, before = taken
+            result = stages.measure(item, lane, more_follow)
+            if belt.prepared_since(before):
+                result = stages.overlapped(result)
+            stages.keep(result)
+            belt.measured(result)
     except BaseException as error:  # as above
         belt.fail(error)
 
@@ -106,32 +131,49 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
 class _Belt(Generic[T, P, R]):
     """What the threads share, under one lock."""
 
-    def __init__(self, tasks: Iterable[T], shape: Shape) -> None:
+    def __init__(self, shape: Shape) -> None:
         self._changed = threading.Condition()
         self._shape = shape
-        self._tasks = iter(tasks)
         self._has_more = True
+        self._waiting: deque[T] = deque()
         self._ready: deque[P] = deque()
         self._results: deque[R] = deque()
         self._preparing = self._measuring = self._begun = 0
         self._is_measuring_phase = False
         self._error: BaseException | None = None
         self._has_ended = False
+        self.is_fetching = False
+        """Whether the tasks were asked for the next one and haven't answered."""
+
+    def wants_task(self) -> bool:
+        """True once there is room for one more task, which must then be given; False when all ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_ended or self._has_room())
+            self.is_fetching = not self._has_ended
+            self._moved()
+            return self.is_fetching
+
+    def give_task(self, task: T) -> None:
+        with self._changed:
+            self.is_fetching = False
+            self._waiting.append(task)
+            self._moved()
+
+    def end_of_tasks(self) -> None:
+        with self._changed:
+            self.is_fetching = self._has_more = False
+            self._moved()
 
     def next_task(self) -> tuple[T] | None:
-        """The next task to prepare, once there is room for it; None when there is none, or all ends."""
+        """The next task to prepare; None when there is none, or all ends."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_ended or not self._has_more or self._may_prepare())
-            if self._has_ended or not self._has_more:
+            self._changed.wait_for(lambda: self._has_ended or self._is_out_of_tasks() or self._may_prepare())
+            if self._has_ended or not self._waiting:
                 return None
-            try:
-                task = next(self._tasks)
-            except StopIteration:
-                self._has_more = False
-                self._moved()
-                return None
+            task = self._waiting.popleft()
             self._preparing += 1
             self._begun += 1
+            self._moved()
             return (task,)
 
     def prepared(self, outcome: Ready[P] | Finished[R]) -> None:
@@ -143,8 +185,8 @@ class _Belt(Generic[T, P, R]):
                 self._results.append(outcome.result)
             self._moved()
 
-    def next_ready(self) -> tuple[P, int] | None:
-        """The next item to measure, with a mark for prepared_since()."""
+    def next_ready(self) -> tuple[P, bool, int] | None:
+        """The next item to measure, whether more are known to follow, and a mark for prepared_since()."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_ended or self._is_drained() or self._may_measure())
             if self._has_ended or not self._ready:
@@ -152,7 +194,8 @@ class _Belt(Generic[T, P, R]):
             self._measuring += 1
             item = self._ready.popleft()
             self._moved()
-            return item, -1 if self._preparing else self._begun
+            follow = bool(self._ready or self._preparing or self._waiting)
+            return item, follow, -1 if self._preparing else self._begun
 
     def prepared_since(self, mark: int) -> bool:
         with self._changed:
@@ -168,9 +211,9 @@ class _Belt(Generic[T, P, R]):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._results or self._error or self._is_drained())
-                if self._error:
-                    raise self._error
                 if not self._results:
+                    if self._error:
+                        raise self._error
                     return
                 result = self._results.popleft()
                 self._moved()
@@ -179,6 +222,7 @@ class _Belt(Generic[T, P, R]):
     def fail(self, error: BaseException) -> None:
         with self._changed:
             self._error = self._error or error
+            self._has_ended = True  # nothing more is begun
             self._moved()
 
     def end(self) -> None:
@@ -186,21 +230,32 @@ class _Belt(Generic[T, P, R]):
             self._has_ended = True
             self._moved()
 
+    def _has_room(self) -> bool:
+        """One task waits at most, and none while what was prepared isn't measured, or what was found isn't read:
+        nothing grows without bound."""
+        under_way = len(self._waiting) + self._preparing + len(self._ready)
+        return not self._waiting and under_way < self._shape.ahead and len(self._results) < self._shape.ahead
+
     def _may_prepare(self) -> bool:
-        """Not when what was prepared isn't measured, or what was found isn't read: nothing grows without bound."""
-        has_room = len(self._ready) + self._preparing < self._shape.ahead and len(self._results) < self._shape.ahead
-        return has_room and not (self._shape.alternates and (self._is_measuring_phase or self._measuring))
+        return bool(self._waiting) and not (self._shape.alternates and (self._is_measuring_phase or self._measuring))
 
     def _may_measure(self) -> bool:
         return bool(self._ready) and (not self._shape.alternates or self._is_measuring_phase)
 
+    def _is_out_of_tasks(self) -> bool:
+        return not (self._has_more or self._waiting)
+
     def _is_drained(self) -> bool:
-        return not (self._has_more or self._preparing or self._ready or self._measuring)
+        return self._is_out_of_tasks() and not (self._preparing or self._ready or self._measuring)
 
     def _moved(self) -> None:
-        """Let everybody look again. Where stages alternate, a phase ends when it can do no more."""
+        """Let everybody look again. Where stages alternate, a phase ends when it can do no more just now."""
         if self._is_measuring_phase:
             self._is_measuring_phase = bool(self._ready or self._measuring)
-        elif not self._preparing and (not self._has_more or len(self._ready) >= self._shape.ahead):
+        elif self._ready and not self._preparing and not (self._waiting or self._will_be_fed()):
             self._is_measuring_phase = True
         self._changed.notify_all()
+
+    def _will_be_fed(self) -> bool:
+        """Whether the next task will be asked for at once; one that was asked for may be long in coming."""
+        return self._has_more and not self.is_fetching and self._has_room()

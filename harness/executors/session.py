@@ -49,8 +49,16 @@ class Session:
         """
         jobs = jobs or self.config.limits.parallel_builds
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
-        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, count)
-        return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs), self.journal)
+        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, self.journal)
+        return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs))
+
+    def keep_warm(self, builds: int, measured: int) -> None:
+        """Have workers ready for the next call of evaluate(), on a GPU that this process measures on itself.
+
+        They end with the session, or with the thread that calls this.
+        """
+        if any(isinstance(lane, LocalLane) and lane.lock is not None for lane in self.floor.lanes.values()):
+            self.workers.keep_ready(builds, measured)
 
     def __enter__(self) -> Session:
         return self

@@ -25,7 +25,7 @@ def file_at(workspace: Path, ref: str, path: str) -> str:
     _require_commit(workspace, ref)
     result = _git(workspace, "show", f"{ref}:./{path}")
     if result.returncode != 0:
-        raise UsageError(f"no {path} in git's '{ref}': make it with 'harness snapshot accept' and commit it there")
+        raise UsageError(f"no {path} in git's '{ref}': commit it there first, or name another")
     return result.stdout
 
 

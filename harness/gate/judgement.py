@@ -39,6 +39,7 @@ class Subject:
 _SCOPES: dict[Rule, WaiverScope | None] = {
     "unexpected_verdict": "correctness",
     "unexpected_pass": "correctness",
+    "changed_expectation": "correctness",
     "unsupported": "unsupported",
     "regressed": "performance",
     "below_least_speedup": "performance",
@@ -51,7 +52,7 @@ _SCOPES: dict[Rule, WaiverScope | None] = {
 
 def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
     """All evaluations of one solution, in the order of time."""
-    findings = _correctness(subject, evaluations)
+    findings = _correctness(subject, evaluations) + _expectation(subject, terms.snapshot)
     measurements = _measurements(subject, evaluations, terms)
     against = counterpart(terms.snapshot, evaluations[-1]) if evaluations and measurements else None
     if measurements:
@@ -76,10 +77,10 @@ def needs_another_measurement(subject: Subject, evaluations: Sequence[Evaluation
     return is_suspect(_measurements(subject, evaluations, terms))
 
 
-def missing(subject: Subject, why: str, next_step: str) -> Judged:
-    """What was to be judged and couldn't even be evaluated."""
-    place = first_line(subject.problem, subject.solution)
-    finding = GateFinding("missing_result", "failed", why, next_step, place)
+def missing(subject: Subject, why: str, next_step: str, place: Place | None = None) -> Judged:
+    """What was to be judged and couldn't even be evaluated. `place`: None for the first line of solution.py."""
+    places = (place,) if place else first_line(subject.problem, subject.solution)
+    finding = GateFinding("missing_result", "failed", why, next_step, places)
     return Judged(subject.problem, subject.solution, subject.expected, findings=(finding,))
 
 
@@ -95,6 +96,20 @@ def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.dat
         elif waiver not in used and concerned:
             remarks.append(f"{about} was not needed; remove it if that stays so")
     return remarks
+
+
+def _expectation(subject: Subject, snapshot: Snapshot | None) -> list[GateFinding]:
+    """Whoever changes what is expected changes what is green."""
+    accepted = {entry.verdict for entry in snapshot.of(subject.problem, subject.solution)} if snapshot else set()
+    if snapshot is None or not accepted - {subject.expected}:
+        return []
+    level: Level = "failed" if Verdict.PASSED in accepted and not subject.expected.passed else "remark"
+    before = ", ".join(sorted(verdict.value for verdict in accepted - {subject.expected}))
+    message = f"{snapshot.source} accepted it as {before}, and solution.yaml now expects {subject.expected.value}"
+    next_step = "if that is meant, accept it with 'harness snapshot accept' and commit the snapshot"
+    return [
+        GateFinding("changed_expectation", level, message, next_step, first_line(subject.problem, subject.solution))
+    ]
 
 
 def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[GateFinding]:

@@ -20,14 +20,14 @@ def measure(
 ) -> Evaluations:
     """Evaluate every task, and those whose speed is in doubt up to `remeasure` times more; `say` is told of these."""
     found: Evaluations = {}
-    _add(found, evaluate(tasks))
+    add(found, evaluate(tasks))
     for _ in range(terms.policy.remeasure):
         suspects = [task for task in tasks if _is_suspect(task, found, terms)]
         if not suspects:
             break
         names = ", ".join(f"{task.problem.name}/{task.solution.name}" for task in suspects)
         say(f"slower or unclear, so measured again: {names}")
-        _add(found, evaluate(suspects))
+        add(found, evaluate(suspects))
     return found
 
 
@@ -35,29 +35,11 @@ def subject_of(task: Task) -> Subject:
     return Subject(task.problem.name, task.solution.name, task.solution.about.expected_verdict)
 
 
-def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> tuple[Evaluations, list[str]]:
-    """The evaluations of a finished run that belong to the tasks, and remarks on those that don't count.
-
-    What was evaluated with other sources than the workspace has now doesn't count: its solution has no result.
-    """
-    found: Evaluations = {}
-    wanted = {(task.problem.name, task.solution.name): task for task in tasks}
-    stale: dict[str, None] = {}
+def add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:
     for evaluation in evaluations:
-        key = evaluation.problem.name, evaluation.solution.name
-        if task := wanted.get(key):
-            if (evaluation.problem.sha256, evaluation.solution.sha256) == (task.problem.sha256, task.solution.sha256):
-                _add(found, [evaluation])
-            else:
-                stale[f"{key[0]}/{key[1]} was edited after it was evaluated: that result doesn't count"] = None
-    return found, list(stale)
+        found.setdefault((evaluation.problem.name, evaluation.solution.name), []).append(evaluation)
 
 
 def _is_suspect(task: Task, found: Evaluations, terms: Terms) -> bool:
     evaluations = found.get((task.problem.name, task.solution.name), [])
     return needs_another_measurement(subject_of(task), evaluations, terms)
-
-
-def _add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:
-    for evaluation in evaluations:
-        found.setdefault((evaluation.problem.name, evaluation.solution.name), []).append(evaluation)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from harness.records.evaluation import Evaluation
 from harness.records.gate import Place
 
 _MAIN_FILE = "solution.py"
 _MOST_PLACES = 8
+# The text is a stranger's: numbers have few digits, and no pattern can look at a line again and again.
 _ERROR = re.compile(
-    r"^(?P<file>[^\s:(][^:(\n]*)(?:\((?P<nvcc>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:(?:fatal )?error:? )?(?P<text>.+)$"
+    r"^(?P<file>[^\s:(][^:(\n]*)(?:\((?P<nvcc>[0-9]{1,7})\)|:(?P<line>[0-9]{1,7})(?::[0-9]{1,7})?): "
+    r"(?:(?:fatal )?error:? )?(?P<text>.+)$"
 )
-_TRACEBACK = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+)', re.MULTILINE)
-_KERNEL = re.compile(r"\bin (?P<kernel>[A-Za-z_]\w*)(?:<[^\n]*?>)? at line \d+")
+_TRACEBACK = re.compile(r'^[ \t]{0,80}File "(?P<file>[^"\n]{1,4096})", line (?P<line>[0-9]{1,7})\b', re.MULTILINE)
+_KERNEL = re.compile(r"\bin (?P<kernel>[A-Za-z_]\w{0,500})(?:<[^\n]{0,500}?>)? at line [0-9]")
 
 
 def places_of(evaluation: Evaluation) -> tuple[Place, ...]:
@@ -27,51 +28,56 @@ def places_of(evaluation: Evaluation) -> tuple[Place, ...]:
     files = evaluation.solution.files
     failure = evaluation.failure
     text = f"{failure.reason}\n{failure.details or ''}" if failure else ""
-    found = list(dict.fromkeys(_of_compiler(text, files))) or _of_traceback(text, files) or _of_kernel(text, files)
-    return tuple(
-        Place(f"{folder}/{file}", line, message)
-        for file, line, message in found[:_MOST_PLACES] or [(_MAIN_FILE, 1, "")]
-    )
+    found = _of_compiler(text, files) or _of_traceback(text, files) or _of_kernel(text, files)
+    return tuple(Place(f"{folder}/{file}", line, message) for file, line, message in found or [(_MAIN_FILE, 1, "")])
 
 
 def first_line(problem: str, solution: str) -> tuple[Place, ...]:
     return (Place(f"solutions/{problem}/{solution}/{_MAIN_FILE}", 1),)
 
 
-def _of_compiler(text: str, files: dict[str, str]) -> Iterator[tuple[str, int, str]]:
-    lines = text.splitlines()
+def _of_compiler(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
+    """The first few errors, each once."""
+    lines, quotable = text.splitlines(), _quotable(files)
+    by_base = {name.rsplit("/", 1)[-1]: name for name in reversed(files)}
+    found: dict[tuple[str, int, str], None] = {}
     for number, line in enumerate(lines):
         if match := _ERROR.match(line):
-            message = f"{match['file'].rsplit('/', 1)[-1]}: {match['text']}"
             base = match["file"].rsplit("/", 1)[-1]
-            if own := next((name for name in files if name.rsplit("/", 1)[-1] == base), None):
-                yield own, int(match["nvcc"] or match["line"]), message
-            elif place := _quoted(lines[number + 1 : number + 2], files):
-                yield *place, message
+            own = by_base.get(base)
+            place = (own, _clamped(match["nvcc"] or match["line"], files[own])) if own else None
+            if place := place or quotable.get(_quoted(lines[number + 1 : number + 2])):
+                found[(*place, f"{base}: {match['text']}")] = None
+        if len(found) == _MOST_PLACES:
+            break
+    return list(found)
 
 
-def _quoted(lines: list[str], files: dict[str, str]) -> tuple[str, int] | None:
-    """The only place in the files of the line that a compiler quotes ('    5 |   foo();' or as it stands)."""
-    quoted = re.sub(r"^\s*\d+ \|", "", lines[0]).strip() if lines else ""
-    if not quoted:
-        return None
-    hits = [
-        (name, number)
-        for name, source in files.items()
-        for number, line in enumerate(source.splitlines(), 1)
-        if line.strip() == quoted
-    ]
-    return hits[0] if len(hits) == 1 else None
+def _quoted(lines: list[str]) -> str:
+    """The line of source that a compiler quotes: '    5 |   foo();', or as it stands."""
+    return re.sub(r"^\s*[0-9]+ \|", "", lines[0]).strip() if lines else ""
+
+
+def _quotable(files: dict[str, str]) -> dict[str, tuple[str, int]]:
+    """Where each line of the sources stands; those that stand twice, or are blank, are left out."""
+    found: dict[str, tuple[str, int] | None] = {"": None}
+    for name, source in files.items():
+        for number, line in enumerate(source.splitlines(), 1):
+            found[line.strip()] = None if line.strip() in found else (name, number)
+    return {line: place for line, place in found.items() if place}
+
+
+def _clamped(number: str, source: str) -> int:
+    """A line that the file has: annotations elsewhere are refused."""
+    return max(1, min(int(number), len(source.splitlines())))
 
 
 def _of_traceback(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    hits = [
-        (name, int(match["line"]), "")
-        for match in _TRACEBACK.finditer(text)
-        for name in files
-        if f"/{match['file']}".endswith(f"/{name}")
-    ]
-    return hits[-1:]
+    last = None
+    for match in _TRACEBACK.finditer(text):
+        if own := next((name for name in files if f"/{match['file']}".endswith(f"/{name}")), None):
+            last = own, _clamped(match["line"], files[own]), ""
+    return [last] if last else []
 
 
 def _of_kernel(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UsageError
+from harness.gate.git import file_at
 from harness.records.gate import Waiver, WaiverScope
-from harness.workspace.yaml_file import read_yaml
+from harness.workspace.yaml_file import parse_yaml, read_yaml
 
 DEFAULT_FILE = "gate.yaml"
 
@@ -90,15 +91,22 @@ class Policy:
         return found
 
 
-def load_policy(file: Path | None, workspace: Path) -> Policy:
-    """The named file, else gate.yaml of the workspace if there is one, else the defaults.
+def load_policy(named: str | None, workspace: Path) -> Policy:
+    """The named FILE, by its path from where the user stands or from the workspace; for git:REF the gate.yaml as of
+    that commit; without a name gate.yaml of the workspace if there is one, else the defaults.
 
-    Raises: UsageError where the named file is missing, InvalidFile where one breaks its rules.
+    Raises: UsageError where what is named is missing, InvalidFile where it breaks its rules.
     """
-    if file is not None and not file.is_file():
-        raise UsageError(f"--policy {file}: no such file")
-    path = file or workspace / DEFAULT_FILE
-    return read_yaml(Policy, path) if path.is_file() else Policy()
+    if named is None:
+        path = workspace / DEFAULT_FILE
+        return read_yaml(Policy, path) if path.is_file() else Policy()
+    kind, _, ref = named.partition(":")
+    if kind == "git":
+        return parse_yaml(Policy, file_at(workspace, ref, DEFAULT_FILE), f"{ref}:{DEFAULT_FILE}")
+    for path in (Path(named), workspace / named):
+        if path.is_file():
+            return read_yaml(Policy, path)
+    raise UsageError(f"--policy {named}: no such file")
 
 
 def _check_numbers(least_speedup: float | None, largest_slowdown: float | None) -> None:

@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
 from harness.records.evaluation import Evaluation
-from harness.records.journal import from_line
+from harness.records.line import from_line
+from harness.records.reading import JournalProblem, contradiction, read_lines, unreadable
 from harness.suggest import did_you_mean
 
 
-def read_run(results: Path, name: str) -> list[Evaluation]:
-    """The whole evaluations of a run, oldest first; `name` may be 'latest', or the unique beginning of a name.
+@dataclass(frozen=True)
+class Run:
+    """Evaluations are sorted by time, each id stands once. `remarks` tell of the lines that hold none."""
 
-    Lines that are no evaluation, such as a torn last one, are passed over: what they held is missing.
+    name: str
+    evaluations: tuple[Evaluation, ...]
+    remarks: tuple[str, ...] = ()
 
-    Raises: UsageError where no run, or several, have that name; JournalError where a file can't be read.
+
+def read_run(results: Path, name: str) -> Run:
+    """What a run's journals hold; `name` may be 'latest', or the unique beginning of a name.
+
+    Raises: UsageError where no run, or several, have that name, or it holds no evaluation; JournalError where a file
+    can't be read.
     """
-    folder = results / _run_name(results, name)
-    evaluations = []
-    for path in sorted(folder.glob("*.jsonl")):
+    run = _run_name(results, name)
+    found: dict[str, tuple[Evaluation, bytes]] = {}
+    problems: list[JournalProblem] = []
+    for path in sorted((results / run).glob("*.jsonl")):
         try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            problems += _read(path, found)
         except OSError as error:
             raise JournalError(f"can't read {path}: {error.strerror}") from None
-        for line in lines:
-            try:
-                evaluations.append(from_line(line))
-            except CodecError:
-                continue
-    if not evaluations:
-        raise UsageError(f"the run in {folder} holds no result")
-    return sorted(evaluations, key=lambda evaluation: evaluation.started_at)
+    remarks = tuple(str(replace(problem, path=problem.path.relative_to(results))) for problem in problems)
+    if not found:
+        raise UsageError("; ".join([f"the run in {results / run} holds no result", *remarks[:1]]))
+    evaluations = sorted((one for one, _ in found.values()), key=lambda evaluation: evaluation.started_at)
+    return Run(run, tuple(evaluations), remarks)
 
 
 def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """Of each solution the last, in the order of names."""
     latest = {(e.problem.name, e.solution.name): e for e in sorted(evaluations, key=lambda e: e.started_at)}
     return [latest[key] for key in sorted(latest)]
+
+
+def _read(path: Path, found: dict[str, tuple[Evaluation, bytes]]) -> list[JournalProblem]:
+    """Adds to `found`; what is no evaluation, or says something else than one before, comes back."""
+    problems = []
+    for line in read_lines(path):
+        try:
+            evaluation = from_line(line.data)
+        except CodecError as error:
+            problems.append(unreadable(path, line, error))
+            continue
+        _, digest = found.setdefault(evaluation.id, (evaluation, line.digest))
+        if digest != line.digest:
+            problems.append(contradiction(path, line.number, evaluation.id))
+    return problems
 
 
 def _run_name(results: Path, name: str) -> str:

@@ -1,38 +1,85 @@
-"""What a gate has to judge: what changed, and what should be there and isn't."""
+"""What a gate has to judge: what there is, what of it changed, and what should be there and isn't."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
+from harness.errors import InvalidFile
 from harness.gate.judgement import Subject, missing
 from harness.gate.snapshot import Snapshot
-from harness.records.gate import Judged
+from harness.records.gate import Judged, Place
 from harness.records.verdict import Verdict
-from harness.workspace.selection import Task
+from harness.workspace.selection import Task, fits, nothing_matches, select_names
+from harness.workspace.solution import Solution
 from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace
 
-CONCERNS_ALL = ("configs", "harness", "harness.yaml", "pyproject.toml", "gate.yaml", "snapshot.jsonl")
-"""Files and folders of the workspace that any verdict may depend on."""
+CONCERNS_NOTHING = ("docs/*", "results/*", "*.md", "*.rst", "LICENSE*", ".gitignore", ".editorconfig")
+"""Files of the workspace, as shell patterns, that no verdict depends on, unless they lie in a problem or a solution."""
 
 
-def select_changed(tasks: Sequence[Task], changed: Collection[PurePosixPath], also: Collection[str]) -> list[Task]:
-    """The tasks whose problem's or solution's folder holds a changed file; all of them where a file changed that any
-    verdict may depend on (CONCERNS_ALL, and `also`: the policy, config and snapshot that were named)."""
-    prefixes = {PurePosixPath(name) for name in (*CONCERNS_ALL, *also)}
-    if any(_is_in(path, prefix) for path in changed for prefix in prefixes):
-        return list(tasks)
-    return [
-        task
-        for task in tasks
-        if any(
-            _is_in(path, PurePosixPath("problems", task.problem.name))
-            or _is_in(path, PurePosixPath("solutions", task.problem.name, task.solution.name))
-            for path in changed
-        )
-    ]
+@dataclass(frozen=True)
+class Scope:
+    """What the patterns name: solutions that can be evaluated, and those where a file breaks its rules."""
+
+    tasks: tuple[Task, ...]
+    broken: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What of the tasks a change concerns; `because` is a file that concerns all of them, None where there is none."""
+
+    tasks: tuple[Task, ...]
+    because: PurePosixPath | None
+
+
+def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> Scope:
+    """Unlike select_tasks() it goes on where a file breaks its rules: that is a finding on the solutions concerned.
+
+    Raises: UsageError where a pattern matches nothing, or nothing is left.
+    """
+    tasks: list[Task] = []
+    broken: list[Judged] = []
+    for name, chosen in select_names(workspace, problems, solutions).items():
+        try:
+            problem = workspace.problem(name)
+            _ = problem.sha256  # refuses what can't be hashed
+        except InvalidFile as error:
+            broken += [_broken(workspace, name, solution, error) for solution in chosen]
+            continue
+        for solution in chosen:
+            try:
+                tasks.append(Task(problem, _readable(workspace, name, solution), tuple(problem.cases)))
+            except InvalidFile as error:
+                broken.append(_broken(workspace, name, solution, error))
+    if not tasks and not broken:
+        raise nothing_matches(workspace)
+    return Scope(tuple(tasks), tuple(broken))
+
+
+def select_changed(
+    workspace: Workspace, tasks: Sequence[Task], changed: Collection[PurePosixPath], also: Collection[str]
+) -> Changed:
+    """The tasks that a changed file may concern.
+
+    A file of a solution concerns that one, one of a problem all its solutions, and so does one that lies in a problem's
+    folder of solutions beside them. Any other concerns all but for CONCERNS_NOTHING; so do those of `also`, the policy,
+    config and snapshot that were named.
+    """
+    problems = workspace.problem_names()
+    solutions = {(p, s) for p in problems for s in workspace.solution_names(p)}
+    named, concerned = {PurePosixPath(name) for name in also}, set[tuple[str, str]]()
+    for path in sorted(changed):
+        found = None if path in named else _concerned(path, problems, solutions)
+        if found is None:
+            return Changed(tuple(tasks), path)
+        concerned |= found
+    return Changed(tuple(t for t in tasks if (t.problem.name, t.solution.name) in concerned), None)
 
 
 def find_missing(
@@ -59,17 +106,44 @@ def find_missing(
             why = "it was accepted, and is gone from the workspace"
             next_step = "bring it back; if its removal is meant, run 'harness snapshot accept' and commit the snapshot"
             found[key] = missing(Subject(*key, entry.verdict), why, next_step)
-    return [found[key] for key in sorted(found) if _matches(key[0], problems) and _matches(key[1], solutions)]
+    return [found[key] for key in sorted(found) if fits(key[0], problems) and fits(key[1], solutions)]
 
 
 def without_solutions(workspace: Workspace, problems: Sequence[str]) -> list[str]:
     """Problems that the patterns choose and nobody has solved."""
-    names = [name for name in workspace.problem_names() if _matches(name, problems)]
+    names = [name for name in workspace.problem_names() if fits(name, problems)]
     return [name for name in names if not workspace.solution_names(name)]
 
 
-def _is_in(path: PurePosixPath, folder: PurePosixPath) -> bool:
-    return path == folder or folder in path.parents
+def _readable(workspace: Workspace, problem: str, name: str) -> Solution:
+    """Raises: InvalidFile."""
+    (solution,) = workspace.solutions(problem, [name])
+    _ = solution.sha256  # refuses what can't be hashed
+    return solution
+
+
+def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFile) -> Judged:
+    """A report names files from the workspace on: the rest is the machine's."""
+    why = str(error).replace(f"{workspace.root}/", "")
+    match = re.match(r"((?:problems|solutions)/[^:]+):(?:([0-9]{1,7}):)?", why)
+    place = Place(match[1], int(match[2] or 1)) if match and (workspace.root / match[1]).is_file() else None
+    return missing(Subject(problem, solution, Verdict.PASSED), why, "mend the file", place)
+
+
+def _concerned(
+    path: PurePosixPath, problems: Collection[str], solutions: Collection[tuple[str, str]]
+) -> set[tuple[str, str]] | None:
+    """The solutions that a changed file concerns; None: all."""
+    top, problem, solution = (*path.parts[:-1], "", "", "")[:3]  # of its folders
+    if top == "solutions" and (problem, solution) in solutions:
+        return {(problem, solution)}
+    if top == "problems" and problem in problems:
+        return {key for key in solutions if key[0] == problem}
+    if any(fnmatchcase(str(path) if "/" in pattern else path.name, pattern) for pattern in CONCERNS_NOTHING):
+        return set()
+    if top == "solutions" and problem in problems:
+        return {key for key in solutions if key[0] == problem}
+    return None
 
 
 def _folders(solutions: Path) -> list[tuple[str, str]]:
@@ -79,7 +153,3 @@ def _folders(solutions: Path) -> list[tuple[str, str]]:
     ]
     names = [(path.parent.name, path.name) for path in paths]
     return sorted(key for key in names if not any(name.startswith((".", "__")) for name in key))
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -26,6 +26,8 @@ class Snapshot:
 
     source: str
     accepted: tuple[Accepted, ...]
+    remarks: tuple[str, ...] = ()
+    """On what couldn't be read."""
 
     def of(self, problem: str, solution: str) -> list[Accepted]:
         return [entry for entry in self.accepted if (entry.problem, entry.solution) == (problem, solution)]
@@ -63,8 +65,9 @@ def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot
     if kind == "git":
         return Snapshot(named, parse(file_at(workspace, rest, DEFAULT_FILE), f"{rest}:{DEFAULT_FILE}"))
     if kind == "run":
-        evaluations = latest_of_each(read_run(results, rest))
-        return Snapshot(f"run:{evaluations[0].run}", tuple(accept(evaluation) for evaluation in evaluations))
+        run = read_run(results, rest)
+        accepted = tuple(accept(evaluation) for evaluation in latest_of_each(run.evaluations))
+        return Snapshot(f"run:{run.name}", accepted, run.remarks)
     path = Path(named)
     if not path.is_file():
         raise UsageError(f"--snapshot {named}: no such file; make one with 'harness snapshot accept'")

@@ -33,6 +33,11 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """Pay now what the first use of the device costs. The first request, before any code of a solution."""
+
+
+@dataclass(frozen=True)
 class Load:
     """Import a file and keep its class `class_name`; extensions are built or found in the cache."""
 
@@ -159,10 +164,17 @@ class Raised:
     findings: tuple[Finding, ...] = ()
 
 
-Request = Load | Attach | Detach | Construct | TakeTurn
+Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn
 Reply = Loaded | Constructed | TurnTaken | Done | Raised
 
-REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (Load, Attach, Detach, Construct, TakeTurn)}
-ANSWERS: dict[type, type] = {Load: Loaded, Attach: Done, Detach: Done, Construct: Constructed, TakeTurn: TurnTaken}
+REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn)}
+ANSWERS: dict[type, type] = {
+    WarmUp: Done,
+    Load: Loaded,
+    Attach: Done,
+    Detach: Done,
+    Construct: Constructed,
+    TakeTurn: TurnTaken,
+}
 """The one kind of reply, besides Raised, that a request can have."""
 REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Loaded, Constructed, TurnTaken, Done, Raised)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -37,11 +37,15 @@ class Environment:
     """torch's global switches that both arms run under, e.g. cudnn_allow_tf32."""
     commit: str | None = None
     """The workspace's git commit, with '+' where files differ from it."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Environment variables that steer compilers, those alone that are set, e.g. NVCC_APPEND_FLAGS."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit has no part in it."""
-        facts = {key: value for key, value in encode(self).items() if key != "commit"}
+        """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit has no part in it, and
+        no variables leave it as it was before they were recorded."""
+        ignored = {"commit"} if self.variables else {"commit", "variables"}
+        facts = {key: value for key, value in encode(self).items() if key not in ignored}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
 
     @property

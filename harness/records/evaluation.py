@@ -18,6 +18,9 @@ from harness.records.verdict import Verdict
 
 SCHEMA = 2
 
+_MOST_WORK = 2**63
+"""Bytes or operations of one call: what can't be is refused before anybody divides by it."""
+
 WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
 """Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
 shapes; construction under the same seed alone; or some of each."""
@@ -66,6 +69,12 @@ class Work:
     least_bytes: int
     operations: int | None
     """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least_bytes < _MOST_WORK:
+            raise ValueError(f"{self.least_bytes} bytes to move are no work")
+        if self.operations is not None and not 0 < self.operations < _MOST_WORK:
+            raise ValueError(f"{self.operations} operations are no work; None stands for none")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Speed = Literal["improved", "unchanged", "regressed", "inconclusive"]
 Rule = Literal[
     "unexpected_verdict",
     "unexpected_pass",
+    "changed_expectation",
     "missing_result",
     "harness_error",
     "unsupported",
@@ -26,6 +27,7 @@ Rule = Literal[
 RULES: dict[Rule, str] = {
     "unexpected_verdict": "The solution doesn't end with the verdict that its solution.yaml expects.",
     "unexpected_pass": "The solution passes although its solution.yaml expects a failure.",
+    "changed_expectation": "The solution was accepted with another verdict than its solution.yaml expects now.",
     "missing_result": "There is no result for something that was to be judged.",
     "harness_error": "The harness or the machine failed; the solution wasn't judged.",
     "unsupported": "This backend can't run the solution, which says nothing about it.",

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
-from harness.records.contenders import DECISIVE, TALLIES, Tally
+from harness.records.contenders import DECISIVE, TALLIES, Tally, tally_from
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.index_file import FILE_NAME, IndexFile, is_damage
@@ -105,17 +105,18 @@ class Index:
     def tallies(self) -> list[Tally]:
         """What there is, counted: by environment, config, problem and its version, solution."""
         with _uncollected():
-            return [Tally(*counts, bool(m), when, bool(s)) for *counts, m, when, s in self._rows(TALLIES)]
+            return [tally_from(row) for row in self._rows(TALLIES)]
 
     def decisive(self, environment: str, config: str) -> list[Entry]:
         """The evaluations that a leaderboard of this environment and config can rest on, oldest first.
 
-        Of each solution's source the newest, the newest that says something about the solution, and the fastest that
-        may be ranked, for each set of cases; of each solution the newest here and anywhere; every set of cases that
-        a version of a problem was judged with; the newest that was timed. What is left out is superseded.
+        Of each solution under equal conditions the newest, and of each of its sources the newest judgement where that
+        is a failure, and the fastest that may be ranked, for each set of cases; of each solution the newest here and
+        anywhere; every set of cases that a version of a problem was judged with; the newest that was timed. What is
+        left out is superseded.
         """
-        rows = self._rows(DECISIVE, {"environment": environment, "config": config})
         with _uncollected():
+            rows = self._rows(DECISIVE, {"environment": environment, "config": config})
             return sorted(map(entry_from, rows), key=attrgetter("started_at", "id"))
 
     def evaluation(self, name: str) -> Evaluation:
@@ -154,9 +155,10 @@ class Index:
 
     def _entries(self, order: str, **facts: str | None) -> list[Entry]:
         where, values = _where(facts)
-        rows = self._rows(f"SELECT {_ALL} FROM entry WHERE counts {where} {order}", values)
         with _uncollected():
-            return [entry_from(row) for row in rows]
+            return [
+                entry_from(row) for row in self._rows(f"SELECT {_ALL} FROM entry WHERE counts {where} {order}", values)
+            ]
 
     def _resolve(self, name: str) -> str:
         if name == LAST:

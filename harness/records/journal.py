@@ -60,9 +60,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         is_new = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
-            with suppress(OSError):  # a file system without locks: a run's folder is its own, nobody else writes there
-                fcntl.flock(file, fcntl.LOCK_EX)
-            _append_synced(file, data)
+            _append_synced(file, data, is_ours=_lock(file))
         if is_new:  # the names of the file and of its folder, too, must outlast a power cut
             _sync_folder(path.parent)
             _sync_folder(path.parent.parent)
@@ -73,14 +71,24 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         ) from error
 
 
-def _append_synced(file: io.FileIO, data: bytes) -> None:
-    """The file is locked, so that its end is ours."""
+def _lock(file: io.FileIO) -> bool:
+    """Wait until nobody else writes to the file; False on a file system without locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        return False
+    return True
+
+
+def _append_synced(file: io.FileIO, data: bytes, is_ours: bool) -> None:
+    """Whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
     start = file.seek(0, os.SEEK_END)
     try:
         _write_all(file, _missing_newline(file, start) + data)
         os.fsync(file.fileno())
-    except OSError:
-        file.truncate(start)  # a torn line would take space that is short, and be reported for ever
+    except BaseException:
+        if is_ours:  # else another's lines may stand behind `start` by now
+            file.truncate(start)  # a torn line would take space that is short, and be reported for ever
         raise
 
 

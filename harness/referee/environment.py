@@ -19,6 +19,20 @@ from harness.records.environment import BackendName, Environment
 FLAGS = {"cudnn_allow_tf32": True, "matmul_allow_tf32": False, "cudnn_benchmark": False}
 """torch's defaults, set in every worker, so that both arms run under the same."""
 
+VARIABLES = (
+    "TORCH_CUDA_ARCH_LIST",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "PYTORCH_NVCC",
+    "CC",
+    "CXX",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+)
+"""What decides how kernels are compiled and stands in no file (gcc(1), nvcc's manual, torch.utils.cpp_extension)."""
+
 
 def read_environment(backend: BackendName, workspace: Path) -> Environment:
     """The environment of an evaluation on this machine, now."""
@@ -42,15 +56,23 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
         harness=__version__,
         flags=FLAGS,
         commit=_commit(workspace),
+        variables={name: value for name in VARIABLES if (value := os.environ.get(name))},
     )
 
 
 @functools.cache
 def nvcc_version() -> str | None:
-    """'13.0.88', or None without nvcc."""
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    match = re.search(r"V([\d.]+)", _output(nvcc, "--version") or "")
+    """'13.0.88', or None without nvcc: of the nvcc that torch.utils.cpp_extension builds with."""
+    match = re.search(r"V([\d.]+)", _output(_nvcc(), "--version") or "")
     return match[1] if match else None
+
+
+def _nvcc() -> str:
+    if chosen := os.environ.get("PYTORCH_NVCC"):
+        return chosen
+    if home := os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"):
+        return os.path.join(home, "bin", "nvcc")
+    return shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from harness.referee.correctness import Notify, check_case
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import prepare_setting
+from harness.referee.shortage import Attempt, blame_solution, is_shortage_of_ours
 from harness.referee.timed_case import time_solution
 from harness.referee.turns import load_arm
 from harness.referee.work import work_of
@@ -79,6 +80,8 @@ class _Findings:
     weights: WeightsSource | None = None
     timing: Timing | None = None
     work: Work | None = None
+    case: str | None = None
+    """The one that is being judged or timed."""
 
 
 def evaluate(
@@ -135,6 +138,20 @@ def evaluate(
 
 
 def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
+    try:
+        _judge(job, workers, found, notify)
+    except Exception as error:  # passed on in any case
+        if workers.host.name != "cuda" or found.case is None or not is_shortage_of_ours(error):
+            raise
+        notify("trying again without the solution")
+        attempt = Attempt(job.problem, found.case, job.seed, job.config, "timing" in found.stages_s)
+        if blamed := blame_solution(error, attempt, workers):
+            raise blamed from error
+        raise
+
+
+def _judge(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
+    """All its workers have ended when it returns or raises."""
     config, host = job.config, workers.host
     timed = host.name == "cuda" and config.timing.enabled and config.timing.case in job.cases
     with ExitStack() as stack:
@@ -156,6 +173,7 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
         if timed:
             with _Stage(found, "timing"):
                 notify("timing")
+                found.case = config.timing.case
                 workers.settle()
                 references |= {name: stack.enter_context(workers.start()) for name in others}
                 setting = prepare_setting(job.problem, config.timing.case, job.seed, host.torch_device)
@@ -167,9 +185,10 @@ def _run(job: Job, workers: Workers, found: _Findings, notify: Notify) -> None:
 
 def _check_case(job: Job, case: str, workers: Workers, worker: WorkerProcess, found: _Findings, notify: Notify) -> None:
     host = workers.host
+    found.case = case
     setting = prepare_setting(job.problem, case, job.seed, host.torch_device)
     if case == job.config.timing.case:
-        found.work = work_of(setting, workers.cache)
+        found.work = work_of(setting)
     outcome = check_case(setting, host, worker, job.config, notify)
     found.checks += outcome.checks
     found.remarks += outcome.remarks

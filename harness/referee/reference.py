@@ -82,7 +82,8 @@ class Reference:
 
     def input_specs(self) -> list[torch.Tensor]:
         """The inputs without memory, as meta tensors. Raises: InvalidProblem where get_inputs() needs real ones."""
-        with blamed_on(self, "get_inputs() works on no meta device"), torch.device("meta"), Placed("meta"):
+        complaint = "get_inputs() works on no meta device"
+        with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             return list(self._module.get_inputs())
 
     def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:

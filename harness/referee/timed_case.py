@@ -26,6 +26,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.setting import Setting
+from harness.referee.shortage import is_memory_scarce
 from harness.referee.table import Table, TimedReply
 from harness.referee.timing import LEAST_BLOCKS, ArmTurn, measure
 from harness.referee.turns import construct_arm, take_turn
@@ -52,7 +53,7 @@ def time_solution(
     """Measure the loaded solution against the baselines in their fresh workers, and judge some of the timed turns.
 
     The first baseline is the one that counts. Another that can't run here (the compiler refuses, memory is short), or
-    that takes the memory which the solution needs, is left out with a remark.
+    that takes the memory which the solution needs, is left out with a remark: then nothing but the first stays beside it.
 
     Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
     """
@@ -74,7 +75,7 @@ def time_solution(
             except BaselineFailed as error:
                 seats.leave_out((error.baseline,), str(error))
             except (SolutionFailed, torch.OutOfMemoryError) as error:
-                if not (_lacks_memory(error) and seats.can_leave_out):
+                if not (seats.can_leave_out and _lacks_memory(error)):
                     raise
                 seats.leave_out(seats.taken[1:], "beside it there is too little memory for the solution")
             finally:
@@ -149,4 +150,8 @@ def _rng() -> random.Random:
 
 
 def _lacks_memory(error: SolutionFailed | torch.OutOfMemoryError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or error.verdict is Verdict.OUT_OF_MEMORY
+    """A solution is believed only where the driver, too, says that memory is scarce: it would rather meet fewer
+    baselines."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return error.verdict is Verdict.OUT_OF_MEMORY and is_memory_scarce()

@@ -4,58 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
-import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from harness.codec import CodecError, decode, encode
 from harness.records.evaluation import Work
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import Setting
 
 
-def work_of(setting: Setting, cache: Path) -> Work:
+def work_of(setting: Setting) -> Work | None:
     """Inputs, parameters and buffers once each, however many views there are of one, and every output; and two
     operations for each multiply-add of matrix products and convolutions, None where there are none.
 
-    On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time, but torch imports its
-    compiler for it (3 s). So a count is kept in `cache`, and each problem of a machine is counted once.
+    On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time. It is counted for each
+    evaluation, since what a file says a solution may have written. None where there is nothing to move, or no memory to
+    count it in.
     """
-    folder = cache / "work"
-    path = folder / f"{_key(setting)}.json"
-    with contextlib.suppress(OSError, ValueError, CodecError):
-        return decode(Work, json.loads(path.read_text()))
-    work = _count(setting)
-    with contextlib.suppress(OSError):  # counted again another time
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(encode(work), file)
-        os.replace(name, path)
-    return work
+    try:
+        inputs = _inputs(setting)
+        nbytes = _least_bytes(setting, inputs)
+        count = _operations_of_run if setting.reference.on_gpu else _operations
+        return Work(nbytes, count(setting.model, inputs)) if nbytes else None
+    except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
+        return None
 
 
-def _key(setting: Setting) -> str:
-    question = [setting.problem.sha256, setting.case, torch.__version__]
-    return hashlib.sha256(json.dumps(question).encode()).hexdigest()[:32]
-
-
-def _count(setting: Setting) -> Work:
-    inputs = _inputs(setting)
+def _least_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
     model, spec = setting.model, setting.spec
     read = _nbytes([*model.parameters(), *model.buffers(), *_tensors(inputs)])
-    written = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
-    count = _operations_of_run if setting.reference.on_gpu else _operations
-    return Work(read + written, count(model, inputs))
+    return read + sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
 
 
 def _inputs(setting: Setting) -> list[Any]:
@@ -87,8 +69,12 @@ class _Operations(TorchDispatchMode):
 
 
 def _operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
-    with torch.no_grad(), _Operations() as operations:
-        model(*inputs)
+    """None also where one of torch's formulas fails: no solution is to pay for a statistic."""
+    try:
+        with torch.no_grad(), _Operations() as operations:
+            model(*inputs)
+    except Exception:  # the formulas are torch's, and of any operator in any form
+        return None
     return operations.total or None
 
 

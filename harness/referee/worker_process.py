@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import select
@@ -20,7 +21,7 @@ from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
 from harness.protocol.layout import extension_log
-from harness.protocol.messages import ANSWERS, REPLIES, Raised, Reply, Request
+from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Reply, Request, WarmUp
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.host_memory import available_bytes, session_bytes
@@ -64,9 +65,12 @@ class Workers:
     spares: Spares = field(default_factory=Spares, compare=False)
 
     def start(self, for_build: bool = False) -> WorkerProcess:
-        """A worker that has run nothing yet: a spare if one waits, else a new process."""
+        """A worker that has run nothing yet: a spare if one waits, else a new process.
+
+        Until then a spare has not touched the GPU, which another run may measure on while it waits.
+        """
         launch = self._launch(for_build)
-        return WorkerProcess(self, self.spares.take(launch) or StartedWorker(launch))
+        return WorkerProcess(self, launch, self.spares.take(launch))
 
     def replenish(self) -> None:
         """Start workers for the next evaluations, now that this one has its own. Called by a thread that outlives them.
@@ -75,6 +79,11 @@ class Workers:
         """
         if self.ahead:
             self.spares.keep(self._launch(for_build=False), self.ahead, least=2)
+
+    def keep_ready(self, builds: int, measured: int) -> None:
+        """Start as many as these numbers lack, of both kinds. Called by a thread that outlives them."""
+        self.spares.keep(self._launch(for_build=True), builds)
+        self.spares.keep(self._launch(for_build=False), measured)
 
     def settle(self) -> None:
         """Wait until every spare has started, which would disturb what is timed."""
@@ -98,12 +107,12 @@ class Workers:
 class WorkerProcess:
     """Context manager; on exit the process group is dead and waited for."""
 
-    def __init__(self, workers: Workers, started: StartedWorker) -> None:
+    def __init__(self, workers: Workers, launch: Launch, spare: StartedWorker | None) -> None:
+        """`spare` was started with `launch`; None for a new process."""
         self.backend: BackendName = workers.host.name
-        self._started = started
-        self._process = started.process
-        self._socket = started.socket
-        self._output = started.output
+        self._launch = launch
+        self._is_spare = spare is not None
+        self._hold(spare or StartedWorker(launch))
         self._cache = workers.cache
         self._stop = workers.stop
         gib = workers.memory_gib
@@ -175,6 +184,16 @@ class WorkerProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    def _hold(self, started: StartedWorker) -> None:
+        """Take a process as one's own, and have it warm up meanwhile."""
+        self._started = started
+        self._process = started.process
+        self._socket = started.socket
+        self._output = started.output
+        self._warm_up_nonce = secrets.token_hex(16)
+        with contextlib.suppress(PeerClosed):  # it has ended, as _await_start() will find
+            send_frame(self._socket, envelope(self._warm_up_nonce, WarmUp()))
+
     def _refuse_unasked(self, request: Request) -> None:
         """A worker is silent between its answer and the next question; an end of file means that it is gone."""
         if select.select([self._socket], [], [], 0)[0]:
@@ -185,18 +204,37 @@ class WorkerProcess:
             raise self._crashed(request) if is_gone else self._misbehaved("spoke before it was asked")
 
     def _await_start(self) -> None:
-        """Until then no code of a solution has run, so what goes wrong is ours or the machine's."""
+        """Until then no code of a solution has run, so what goes wrong is ours or the machine's.
+
+        A spare may have ended while it waited: when memory runs out the kernel ends workers first. Then a new process
+        takes its place, once.
+        """
+        try:
+            self._receive_start()
+        except MachineError:
+            if not self._is_spare:
+                raise
+            self._is_spare = False
+            self._started.close()
+            self._hold(StartedWorker(self._launch))
+            self._receive_start()
+        self._is_ready = True
+
+    def _receive_start(self) -> None:
+        """Raises: MachineError."""
         self._deadline, self._timeout_s = time.monotonic() + _START_S, _START_S
         try:
-            frame, _ = receive_frame(self._socket, self._wait)
-            nonce, _ = open_envelope(frame, REPLIES)
+            for expected in (READY, self._warm_up_nonce):
+                frame, _ = receive_frame(self._socket, self._wait)
+                nonce, reply = open_envelope(frame, REPLIES)
+                if isinstance(reply, Raised):
+                    raise MachineError(f"a worker didn't start: {reply.type_name}: {reply.message}")
+                if nonce != expected or not isinstance(reply, Done):
+                    raise MachineError("a worker didn't start: it sent something else first")
         except (PeerClosed, FrameError, SolutionFailed) as error:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
-        if nonce != READY:
-            raise MachineError("a worker didn't start: it sent something else first")
-        self._is_ready = True
 
     def _wait(self) -> None:
         """Until something can be read; the limits are watched first, or a trickle of bytes would outwit them."""

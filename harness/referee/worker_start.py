@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.records.environment import BackendName
+from harness.referee.own_python import own_python
 from harness.referee.worker_output import WorkerOutput
 
 _SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
@@ -34,36 +36,42 @@ class Launch:
     cache: Path
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    folder: str
 
 
 def make_launch(backend: BackendName, cache: Path, arguments: list[str], of_backend: Mapping[str, str]) -> Launch:
-    """A launch from this process's folder and environment as they are now, and what the backend adds to it."""
+    """A launch from this process's environment as it is now, and what the backend adds to it.
+
+    Workers stand in other folders: relative entries of PYTHONPATH are resolved here, empty ones dropped. PYTHONSAFEPATH
+    is for the processes that a worker starts.
+    """
     package_root = str(Path(__file__).parents[2])
     ours = {name: value for name, value in os.environ.items() if name not in _SET_BY_TORCH}
-    inherited = {**ours, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+    inherited = {**ours, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
+    theirs = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    path = os.pathsep.join([package_root, *theirs])
     environment = {**inherited, "PYTHONPATH": path, **of_backend}
-    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())), os.getcwd())
+    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())))
 
 
 class StartedWorker:
-    """A process, the referee's end of its socket, and what it prints."""
+    """A process in an empty folder of its own, the referee's end of its socket, and what it prints."""
 
     def __init__(self, launch: Launch) -> None:
         ours, theirs = socket.socketpair()
+        self._folder = tempfile.mkdtemp(prefix="harness-worker-")
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "harness.worker", str(theirs.fileno()), launch.backend, str(launch.cache),
-                 *launch.arguments],
+                own_python(
+                    "harness.worker", str(theirs.fileno()), launch.backend, str(launch.cache), *launch.arguments
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
                 env=dict(launch.environment),
-                cwd=launch.folder,
-            )  # fmt: skip
+                cwd=self._folder,
+            )
         self.socket = ours
         self._is_closed = False
         self.output = WorkerOutput(self.process.stdout)
@@ -76,12 +84,14 @@ class StartedWorker:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the whole process group and wait for it."""
+        """End the whole process group, wait for it, and remove its folder."""
         self.socket.close()
         self.kill()
         self._is_closed = True
         self.process.wait()
         self.output.finish()
+        with contextlib.suppress(RecursionError):  # folders in folders, made to be that deep
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _move(pid: int, cpus: set[int], nice: int | None) -> None:

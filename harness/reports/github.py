@@ -40,12 +40,18 @@ def annotation_commands(report: GateReport) -> list[str]:
     return lines
 
 
-def without_commands(text: str, token: str) -> str:
-    """The text between commands that keep the runner from obeying what a solution wrote into it.
+def stopping(token: str) -> str:
+    """The command after which the runner obeys none until it reads the token, one that nobody can guess."""
+    return f"::stop-commands::{token}"
 
-    `token` must be one that nobody can guess.
-    """
-    return f"::stop-commands::{token}\n{text.rstrip()}\n::{token}::"
+
+def resuming(token: str) -> str:
+    return f"::{token}::"
+
+
+def without_old_commands(text: str) -> str:
+    """JSON in which no '##[command]' stands: the runner still obeys it, and in the middle of a line."""
+    return text.replace("##[", "\\u0023#[")
 
 
 def _command(kind: str, report: GateReport, judged: Judged, finding: GateFinding, place: Place) -> str:

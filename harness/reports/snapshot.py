@@ -13,9 +13,9 @@ from harness.reports.untrusted import harmless
 
 
 def snapshot_table(accepted: Sequence[Accepted]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("solution", overflow="fold")
-    table.add_column("on", overflow="fold")
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.add_column("solution", overflow="fold", ratio=3)
+    table.add_column("on", overflow="fold", ratio=2)
     table.add_column("verdict", no_wrap=True)
     table.add_column("speed-up [95 %]", justify="right", no_wrap=True)
     for entry in accepted:

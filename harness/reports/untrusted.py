@@ -22,6 +22,11 @@ def one_line(text: str) -> str:
     return " ".join(harmless(text).split())
 
 
+def quoted(text: str, mark: str) -> str:
+    """Harmless, with `mark` before each line: none can begin with '::', which commands GitHub's runner."""
+    return "\n".join(f"{mark}{line}" for line in harmless(text).split("\n"))
+
+
 def shortened(text: str, longest: int = _LONGEST) -> str:
     """Harmless, and with the middle of a very long text left out, which is said."""
     plain = harmless(text)

@@ -1,4 +1,4 @@
-"""`python -m harness.worker FD BACKEND CACHE`: started by the referee, never by hand.
+"""`harness.worker FD BACKEND CACHE`: started by the referee (see referee.worker_start), never by hand.
 
 FD is the worker's end of the private socket. Standard output and error belong to the solution.
 """
@@ -26,7 +26,6 @@ def main() -> None:
     from harness.worker.serve import serve
 
     extensions = route_extensions(Path(cache), backend)
-    device.warm_up()
     gc.enable()
     serve(socket.socket(fileno=int(descriptor)), device, extensions)
 

@@ -7,16 +7,30 @@ import hashlib
 import inspect
 import json
 import os
+import re
+import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils import cpp_extension
 
-_HEADER_SUFFIXES = {".h", ".hpp", ".cuh", ".inl", ".inc"}
-_COMPILER_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "CXX", "PYTORCH_NVCC", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+_INCLUDE_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+_COMPILER_VARIABLES = (
+    *("TORCH_CUDA_ARCH_LIST", "CC", "CXX", "PYTORCH_NVCC", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"),
+    *(*_INCLUDE_VARIABLES, "LIBRARY_PATH"),
+)
+_FLAGS = ("extra_cflags", "extra_cuda_cflags", "extra_sycl_cflags")
+_FOLDER_FLAG = re.compile(r"(?:-I|-isystem|-iquote|-idirafter|--include-path|--system-include)[=\s]*(?P<folder>\S.*)?")
+_FILE_FLAG = re.compile(r"(?:-include|--pre-include)[=\s]*(?P<file>\S.*)?")
+_ABSOLUTE_INCLUDE = re.compile(r'#[ \t]*include[ \t]*["<](/[^">\n]{1,4096})[">]')
+_READ_BYTES = 64 * 2**20
+"""Of the files of a call so much is read, a fifth of a second's work; of those beyond it size and time count."""
 
 
 def extension_key(call: inspect.BoundArguments, headers: str) -> str:
@@ -32,13 +46,71 @@ def extension_key(call: inspect.BoundArguments, headers: str) -> str:
 
 
 def _file_hashes(call: inspect.BoundArguments) -> dict[str, str]:
-    """Sources of load(), and the headers beside them and on the include paths that the call names."""
-    sources = call.arguments.get("sources") or []
-    files = [Path(sources)] if isinstance(sources, str) else [Path(source) for source in sources]
-    folders = {file.parent for file in files} | {Path(p) for p in call.arguments.get("extra_include_paths") or []}
-    headers = [file for folder in folders for file in folder.glob("*") if file.suffix in _HEADER_SUFFIXES]
-    found = sorted(file for file in {*files, *headers} if file.is_file())
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
+    """Whatever the build may include, whatever it is called: sources of load(), all files in and below their folders
+    and below the include paths that the call and the environment name, and what is included by an absolute path."""
+    sources = [Path(source) for source in _texts(call, "sources")]
+    flags = [flag for name in _FLAGS for flag in _texts(call, name)]
+    code = [text for name in ("cpp_sources", "cuda_sources", "sycl_sources") for text in _texts(call, name)]
+    of_environment = [path for name in _INCLUDE_VARIABLES for path in os.environ.get(name, "").split(os.pathsep)]
+    included = [Path(path) for text in code for path in _ABSOLUTE_INCLUDE.findall(text)]
+    included += [Path(path) for path in _values(flags, _FILE_FLAG)]
+    folders = [*_texts(call, "extra_include_paths"), *_values(flags, _FOLDER_FLAG), *filter(None, of_environment)]
+    files = {*sources, *included}
+    for folder in {Path(folder) for folder in folders} | {file.parent for file in files}:
+        files.update(_files_below(folder))
+    return _hashes(sorted(files))
+
+
+def _texts(call: inspect.BoundArguments, name: str) -> list[str]:
+    """An argument that may be one text or several; os.PathLike counts as text."""
+    value = call.arguments.get(name) or []
+    several = [value] if isinstance(value, (str, os.PathLike)) else value
+    return [os.fspath(one) for one in several if isinstance(one, (str, os.PathLike))]
+
+
+def _values(flags: list[str], pattern: re.Pattern[str]) -> Iterator[str]:
+    """What a flag names, in one word ('-I/x', '-I=/x') or in the next ('-isystem', '/x')."""
+    for flag, following in pairwise([*flags, ""]):
+        if match := pattern.fullmatch(flag.strip()):
+            yield match[1] or following
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files but compiled Python, linked folders included; of a folder that others use too, its headers alone."""
+    if _is_shared(folder):
+        yield from (path for path in folder.glob("*") if path.suffix in {".h", ".hpp", ".cuh", ".inl", ".inc"})
+        return
+    seen = set()
+    for root, names, files in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(root))
+        names[:] = [name for name in names if os.path.realpath(os.path.join(root, name)) not in seen]
+        is_cache = os.path.basename(root) == "__pycache__"
+        yield from (Path(root, name) for name in files if not (is_cache and name.endswith(".pyc")))
+
+
+def _is_shared(folder: Path) -> bool:
+    """The system's temporary folder, a home, or what is above: they change while nobody edits the extension."""
+    resolved = folder.resolve()
+    return any(resolved == place or resolved in place.parents for place in _shared_places())
+
+
+def _shared_places() -> Iterable[Path]:
+    return Path(tempfile.gettempdir()).resolve(), Path(os.path.expanduser("~")).resolve()
+
+
+def _hashes(files: Iterable[Path]) -> dict[str, str]:
+    found, left = {}, _READ_BYTES
+    for file in files:
+        try:
+            facts = file.stat()
+            if not stat.S_ISREG(facts.st_mode):
+                continue
+            left -= facts.st_size
+            content = hashlib.sha256(file.read_bytes()).hexdigest() if left >= 0 else ""
+            found[str(file)] = content or f"{facts.st_size} {facts.st_mtime_ns}"
+        except OSError:  # not there, or not ours to read: the compiler says so
+            found[str(file)] = "unreadable"
+    return found
 
 
 def _compilers() -> list[str]:

@@ -22,6 +22,7 @@ from harness.protocol.messages import (
     Reply,
     Request,
     TakeTurn,
+    WarmUp,
 )
 from harness.worker.arm import Arm
 from harness.worker.extensions import Extensions
@@ -61,6 +62,9 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
 
 
 def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
+    if isinstance(request, WarmUp):
+        arm.device.warm_up()
+        return Done()
     if isinstance(request, Load):
         return arm.load(request)
     if isinstance(request, Attach):

@@ -11,7 +11,7 @@ from harness.errors import InvalidFile
 from harness.records.check import Tolerance
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
-from harness.workspace.source_hash import hash_folder
+from harness.workspace.source_hash import hash_folder, refuse_links
 from harness.workspace.yaml_file import read_yaml
 
 Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
@@ -92,9 +92,10 @@ def load_problem(folder: Path) -> Problem:
     """Read and validate one problem folder.
 
     Raises:
-        InvalidFile: names the file, the key and what it should be.
+        InvalidFile: names the file, the key and what it should be; or a link that leads out of the folder.
     """
     source = _read_source(folder / "problem.py")
+    refuse_links(folder)
     path = folder / "problem.yaml"
     written = read_yaml(ProblemFile, path) if path.exists() else ProblemFile()
     _check_cases(written, source, path)

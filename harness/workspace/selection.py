@@ -32,23 +32,42 @@ def select_tasks(
     Raises:
         UsageError: a pattern matches nothing, or nothing is left. InvalidFile: a broken problem or solution.
     """
-    chosen = _matching(workspace.problem_names(), problems, "problem")
-    with_solutions = [(problem, names) for problem in chosen if (names := workspace.solution_names(problem))]
-    known = {name for _, names in with_solutions for name in names}
-    wanted = _matching(sorted(known), solutions, "solution")
     tasks = []
-    for name, available in with_solutions:
-        if mine := [solution for solution in available if solution in wanted]:
-            problem = workspace.problem(name)
-            selected = tuple(select_cases(problem, cases))
-            tasks += [Task(problem, solution, selected) for solution in workspace.solutions(name, mine)]
+    for name, mine in select_names(workspace, problems, solutions).items():
+        problem = workspace.problem(name)
+        selected = tuple(select_cases(problem, cases))
+        tasks += [Task(problem, solution, selected) for solution in workspace.solutions(name, mine)]
     if not tasks:
-        raise UsageError(f"no solution in {workspace.root / 'solutions'} matches; 'harness list' shows what there is")
+        raise nothing_matches(workspace)
     return tasks
+
+
+def select_names(
+    workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """By problem the solutions that the patterns name, without reading their files; problems without any are left out.
+
+    Raises: UsageError where a pattern matches nothing.
+    """
+    chosen = _matching(workspace.problem_names(), problems, "problem")
+    with_solutions = {problem: names for problem in chosen if (names := workspace.solution_names(problem))}
+    known = {name for names in with_solutions.values() for name in names}
+    wanted = set(_matching(sorted(known), solutions, "solution"))
+    fitting = {problem: [name for name in names if name in wanted] for problem, names in with_solutions.items()}
+    return {problem: names for problem, names in fitting.items() if names}
+
+
+def nothing_matches(workspace: Workspace) -> UsageError:
+    return UsageError(f"no solution in {workspace.root / 'solutions'} matches; 'harness list' shows what there is")
+
+
+def fits(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the shell patterns names it; no pattern names all."""
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str], kind: str) -> list[str]:
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise UsageError(f"no {kind} matches '{pattern}'.{did_you_mean(pattern, names)}")
-    return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [name for name in names if fits(name, patterns)]

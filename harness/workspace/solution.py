@@ -10,7 +10,7 @@ from typing import Literal
 from harness.errors import InvalidFile
 from harness.records.verdict import Verdict
 from harness.workspace.problem import Precision
-from harness.workspace.source_hash import hash_folder, hashed_files
+from harness.workspace.source_hash import hash_folder, hashed_files, refuse_links
 from harness.workspace.yaml_file import read_yaml
 
 _LARGEST_TEXT = 256 * 1024
@@ -45,10 +45,11 @@ class Solution:
         return hash_folder(self.folder)
 
     def texts(self) -> dict[str, str]:
-        """The folder's text files by their path in it; those above 256 KiB and those that are no UTF-8 are left out."""
+        """The folder's text files by their path in it; those above 256 KiB, those that are no UTF-8 and git's own are
+        left out."""
         found = {}
         for name, path in hashed_files(self.folder).items():
-            if path.stat().st_size <= _LARGEST_TEXT:
+            if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/"):
                 with contextlib.suppress(UnicodeDecodeError):
                     found[name] = path.read_text(encoding="utf-8")
         return found
@@ -58,10 +59,11 @@ def load_solution(folder: Path) -> Solution:
     """Read one solution folder.
 
     Raises:
-        InvalidFile: solution.py is missing, or solution.yaml breaks its rules.
+        InvalidFile: solution.py is missing, solution.yaml breaks its rules, or a link leads out of the folder.
     """
     if not (folder / "solution.py").is_file():
         raise InvalidFile(f"{folder / 'solution.py'} is missing: a solution folder holds solution.py with ModelNew")
+    refuse_links(folder)
     path = folder / "solution.yaml"
     about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
     return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)

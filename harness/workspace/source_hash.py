@@ -1,26 +1,57 @@
-"""One hash for the files of a folder."""
+"""One hash for the files of a folder: all that its code can import or include."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from harness.errors import InvalidFile
 
 
 def hash_folder(folder: Path) -> str:
-    """SHA-256 over names and contents of all files below `folder`, compiled Python and hidden files left out."""
+    """SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python."""
+    return hash_files(hashed_files(folder))
+
+
+def hash_files(files: Mapping[str, Path]) -> str:
+    """SHA-256 over the names and the contents of the files, in their order."""
     digest = hashlib.sha256()
-    for name, path in hashed_files(folder).items():
-        for piece in (name.encode(), path.read_bytes()):
+    for name, path in files.items():
+        for piece in (name.encode(errors="surrogateescape"), path.read_bytes()):
             digest.update(len(piece).to_bytes(8, "big") + piece)
     return digest.hexdigest()
 
 
 def hashed_files(folder: Path) -> dict[str, Path]:
-    """The files that hash_folder() covers, by their path in the folder, in its order."""
-    return {
-        "/".join(parts): path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and "__pycache__" not in (parts := path.relative_to(folder).parts)
-        and not any(part.startswith(".") for part in parts)
-    }
+    """The files that hash_folder() covers, by their path in the folder, in its order.
+
+    What refuse_links() refuses is left out: nothing outside the folder is read.
+    """
+    paths = sorted(path for path in _entries(folder) if path.is_file() and not _is_refused(folder, path))
+    return {path.relative_to(folder).as_posix(): path for path in paths if not _is_compiled(path)}
+
+
+def refuse_links(folder: Path) -> None:
+    """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
+    the folder's hash stays, and a record keeps the texts of a solution's files."""
+    for path in _entries(folder):
+        if _is_refused(folder, path):
+            raise InvalidFile(
+                f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
+                "aren't followed; put a copy in its place"
+            )
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):  # lists linked folders, and doesn't go into them
+        yield from (Path(root, name) for name in (*folders, *files))
+
+
+def _is_refused(folder: Path, path: Path) -> bool:
+    return path.is_symlink() and (path.is_dir() or not path.resolve().is_relative_to(folder.resolve()))
+
+
+def _is_compiled(path: Path) -> bool:
+    return path.suffix == ".pyc" and path.parent.name == "__pycache__"

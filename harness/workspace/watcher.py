@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.workspace.source_hash import hash_folder, hashed_files
+from harness.workspace.source_hash import hash_files, hashed_files
 
 _INTERVAL_S = 0.25
 
@@ -48,7 +48,7 @@ class Watcher:
         try:
             found = []
             for folder in self._folders:
-                for path in hashed_files(folder).values():
+                for path in _watched(folder).values():
                     facts = path.stat()
                     found.append((str(path), facts.st_mtime_ns, facts.st_size))
             return tuple(found)
@@ -57,6 +57,11 @@ class Watcher:
 
     def _contents(self) -> tuple[str, ...] | None:
         try:
-            return tuple(hash_folder(folder) for folder in self._folders)
+            return tuple(hash_files(_watched(folder)) for folder in self._folders)
         except OSError:
             return None
+
+
+def _watched(folder: Path) -> dict[str, Path]:
+    """Without hidden files: editors write theirs every few letters."""
+    return {name: path for name, path in hashed_files(folder).items() if not f"/{name}".count("/.")}

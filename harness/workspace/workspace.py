@@ -25,6 +25,7 @@ class Workspace:
         return self.root / "results"
 
     def problem_names(self) -> list[str]:
+        """Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "problems", "problem.py")
 
     def problem(self, name: str) -> Problem:
@@ -33,6 +34,7 @@ class Workspace:
         return load_problem(self.root / "problems" / name)
 
     def solution_names(self, problem: str) -> list[str]:
+        """Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "solutions" / problem, "solution.py")
 
     def solutions(self, problem: str, names: Sequence[str] = ()) -> list[Solution]:
@@ -81,7 +83,15 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:
-    return sorted(path.parent.name for path in folder.glob(f"*/{file}")) if folder.is_dir() else []
+    """Raises: UsageError for a name that would steer the terminal or the CI that shows it."""
+    names = sorted(path.parent.name for path in folder.glob(f"*/{file}")) if folder.is_dir() else []
+    for name in names:
+        if not name.isprintable() or "::" in name or "##[" in name:
+            raise UsageError(
+                f"{folder / ascii(name)}: a folder's name has printable letters, and neither '::' nor '##[', which "
+                "command a CI; rename it"
+            )
+    return names
 
 
 def _require(name: str, known: Iterable[str], kind: str, folder: Path | None) -> None:

@@ -88,6 +88,43 @@ def test_a_broken_file_ends_with_two_and_its_place(harness: Shell, workspace: Pa
     assert "problems/relu/problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?" in outcome.err
 
 
+def test_a_file_cannot_speak_to_the_terminal_or_to_the_ci(harness: Shell, workspace: Path) -> None:
+    text = '"\\e[2Jauthr\\n::warning file=x::spoofed": x'
+    (workspace / "solutions" / "maxpool2d" / "plain" / "solution.yaml").write_text(text)
+    outcome = harness("run", "--problem", "maxpool2d", "--solution", "plain")
+    assert outcome.code == 2
+    assert "unknown key" in outcome.err
+    assert "spoofed" in outcome.err
+    assert "\x1b" not in outcome.err
+    assert [line for line in outcome.err.splitlines() if not line.startswith("harness: ")] == []
+
+
+def test_a_crash_of_ours_cannot_either(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(start: Path) -> None:
+        raise RuntimeError("\x1b[2J\n::error::spoofed")
+
+    monkeypatch.setattr("harness.workspace.workspace.find_workspace", crash)
+    outcome = harness("list")
+    assert outcome.code == 3
+    assert "| RuntimeError: \ufffd[2J\n| ::error::spoofed\n" in outcome.err
+    assert [line for line in outcome.err.splitlines() if not line.startswith("| ")] == []
+
+
+def test_a_hostile_folder_is_named_and_not_shown(harness: Shell, workspace: Path) -> None:
+    hostile = workspace / "solutions" / "maxpool2d" / "\x1b]0;owned\x07"
+    hostile.mkdir()
+    (hostile / "solution.py").touch()
+    outcome = harness("list")
+    assert outcome.code == 2
+    assert r"solutions/maxpool2d/'\x1b]0;owned\x07': a folder's name has printable letters" in outcome.err
+    assert outcome.err.strip().isprintable()
+
+
+def test_a_title_is_one_harmless_line(harness: Shell, workspace: Path) -> None:
+    (workspace / "problems" / "relu" / "problem.yaml").write_text('title: "a\\e[2J\\n::error::b"')
+    assert "relu  a\ufffd[2J ::error::b (float32)" in [line.rstrip() for line in harness("list").out.splitlines()]
+
+
 def test_list_shows_a_broken_problem_among_the_others(harness: Shell, workspace: Path) -> None:
     (workspace / "problems" / "maxpool2d" / "problem.yaml").write_text("tolerence: exact")
     broken, whole = json.loads(harness("list", "--json").out)["problems"]

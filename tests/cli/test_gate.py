@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,11 @@ def accepted(workspace: Path, harness: Shell, session: Sessions) -> Path:
     assert harness("gate", "--quiet").code == 0
     assert harness("snapshot", "accept").code == 0
     return workspace / "snapshot.jsonl"
+
+
+def words(outcome: Outcome) -> str:
+    """The output whatever its lines."""
+    return " ".join(outcome.out.split())
 
 
 def report(outcome: Outcome) -> dict[str, Any]:
@@ -310,7 +316,7 @@ def test_a_finished_run_is_judged_without_a_session(harness: Shell, accepted: Pa
     (accepted.parent / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
     outcome = harness("gate", "--from-run", RUN)
     assert outcome.code == 1
-    assert "maxpool2d/plain was edited after it was evaluated" in outcome.out
+    assert "maxpool2d/plain: failed (missing_result) it was edited after it was evaluated" in words(outcome)
     (accepted.parent / "solutions/maxpool2d/shared_tile/solution.py").write_text("class ModelNew: pass")
     outcome = harness("gate", "--from-run", RUN, "--json")
     assert (outcome.code, report(outcome)["not_judged"]) == (1, "the run holds no result that counts")
@@ -342,12 +348,122 @@ def test_json_stays_one_object_beside_annotations(harness: Shell, workspace: Pat
     session(plain=[Verdict.WRONG_VALUES])
     outcome = harness("gate", "--quiet", "--github", "--json")
     assert report(outcome)["outcome"] == "failed"
-    assert outcome.err.startswith("::error file=")
+    stopped, resumed, annotation = outcome.err.splitlines()
+    assert resumed == f"::{stopped.removeprefix('::stop-commands::')}::"
+    assert annotation.startswith("::error file=")
+
+
+def test_a_broken_solution_yaml_fails_that_solution_and_every_report_tells_of_it(
+    harness: Shell, workspace: Path, session: Sessions
+) -> None:
+    fake = session()
+    path = workspace / "solutions/maxpool2d/plain/solution.yaml"
+    path.write_text('"x\\e[31m\\n::warning file=y::spoofed": 1')
+    outcome = harness("gate", "--quiet", "--junit", "gate.xml", "--sarif", "gate.sarif", "--github")
+    assert outcome.code == 1
+    assert fake.rounds == [["shared_tile"]]
+    assert "maxpool2d/plain: failed (missing_result)" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err
+    (case,) = ElementTree.parse(workspace / "gate.xml").getroot().iter("failure")
+    assert "solutions/maxpool2d/plain/solution.yaml: unknown key" in (case.text or "")
+    (result,) = json.loads((workspace / "gate.sarif").read_text())["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place["uri"] == "solutions/maxpool2d/plain/solution.yaml"
+
+
+def test_the_runner_obeys_nothing_before_the_annotations(harness: Shell, workspace: Path, session: Sessions) -> None:
+    """What is printed before the answer, and an error in its place, may hold the words of a solution."""
+    session(plain=[Verdict.WRONG_VALUES])
+    outcome = harness("gate", "--github")
+    assert outcome.err.splitlines()[0] == outcome.out.splitlines()[0]
+    assert outcome.err.startswith("::stop-commands::")
+    (workspace / "gate.yaml").write_text('"x\\n::warning file=y::spoofed": 1')
+    outcome = harness("gate", "--github")
+    (stopped,) = outcome.out.splitlines()
+    assert outcome.code == 2
+    assert outcome.err.startswith(stopped + "\n")
+    assert f"::{stopped.removeprefix('::stop-commands::')}::" not in outcome.err.splitlines()
+
+
+def test_a_shared_file_has_all_judged_and_is_named(harness: Shell, accepted: Path, session: Sessions) -> None:
+    root = accepted.parent
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    (root / "solutions/common.cuh").write_text("")
+    fake = session()
+    outcome = harness("gate", "--quiet", "--changed-since", "main")
+    assert fake.rounds == [["plain", "shared_tile"]]
+    assert "all 2 solutions are judged: solutions/common.cuh changed since main" in outcome.out
+
+
+def test_the_policy_of_a_commit_decides(harness: Shell, accepted: Path, session: Sessions) -> None:
+    root = accepted.parent
+    (root / "gate.yaml").write_text("largest_slowdown: 0.05")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "first")
+    (root / "gate.yaml").write_text("largest_slowdown: 0.5")
+    session(plain=[1_200_000])
+    assert harness("gate", "--quiet").code == 0
+    assert harness("gate", "--quiet", "--policy", "git:main").code == 1
+
+
+def test_a_loosened_expectation_is_red(harness: Shell, accepted: Path, session: Sessions) -> None:
+    (accepted.parent / "solutions/maxpool2d/plain/solution.yaml").write_text("expected_verdict: wrong_values")
+    session(plain=[Verdict.WRONG_VALUES])
+    shutil.rmtree(accepted.parent / "results")
+    outcome = harness("gate", "--quiet")
+    assert outcome.code == 1
+    assert "maxpool2d/plain: failed (changed_expectation)" in outcome.out
+    assert harness("snapshot", "accept").code == 0
+    assert harness("gate", "--quiet").code == 0
+
+
+@pytest.fixture
+def partial(workspace: Path, harness: Shell, session: Sessions, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that left the case 'full' of one solution out."""
+    fake = session()
+    whole = fake.evaluate
+
+    def small_alone(tasks: Sequence[Task], observe: object) -> Generator[Evaluation, None, None]:
+        yield from whole(tasks, observe)
+        path = next((workspace / "results" / RUN).glob("*.jsonl"))
+        path.write_text(path.read_text().replace('"cases":["full","small"]', '"cases":["small"]', 1))
+
+    monkeypatch.setattr(fake, "evaluate", small_alone)
+    assert harness("gate", "--quiet").code == 0
+    return workspace
+
+
+def test_a_run_without_a_case_is_not_green(harness: Shell, partial: Path) -> None:
+    outcome = harness("gate", "--from-run", "latest")
+    assert outcome.code == 1
+    assert "maxpool2d/plain: failed (missing_result)" in outcome.out
+    assert "it was evaluated on small alone, without full" in outcome.out
+    assert "1 failed, 1 passed" in outcome.out
+
+
+def test_a_run_without_a_case_is_not_accepted(harness: Shell, partial: Path) -> None:
+    outcome = harness("snapshot", "accept")
+    assert outcome.code == 2
+    assert "maxpool2d/plain: it was evaluated on small alone, without full; run it again with all" in outcome.err
+    assert not (partial / "snapshot.jsonl").exists()
+
+
+def test_damaged_lines_and_other_settings_of_a_run_are_told(harness: Shell, accepted: Path, session: Sessions) -> None:
+    (path,) = (accepted.parent / "results" / RUN).glob("*.jsonl")
+    path.write_text("damaged\n" + path.read_text())
+    told = words(harness("gate", "--from-run", "latest", "--config", "quick"))
+    assert f"remark: {RUN}/{path.name}:1: a torn or damaged line" in told
+    assert "remark: the run was made with other settings: timing.blocks 12 there, 6 here" in told
+    assert ":1: a torn or damaged line" in harness("snapshot", "accept").err
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--policy", "git:nosuch"], "git knows no commit 'nosuch'"),
         (["--problem", "nosuch"], "no problem matches 'nosuch'."),
         (["--snapshot", "nosuch.jsonl"], "--snapshot nosuch.jsonl: no such file"),
         (["--snapshot", "git:nosuch"], "git knows no commit 'nosuch'"),

@@ -54,6 +54,16 @@ def test_where_lines_stay_each_step_is_one_line() -> None:
     assert file.getvalue() == ("    1.0 s  tiled: building\n    2.0 s  tiled: checking\n    3.0 s  tiled: passed\n")
 
 
+def test_names_and_steps_are_shown_harmless() -> None:
+    progress, file = piped(0.0)
+    progress.observe(job("a\x1b[2J\n::error::b"), "building\x07")
+    progress.finished(passed("a\x1b[2J\n::error::b"))
+    progress.say("a\n::error::b")
+    assert file.getvalue() == (
+        "    0.0 s  a\ufffd[2J ::error::b: building\ufffd\n    0.0 s  a\ufffd[2J ::error::b: passed\n… a ::error::b\n"
+    )
+
+
 def test_who_holds_the_gpu_is_told_whole() -> None:
     progress, file = piped(0.0)
     progress.observe(job("tiled"), "waiting for GPU 0, held by pid 7 since 12:00:00")

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MachineError
-from harness.executors.gpu_lock import GpuLock, is_any_held
+from harness.executors.gpu_lock import GpuLock
 from harness.referee.worker_process import Interrupted
 from tests.machine import ROOT
 
 OTHER_RUN = """
 import sys, threading
 from pathlib import Path
-from harness.executors.gpu_lock import GpuLock, is_any_held
+from harness.executors.gpu_lock import GpuLock
 lock = GpuLock("GPU-1234", "GPU 3", Path(sys.argv[1]))
 with lock.held(threading.Event(), lambda what: print(what, flush=True)):
     print("held", flush=True)
@@ -104,17 +104,15 @@ def test_who_waits_comes_before_who_has_just_let_go(tmp_path: Path) -> None:
 
 def test_a_gpu_in_use_can_be_seen_without_waiting(tmp_path: Path) -> None:
     other_gpu = GpuLock("GPU-5678", "GPU 4", tmp_path)
-    assert not is_any_held(tmp_path)
     assert not lock_in(tmp_path).is_held()
     with other_run(tmp_path) as other:
         assert line_of(other) == "held"
-        assert is_any_held(tmp_path)
         assert lock_in(tmp_path).is_held()
         assert not other_gpu.is_held()
         other.kill()
         other.wait()
     assert (tmp_path / "harness-gpu-GPU-1234.lock").stat().st_size > 0  # its note stays, its lock doesn't
-    assert not is_any_held(tmp_path)
+    assert not lock_in(tmp_path).is_held()
 
 
 def test_another_gpu_is_not_waited_for(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def floor_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Floo
     return Floor(lanes, Workers(host, tmp_path), cores, environment())
 
 
-def stages_of(floor: Floor, observe: Any = lambda job, what: None) -> Evaluating:
-    return Evaluating(floor, "run", Config(), 1, observe, expected=3)
+def stages_of(floor: Floor, observe: Any = lambda job, what: None, results: Path | None = None) -> Evaluating:
+    return Evaluating(floor, "run", Config(), 1, observe, Journal(results or Path("unused"), "run"))
 
 
 def test_what_the_compiler_refuses_is_a_result_without_a_lane(
@@ -74,10 +74,9 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     monkeypatch.setattr(local, "_build", build)
     lane, told = ScriptedLane(), []
     floor = floor_of(tmp_path, None, only=lane)
-    stages = stages_of(floor, lambda job, what: told.append((job.solution.name, what)))
-    journal = Journal(tmp_path / "results", "run")
+    stages = stages_of(floor, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
     found = {}
-    for evaluation in run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4), journal):
+    for evaluation in run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)):
         found[evaluation.solution.name] = evaluation
         assert evaluation.id in [kept.id for kept in read_journals(tmp_path / "results")]  # before it is shown
     assert {name: e.verdict for name, e in found.items()} == {
@@ -98,8 +97,8 @@ def test_of_several_lanes_the_one_is_named(
     monkeypatch.setattr(local, "_build", build)
     told: set[str] = set()
     floor = floor_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
-    stages = stages_of(floor, lambda job, what: told.add(what))
-    list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 2, 4), Journal(tmp_path / "results", "run")))
+    stages = stages_of(floor, lambda job, what: told.add(what), tmp_path / "results")
+    list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 2, 4)))
     assert {what for what in told if "checking" in what} <= {"checking full 1/1 on one", "checking full 1/1 on two"}
 
 
@@ -109,9 +108,8 @@ def test_a_lane_closes_also_when_nobody_reads_on(
     monkeypatch.setattr(local, "_build", build)
     lane = ScriptedLane()
     floor = floor_of(tmp_path, None, only=lane)
-    evaluations = run_tasks(
-        select_tasks(workspace), stages_of(floor), floor, Shape(1, 1, 4), Journal(tmp_path / "results", "run")
-    )
+    stages = stages_of(floor, results=tmp_path / "results")
+    evaluations = run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4))
     next(evaluations)
     evaluations.close()
     assert lane.is_closed

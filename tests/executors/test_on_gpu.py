@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,42 @@ def test_every_gpu_measures_one_solution_at_a_time(workspace: Workspace) -> None
         assert evaluation.timing is not None
         assert evaluation.timing.speedup is not None
         assert 0.8 < evaluation.timing.speedup.estimate < 1.25  # the reference against itself
+
+
+HOLD = """
+import torch as _torch
+_kept = []
+
+def _hold():
+    if not _kept:
+        _kept.append(_torch.empty(_torch.cuda.mem_get_info()[0] - 2**28, dtype=_torch.uint8, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize("when", ["on import", "in forward"])
+def test_a_solution_that_takes_the_others_memory_is_out_of_memory(workspace: Workspace, when: str) -> None:
+    solution = workspace.root / "solutions" / "conv" / "same" / "solution.py"
+    if when == "on import":
+        solution.write_text(solution.read_text() + HOLD + "_hold()\n")
+    else:
+        greedy = solution.read_text().replace(
+            "return torch.relu(self.conv(x))", "y = torch.relu(self.conv(x)); _hold(); return y"
+        )
+        solution.write_text(greedy + HOLD)
+    task = select_tasks(workspace, solutions=["same"])
+    with open_session("cuda", workspace.root, workspace.results, config("eager"), 1, lambda what: None, lanes=1) as run:
+        (evaluation,) = run.evaluate(task, lambda job, what: None)
+    assert evaluation.verdict is Verdict.OUT_OF_MEMORY, evaluation.failure
+
+
+def test_spares_leave_the_gpu_alone_until_they_are_taken(workspace: Workspace) -> None:
+    import torch
+
+    session = open_session("cuda", workspace.root, workspace.results, config("eager"), 1, lambda what: None, lanes=1)
+    with session:
+        torch.cuda.synchronize()
+        before = torch.cuda.mem_get_info()[0]
+        workers = replace(session.workers, ahead=2)
+        workers.replenish()
+        workers.settle()
+        assert before - torch.cuda.mem_get_info()[0] < 2**24

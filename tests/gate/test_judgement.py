@@ -191,7 +191,8 @@ def test_the_accepted_baseline_counts_whatever_the_headline_is() -> None:
 
 def test_an_expected_failure_is_not_timed() -> None:
     subject = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
-    assert judge(subject, [failed("tiled")], terms(ACCEPTED)).findings == ()
+    one = judge(subject, [failed("tiled")], terms(least_speedup=2.0))
+    assert (one.findings, one.speed) == ((), None)
 
 
 def test_a_waiver_covers_a_regression_until_its_day() -> None:
@@ -243,3 +244,28 @@ def test_a_failure_without_details_has_a_place() -> None:
     bare = failed("tiled", failure=Failure("wrong", "look"))
     (place,) = judged(bare).findings[0].places
     assert (place.file, place.line) == ("solutions/maxpool2d/tiled/solution.py", 1)
+
+
+def test_an_expectation_that_was_loosened_fails() -> None:
+    gallery = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    one = judge(gallery, [failed("tiled")], terms(ACCEPTED, NO_GPU))
+    assert (one.outcome, levels(one)) == ("failed", [("changed_expectation", "failed")])
+    assert one.findings[0].message == (
+        "snapshot.jsonl accepted it as passed, and solution.yaml now expects wrong_values"
+    )
+
+
+def test_a_waiver_of_correctness_covers_a_loosened_expectation() -> None:
+    gallery = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    one = judge(gallery, [failed("tiled")], terms(ACCEPTED, waivers=(waiver(what="correctness"),)))
+    assert (one.outcome, levels(one)) == ("passed", [("changed_expectation", "waived")])
+
+
+def test_a_failure_that_is_mended_is_remarked() -> None:
+    one = judged(passed("tiled"), snapshot=snapshot_of(failed("tiled")), not_judged=NO_GPU)
+    assert (one.outcome, levels(one)) == ("passed", [("changed_expectation", "remark")])
+
+
+def test_an_expectation_as_it_was_accepted_is_no_finding() -> None:
+    gallery = Subject("maxpool2d", "broken", Verdict.WRONG_VALUES)
+    assert judge(gallery, [failed()], terms(snapshot_of(failed()))).findings == ()

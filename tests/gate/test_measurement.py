@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.gate.measurement import from_run, measure
+from harness.gate.measurement import measure
 from harness.records.evaluation import Evaluation
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
@@ -20,9 +20,9 @@ ACCEPTED = snapshot_of(timed(1_000_000))
 SLOW, FINE, NOISY = timed(1_200_000), timed(1_000_000), timed(1_000_000, spread=0.2)
 
 
-def task(name: str, folder: Path = Path("nowhere")) -> Task:
-    problem = Problem("maxpool2d", folder, "", "", "", (), "float32", None, False, {})
-    return Task(problem, Solution(name, "maxpool2d", folder, SolutionFile()), ())
+def task(name: str) -> Task:
+    problem = Problem("maxpool2d", Path("nowhere"), "", "", "", (), "float32", None, False, {})
+    return Task(problem, Solution(name, "maxpool2d", Path("nowhere"), SolutionFile()), ())
 
 
 class Script:
@@ -84,21 +84,3 @@ def test_without_a_gpu_nothing_is_measured_again() -> None:
 def test_a_suspect_that_gives_no_further_result_is_not_asked_for_ever() -> None:
     script = Script([SLOW], [], [])
     assert measure([task("tiled")], script, terms(ACCEPTED))["maxpool2d", "tiled"] == [SLOW]
-
-
-def test_a_finished_run_counts_where_the_sources_are_the_same(tmp_path: Path) -> None:
-    (tmp_path / "solution.py").write_text("x = 1")
-    mine = task("tiled", tmp_path)
-    same = replace(
-        FINE,
-        problem=replace(FINE.problem, sha256=mine.problem.sha256),
-        solution=replace(FINE.solution, sha256=mine.solution.sha256),
-    )
-    assert from_run([mine], [same]) == ({("maxpool2d", "tiled"): [same]}, [])
-    found, remarks = from_run([mine], [FINE])
-    assert found == {}
-    assert remarks == ["maxpool2d/tiled was edited after it was evaluated: that result doesn't count"]
-
-
-def test_a_run_may_hold_more_than_is_judged(tmp_path: Path) -> None:
-    assert from_run([task("tiled", tmp_path)], [named("other", FINE)]) == ({}, [])

@@ -95,3 +95,28 @@ def test_at_most_eight_places_are_named() -> None:
 def test_a_record_without_sources_has_a_place() -> None:
     (place,) = places_of(failed("tiled"))
     assert (place.file, place.line) == ("solutions/maxpool2d/tiled/solution.py", 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/x/solution.py(" + "9" * 5000 + "): error: a",
+        "/x/solution.py:" + "9" * 5000 + ": error: a",
+        'File "/x/solution.py", line ' + "9" * 5000,
+        "in scale at line " + "9" * 5000 + " ",
+    ],
+)
+def test_a_number_of_five_thousand_digits_does_no_harm(words: str) -> None:
+    assert places(words)[0][1] in (1, 4)
+
+
+def test_a_line_behind_the_files_end_is_its_last() -> None:
+    assert places("x", "kernel.cu(999999): error: a", kernel_cu="1\n2\n") == [("kernel.cu", 2, "kernel.cu: a")]
+    assert places("x", "kernel.cu(0): error: a", kernel_cu="1\n2\n") == [("kernel.cu", 1, "kernel.cu: a")]
+    assert places("x", '  File "/x/solution.py", line 999999, in forward') == [("solution.py", 13, "")]
+
+
+@pytest.mark.parametrize("piece", ["in a<", "\n", 'File "', "in a", " ", "a.cu(1): error: b\n  c\n"])
+def test_the_work_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
+    """A hundred thousand pieces took the old patterns minutes; time is not measured, a hang would be seen."""
+    assert places("x", piece * 100_000) == [("solution.py", 1, "")]

@@ -8,6 +8,7 @@ import pytest
 
 from harness.errors import InvalidFile, UsageError
 from harness.gate.policy import Demands, Policy, load_policy
+from tests.gate.test_scope import git
 
 WAIVER = "waivers: [{problem: relu, solution: '*', what: performance, reason: new driver, owner: ann, expires: %s}]"
 
@@ -36,7 +37,33 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--policy .*nowhere\.yaml: no such file"):
-        load_policy(tmp_path / "nowhere.yaml", tmp_path)
+        load_policy("nowhere.yaml", tmp_path)
+
+
+def test_a_named_file_is_looked_for_in_the_workspace_too(tmp_path: Path) -> None:
+    (tmp_path / "strict.yaml").write_text("remeasure: 5")
+    assert load_policy("strict.yaml", tmp_path).remeasure == 5
+    assert load_policy(str(tmp_path / "strict.yaml"), Path("elsewhere")).remeasure == 5
+
+
+def test_the_policy_of_a_commit_holds_whatever_the_file_says_now(tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text("remeasure: 5")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "strict")
+    (tmp_path / "gate.yaml").write_text("remeasure: 0")
+    assert load_policy("git:main", tmp_path).remeasure == 5
+    (tmp_path / "gate.yaml").write_text("remesure: 0")
+    git(tmp_path, "commit", "-q", "-a", "-m", "mistyped")
+    with pytest.raises(InvalidFile, match=r"^main:gate\.yaml: unknown key 'remesure'"):
+        load_policy("git:main", tmp_path)
+
+
+def test_a_commit_without_a_policy_is_refused(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "empty")
+    with pytest.raises(UsageError, match=r"no gate\.yaml in git's 'main': commit it there first"):
+        load_policy("git:main", tmp_path)
 
 
 def test_the_last_pattern_that_says_a_thing_decides_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.gate.git import changed_since, file_at, folder_in_repository
-from harness.gate.scope import find_missing, select_changed, without_solutions
+from harness.gate.scope import find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import accept, open_snapshot, render
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -40,8 +40,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def selected(workspace: Workspace, also: tuple[str, ...] = ()) -> list[str]:
-    tasks = select_changed(select_tasks(workspace), changed_since(workspace.root, "main"), also)
-    return [f"{task.problem.name}/{task.solution.name}" for task in tasks]
+    changed = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), also)
+    return [f"{task.problem.name}/{task.solution.name}" for task in changed.tasks]
 
 
 ALL = ["maxpool2d/plain", "maxpool2d/tiled", "relu/plain", "relu/tiled"]
@@ -89,25 +89,72 @@ def test_a_file_moved_out_of_a_solution_selects_it(workspace: Workspace) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["gate.yaml", "configs/quick.yaml", "snapshot.jsonl", "pyproject.toml", "harness.yaml"]
+    "name",
+    [
+        "gate.yaml",
+        "configs/quick.yaml",
+        "requirements.txt",
+        "include/tile.cuh",
+        "solutions/common.cuh",
+        "solutions/common/tile.cuh",
+        "problems/shared.py",
+        "problems/common/shared.py",
+        "docs.yaml",
+    ],
 )
 def test_a_file_that_any_verdict_may_depend_on_selects_all(workspace: Workspace, name: str) -> None:
     (workspace.root / name).parent.mkdir(exist_ok=True)
     (workspace.root / name).write_text("")
     assert selected(workspace) == ALL
+    changed = select_changed(workspace, select_tasks(workspace), changed_since(workspace.root, "main"), ())
+    assert str(changed.because) == name
+
+
+@pytest.mark.parametrize("name", ["common.cuh", "common/tile.cuh", "gone/solution.cu"])
+def test_a_file_beside_a_problems_solutions_selects_all_of_them(workspace: Workspace, name: str) -> None:
+    path = workspace.root / "solutions/relu" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    assert selected(workspace) == ["relu/plain", "relu/tiled"]
+
+
+def test_a_removed_shared_file_selects_too(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/common.cuh").write_text("")
+    git(workspace.root, "add", "-A")
+    git(workspace.root, "commit", "-q", "-m", "shared")
+    (workspace.root / "solutions/relu/common.cuh").unlink()
+    assert selected(workspace) == ["relu/plain", "relu/tiled"]
+
+
+def test_patterns_hold_beside_a_change(workspace: Workspace) -> None:
+    changed = {PurePosixPath("solutions/relu/plain/solution.py")}
+    tasks = select_tasks(workspace, solutions=["tiled"])
+    assert select_changed(workspace, tasks, changed, ()).tasks == ()
 
 
 def test_a_named_policy_selects_all(workspace: Workspace) -> None:
-    (workspace.root / "ci").mkdir()
-    (workspace.root / "ci/strict.yaml").write_text("")
+    (workspace.root / "docs").mkdir()
+    (workspace.root / "docs/strict.yaml").write_text("")
     assert selected(workspace) == []
-    assert selected(workspace, also=("ci/strict.yaml",)) == ALL
+    assert selected(workspace, also=("docs/strict.yaml",)) == ALL
 
 
-def test_other_files_select_nothing(workspace: Workspace) -> None:
-    (workspace.root / "README.md").write_text("words")
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/pages/x.py", "results/run/journal.jsonl", "solutions/relu/notes.md", "LICENSE"]
+)
+def test_what_no_verdict_depends_on_selects_nothing(workspace: Workspace, name: str) -> None:
+    (workspace.root / name).parent.mkdir(parents=True, exist_ok=True)
+    (workspace.root / name).write_text("words")
     (workspace.root.parent / "elsewhere.py").write_text("")
     assert selected(workspace) == []
+
+
+@pytest.mark.parametrize("name", ["problems/relu/README.md", "solutions/relu/plain/docs/x.md"])
+def test_words_within_a_problem_or_a_solution_count(workspace: Workspace, name: str) -> None:
+    (workspace.root / name).parent.mkdir(exist_ok=True)
+    (workspace.root / name).write_text("words")
+    assert "relu/plain" in selected(workspace)
+    assert "maxpool2d/plain" not in selected(workspace)
 
 
 @pytest.mark.parametrize("ref", ["nosuch", "--output=/tmp/x", ""])
@@ -199,5 +246,43 @@ def test_a_problem_without_a_solution_is_known(workspace: Workspace) -> None:
 
 
 def test_a_file_is_not_in_a_folder_of_a_longer_name(workspace: Workspace) -> None:
-    changed = {PurePosixPath("solutions/relu/tiled2/solution.py")}
-    assert select_changed(select_tasks(workspace), changed, ()) == []
+    (workspace.root / "solutions/relu/tiled2").mkdir()
+    (workspace.root / "solutions/relu/tiled2/solution.py").write_text("class ModelNew: ...")
+    assert selected(workspace) == ["relu/tiled2"]
+
+
+def broken(workspace: Workspace, *problems: str) -> list[tuple[str, str, str, str, int]]:
+    found = find_scope(workspace, problems, ())
+    places = [(one, finding.message, finding.places[0]) for one in found.broken for finding in one.findings]
+    return [(one.problem, one.solution, message, place.file, place.line) for one, message, place in places]
+
+
+def test_a_broken_solution_yaml_is_a_finding_of_its_solution_alone(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/tiled/solution.yaml").write_text("languag: cuda")
+    found = find_scope(workspace, (), ())
+    assert [f"{task.problem.name}/{task.solution.name}" for task in found.tasks] == ALL[:3]
+    assert found.broken[0].outcome == "failed"
+    ((problem, solution, message, file, line),) = broken(workspace)
+    assert (problem, solution, file, line) == ("relu", "tiled", "solutions/relu/tiled/solution.yaml", 1)
+    assert message.startswith("solutions/relu/tiled/solution.yaml: unknown key 'languag'")
+
+
+def test_a_broken_problem_is_a_finding_of_each_of_its_solutions(workspace: Workspace) -> None:
+    (workspace.root / "problems/relu/problem.py").write_text("import torch\n\nclass Model(")
+    file = "problems/relu/problem.py"
+    assert broken(workspace, "relu") == [
+        ("relu", "plain", f"{file}:3: '(' was never closed", file, 3),
+        ("relu", "tiled", f"{file}:3: '(' was never closed", file, 3),
+    ]
+
+
+def test_what_is_whole_has_no_finding_and_takes_all_its_cases(workspace: Workspace) -> None:
+    found = find_scope(workspace, ("max*",), ("pl*",))
+    assert found.broken == ()
+    assert [(task.solution.name, task.cases) for task in found.tasks] == [("plain", ("full",))]
+
+
+def test_patterns_that_leave_nothing_are_refused(workspace: Workspace) -> None:
+    (workspace.root / "solutions").rename(workspace.root / "gone")
+    with pytest.raises(UsageError, match="no solution in"):
+        find_scope(workspace, (), ())

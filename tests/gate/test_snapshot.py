@@ -128,14 +128,36 @@ def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
 def test_the_latest_run_is_the_one_whose_name_has_the_latest_time(tmp_path: Path) -> None:
     for run in ("20261121T031035Z-ef9a", "20261122T031035Z-0000", "h100"):
         Journal(tmp_path, run).append(timed(1_000_000, id=run))
-    assert [evaluation.id for evaluation in read_run(tmp_path, "latest")] == ["20261122T031035Z-0000"]
+    assert [evaluation.id for evaluation in read_run(tmp_path, "latest").evaluations] == ["20261122T031035Z-0000"]
 
 
-def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
+def test_lines_that_hold_no_evaluation_are_told_of(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(timed(1_000_000))
-    with path.open("a") as file:
-        file.write('{"id": "torn')
-    assert [evaluation.solution.name for evaluation in read_run(tmp_path, "run-1")] == ["tiled"]
+    whole = path.read_text()
+    path.write_text("damaged\n" + whole + whole + whole.replace("somebody", "another") + '{"id": "torn')
+    run = read_run(tmp_path, "run-1")
+    assert [evaluation.solution.author for evaluation in run.evaluations] == ["somebody"]
+    name = path.relative_to(tmp_path)
+    assert [remark.partition(";")[0] for remark in run.remarks] == [
+        f"{name}:1: a torn or damaged line",
+        f"{name}:4: evaluation 20261121T031040-b1084b09 stands elsewhere with another content, which counts",
+        f"{name}:5: an unfinished line of 12 bytes: its writer was stopped, or is writing now",
+    ]
+
+
+def test_a_run_of_damaged_lines_alone_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1/journal.jsonl").write_text("damaged\n")
+    with pytest.raises(UsageError, match=r"holds no result; run-1/journal\.jsonl:1: a torn or damaged line"):
+        read_run(tmp_path, "run-1")
+
+
+def test_a_run_as_a_snapshot_tells_of_its_lines_as_well(tmp_path: Path) -> None:
+    path = Journal(tmp_path, "run-1").append(timed(1_000_000))
+    path.write_text("damaged\n" + path.read_text())
+    found = open_snapshot("run:run-1", tmp_path, tmp_path)
+    assert found is not None
+    assert len(found.remarks) == 1
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from harness.protocol.messages import (
     TakeTurn,
     TensorRef,
     TurnTaken,
+    WarmUp,
 )
 
 REF = TensorRef(3, "float32", (2, 5), (5, 1), 256)
@@ -35,6 +36,7 @@ REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5)
 FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 4)
 
 MESSAGES = [
+    (REQUESTS, WarmUp()),
     (REQUESTS, Load("/s/solution.py", "ModelNew", {"cudnn_benchmark": False})),
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),

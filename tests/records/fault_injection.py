@@ -147,7 +147,7 @@ def _build_index(results: Path, name: str, out: int) -> None:
     results.mkdir(exist_ok=True)
     for number in itertools.count():
         with open_index(results, rebuild=number % 8 == 0) as index:
-            index.best()
+            index.tallies()
         os.write(out, b"built\n")
 
 

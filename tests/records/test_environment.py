@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from harness.codec import decode, encode
+from harness.records.environment import Environment
 from tests.examples import environment, sim_environment
 
 
@@ -28,6 +30,17 @@ def test_the_commit_has_no_part_in_the_fingerprint() -> None:
 )
 def test_every_other_fact_has(change: dict[str, Any]) -> None:
     assert environment(**change).fingerprint != environment().fingerprint
+
+
+def test_variables_that_steer_compilers_make_another_environment() -> None:
+    one, other = (environment(variables={"NVCC_APPEND_FLAGS": flags}) for flags in ("-O0", "-O3"))
+    assert len({environment().fingerprint, one.fingerprint, other.fingerprint}) == 3
+
+
+def test_environments_from_before_variables_were_recorded_keep_their_fingerprint() -> None:
+    assert environment().fingerprint == "49e7c5bb"
+    old = {key: value for key, value in encode(environment()).items() if key != "variables"}
+    assert decode(Environment, old) == environment()
 
 
 def test_the_order_of_flags_does_not_matter() -> None:

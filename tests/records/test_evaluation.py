@@ -11,7 +11,7 @@ import pytest
 
 from harness.records.check import Tolerance
 from harness.records.config import Config, TimingConfig
-from harness.records.evaluation import Evaluation, Failure
+from harness.records.evaluation import Evaluation, Failure, Work
 from harness.records.verdict import Verdict
 from tests.examples import check, comparison, environment, failed, passed, sim_environment, timing, wrong_comparison
 
@@ -136,3 +136,11 @@ def test_a_tolerance_of_nothing_is_exact(bounds: Any, is_exact: bool) -> None:
 def test_a_tolerance_is_finite_and_not_negative(bounds: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="finite and not negative"):
         Tolerance(*bounds)
+
+
+@pytest.mark.parametrize(
+    ("least_bytes", "operations"), [(0, None), (-5, 0), (8, 0), (8, -1), (2**63, None), (8, 2**63)]
+)
+def test_impossible_work_cannot_be_built(least_bytes: int, operations: int | None) -> None:
+    with pytest.raises(ValueError, match="are no work"):
+        Work(least_bytes, operations)

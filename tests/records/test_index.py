@@ -17,7 +17,7 @@ from harness.records import index_file, indexing
 from harness.records.config import Config, TimingConfig
 from harness.records.entry import entry_of
 from harness.records.evaluation import Evaluation, ProblemRef
-from harness.records.index import Index, open_index
+from harness.records.index import open_index
 from harness.records.journal import Journal
 from harness.records.line import to_line
 from harness.records.verdict import Verdict
@@ -396,79 +396,76 @@ def test_the_status_counts(tmp_path: Path) -> None:
     assert status.path == tmp_path / ".index.sqlite"
 
 
-class TestBest:
-    """What a leaderboard ranks."""
+def test_tallies_count_by_environment_config_problem_version_and_solution(tmp_path: Path) -> None:
+    changed = replace(passed().problem, sha256="00" * 32)
+    keep(
+        tmp_path,
+        at(1, timed()),
+        at(2, failed("tiled")),
+        at(3, passed(environment=sim_environment())),
+        at(4, timed(problem=changed)),
+        at(5, failed("plain")),
+        at(6, timed(config=Config(timing=TimingConfig(blocks=13)))),
+    )
+    with open_index(tmp_path) as index:
+        entries, tallies = index.entries(), index.tallies()
+    found = {
+        (t.environment_label, t.config, t.problem_sha256[:2], t.solution): (
+            t.evaluations,
+            t.is_measured,
+            t.newest[14:16],
+            t.is_simulated,
+        )
+        for t in tallies
+    }
+    gpu, sim = entries[0].environment_label, entries[2].environment_label
+    usual, other, version = entries[0].config, entries[5].config, entries[0].problem_sha256[:2]
+    assert found == {
+        (gpu, usual, version, "tiled"): (2, True, "02", False),
+        (sim, usual, version, "tiled"): (1, False, "03", True),
+        (gpu, usual, "00", "tiled"): (1, True, "04", False),
+        (gpu, usual, version, "plain"): (1, False, "05", False),
+        (gpu, other, version, "tiled"): (1, True, "06", False),
+    }
 
-    def best(self, results: Path, *evaluations: Evaluation, **facts: str) -> list[str]:
+
+class TestDecisive:
+    """What of several evaluations a leaderboard is given."""
+
+    def decisive(self, results: Path, *evaluations: Evaluation) -> list[str]:
         keep(results, *evaluations)
+        one = entry_of(timed())
         with open_index(results) as index:
-            return [entry.id[-1] for entry in index.best(**facts)]
+            return [entry.id[-1] for entry in index.decisive(one.environment, one.config)]
 
-    def test_the_fastest_of_each_solution(self, tmp_path: Path) -> None:
-        slow, fast, other = at(1, timed(900_000)), at(2, timed(500_000)), at(3, timed(700_000, "plain"))
-        assert self.best(tmp_path, slow, fast, other) == ["2", "3"]
+    def test_the_fastest_and_the_newest_of_a_source(self, tmp_path: Path) -> None:
+        times = {1: 900_000, 2: 500_000, 3: 700_000, 4: 800_000}
+        assert self.decisive(tmp_path, *(at(minute, timed(ns)) for minute, ns in times.items())) == ["1", "2", "4"]
+
+    def test_of_equally_fast_ones_the_oldest(self, tmp_path: Path) -> None:
+        every = [at(2, timed(500_000)), at(3, timed(500_000)), at(4, timed(500_000)), at(1, failed("tiled"))]
+        assert self.decisive(tmp_path, *every) == ["1", "2", "4"]
+
+    def test_the_newest_that_says_something_of_the_solution(self, tmp_path: Path) -> None:
+        ours = [at(minute, failed("tiled", verdict=Verdict.HARNESS_ERROR)) for minute in (3, 4, 5)]
+        every = [at(0, timed()), at(1, failed("tiled", verdict=Verdict.TIMEOUT)), at(2, failed("tiled"))]
+        assert self.decisive(tmp_path, *every, *ours) == ["0", "2", "5"]
 
     @pytest.mark.parametrize(
         "unfit",
         [
             failed("tiled"),
             passed(),
-            passed(environment=sim_environment()),
+            timed(10, environment=environment(gpu="NVIDIA H200")),
+            timed(10, config=Config(timing=TimingConfig(blocks=13))),
             passed(timing=timing(solution_ns=10, blocks=5)),
-            timed(10, cases=("full",)),
-            timed(10, cases=("small", "odd")),
+            timed(10, solution=replace(passed().solution, expected_verdict=Verdict.TIMEOUT)),
         ],
-        ids=["failed", "not timed", "simulated", "noisy", "fewer cases", "without 'full'"],
+        ids=["failed", "not timed", "another environment", "another config", "noisy", "meant to fail"],
     )
-    def test_what_does_not_count(self, tmp_path: Path, unfit: Evaluation) -> None:
-        assert self.best(tmp_path, at(1, timed()), at(2, unfit)) == ["1"]
+    def test_what_may_not_be_ranked_is_not_the_fastest(self, tmp_path: Path, unfit: Evaluation) -> None:
+        assert self.decisive(tmp_path, at(0, timed()), at(1, timed(5)), at(2, unfit), at(3, timed())) == ["0", "1", "3"]
 
-    def test_older_sources_of_a_problem_do_not_count(self, tmp_path: Path) -> None:
-        changed = replace(passed().problem, sha256="00" * 32)
-        assert self.best(tmp_path, at(1, timed(10)), at(2, timed(problem=changed)), at(3, timed(20, "b"))) == ["1", "3"]
-        assert self.best(tmp_path, at(4, timed(500, problem=changed))) == ["4"]
-
-    def test_environments_configs_and_baselines_stand_apart(self, tmp_path: Path) -> None:
-        config = Config(timing=TimingConfig(blocks=13))
-        compiled = replace(
-            timing(),
-            baselines=("compile",),
-            turns=tuple(replace(t, arm="compile") if t.arm == "eager" else t for t in timing().turns),
-        )
-        found = self.best(
-            tmp_path,
-            at(1, timed()),
-            at(2, timed(environment=environment(gpu="NVIDIA H200"))),
-            at(3, timed(config=config)),
-            at(4, passed(timing=compiled)),
-        )
-        assert sorted(found) == ["1", "2", "3", "4"]
-
-    def test_one_environment_may_be_asked_for(self, tmp_path: Path) -> None:
-        h200 = environment(gpu="NVIDIA H200")
-        evaluations = at(1, timed()), at(2, timed(environment=h200))
-        assert self.best(tmp_path, *evaluations, environment=h200.fingerprint) == ["2"]
-
-    def test_one_problem_or_config_may_be_asked_for(self, tmp_path: Path) -> None:
-        config = Config(timing=TimingConfig(blocks=13))
-        relu = ProblemRef("relu", "aa" * 32, "float32")
-        keep(tmp_path, at(1, timed()), at(2, timed(problem=relu)), at(3, timed(config=config)))
-        with open_index(tmp_path) as index:
-            assert [entry.id[-1] for entry in index.best(problem="relu")] == ["2"]
-            assert [entry.id[-1] for entry in index.best(config=index.entries()[2].config)] == ["3"]
-
-
-def latest_failures(index: Index) -> list[tuple[str, Verdict]]:
-    return [(entry.solution, entry.verdict) for entry in index.latest_failures()]
-
-
-def test_failures_are_those_that_were_not_mended_since(tmp_path: Path) -> None:
-    keep(
-        tmp_path,
-        at(1, failed("mended")),
-        at(2, passed("mended")),
-        at(3, passed("broken")),
-        at(4, failed("broken", verdict=Verdict.TIMEOUT)),
-    )
-    with open_index(tmp_path) as index:
-        assert latest_failures(index) == [("broken", Verdict.TIMEOUT)]
+    def test_the_newest_elsewhere_is_among_them(self, tmp_path: Path) -> None:
+        elsewhere = [at(minute, passed(environment=sim_environment())) for minute in (2, 3, 4)]
+        assert self.decisive(tmp_path, at(1, timed()), *elsewhere) == ["1", "4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import json
 import math
@@ -114,6 +115,37 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, spare: Path, monkeypatc
     assert rescued.read_text() == to_line(failed(id="2")) + "\n"
     kept.append(failed(id="2"))
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["tiled", "broken"]
+
+
+def _interrupted(file: io.RawIOBase, data: bytes) -> None:
+    file.write(data[: len(data) // 2])
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_leaves_no_torn_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Journal(tmp_path, "run-1").append(passed())
+    before = path.read_bytes()
+    monkeypatch.setattr(journal, "_write_all", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Journal(tmp_path, "run-1").append(failed(id="2"))
+    assert path.read_bytes() == before
+
+
+def test_without_locks_nothing_is_cut_off_that_may_be_anothers(
+    tmp_path: Path, spare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Journal(tmp_path, "run-1").append(passed())
+    before = path.read_bytes()
+
+    def no_locks(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(journal, "_write_all", _full_disk)
+    with pytest.raises(JournalError):
+        Journal(tmp_path, "run-1").append(failed(id="2"))
+    assert path.read_bytes()[: len(before)] == before
+    assert len(path.read_bytes()) > len(before)
 
 
 def test_short_writes_are_continued(tmp_path: Path) -> None:

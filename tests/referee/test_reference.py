@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from harness.referee.oracle import Oracle
-from harness.referee.reference import InvalidProblem, OutputSpec, Reference
+from harness.referee.reference import _GENERATORS, InvalidProblem, OutputSpec, Reference
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
 
@@ -55,6 +56,28 @@ def test_a_case_changes_the_inputs(tmp_path: Path) -> None:
     assert [tuple(value.shape) for value in reference.make_inputs(1)] == [(3, 4)]
     assert [tuple(value.shape) for value in reference.input_specs()] == [(3, 4)]
     assert reference.input_specs()[0].is_meta
+
+
+def test_shapes_are_asked_for_while_no_other_thread_draws(tmp_path: Path) -> None:
+    tail = TAIL.replace("    return [torch.randn", "    asked.append(is_free())\n    return [torch.randn")
+    reference = Reference(problem(tmp_path, "return x", "asked, is_free = [], bool\n" + tail), "full", "cpu")
+
+    def is_free() -> bool:
+        found = []
+
+        def try_it() -> None:
+            found.append(_GENERATORS.acquire(blocking=False))
+            if found[0]:
+                _GENERATORS.release()
+
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+        return found[0]
+
+    reference._module.is_free = is_free  # type: ignore[attr-defined]
+    reference.input_specs()
+    assert reference._module.asked == [False]  # type: ignore[attr-defined]
 
 
 def test_equal_seeds_give_equal_inputs_and_others_do_not(tmp_path: Path) -> None:

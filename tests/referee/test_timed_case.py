@@ -65,8 +65,11 @@ def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() 
     assert not seats.can_leave_out
 
 
-def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solution runs out of memory beside two baselines, and runs beside one."""
+@pytest.mark.parametrize("is_scarce", [True, False])
+def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
+    is_scarce: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The solution runs out of memory beside two baselines, and runs beside one; if memory is free, it only says so."""
     seatings: list[tuple[str, ...]] = []
 
     class FakeSeats(Seats):
@@ -86,11 +89,18 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(monkeypa
     monkeypatch.setattr(timed_case, "measure", measured)
     monkeypatch.setattr(timed_case, "construct_arm", lambda *arguments: None)
     monkeypatch.setattr(timed_case, "Table", lambda host, spec: contextlib.nullcontext(table))
+    monkeypatch.setattr(timed_case, "is_memory_scarce", lambda: is_scarce)
     setting: Any = SimpleNamespace(
         spec=None, seed=lambda *purpose: 1, reference=SimpleNamespace(make_inputs=lambda seed: [])
     )
     references: Any = {"eager": _Worker(), "compile": _Worker()}
     anything: Any = object()
+    if not is_scarce:
+        with pytest.raises(SolutionFailed, match="no memory left"):
+            timed_case.time_solution(setting, anything, anything, references, Config(), lambda what: None)
+        assert seatings == [("eager", "compile")]
+        assert not references["compile"].is_closed
+        return
     outcome = timed_case.time_solution(setting, anything, anything, references, Config(), lambda what: None)
     assert seatings == [("eager", "compile"), ("eager",)]
     assert references["compile"].is_closed

@@ -14,7 +14,7 @@ import pytest
 from harness.protocol.exchange import READY, open_envelope
 from harness.protocol.frames import receive_frame
 from harness.protocol.messages import REPLIES
-from harness.referee.worker_start import Launch, Spares, make_launch
+from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch
 
 
 @pytest.fixture
@@ -106,6 +106,41 @@ def test_taken_spare_moves_to_the_takers_cpus(spares: Spares, tmp_path: Path) ->
     thread.start()
     thread.join()
     assert found == [{min(cpus)}]
+
+
+@pytest.mark.parametrize("python_path", [None, "", ".", ":"])
+def test_modules_where_the_user_stands_are_never_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
+) -> None:
+    """As in a folder of solutions: the baseline's worker would import them too."""
+    for name in ("random", "queue", "socket", "ctypes", "torch", "harness"):
+        (tmp_path / f"{name}.py").write_text("import os\nos._exit(77)\n")
+    monkeypatch.chdir(tmp_path)
+    if python_path is None:
+        monkeypatch.delenv("PYTHONPATH", raising=False)
+    else:
+        monkeypatch.setenv("PYTHONPATH", python_path)
+    if python_path == ".":  # asked for: only the harness itself stays ours
+        for name in ("random", "queue", "socket", "ctypes", "torch"):
+            (tmp_path / f"{name}.py").unlink()
+    worker = StartedWorker(launch_of(tmp_path / "cache"))
+    try:
+        assert select.select([worker.socket], [], [], 120)[0]
+        frame, _ = receive_frame(worker.socket)
+        assert open_envelope(frame, REPLIES)[0] == READY
+    finally:
+        worker.close()
+
+
+def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(tmp_path: Path) -> None:
+    one, other = StartedWorker(launch_of(tmp_path)), StartedWorker(launch_of(tmp_path))
+    folders = [Path(os.readlink(f"/proc/{worker.process.pid}/cwd")) for worker in (one, other)]
+    assert len({*folders, Path.cwd()}) == 3
+    assert [list(folder.iterdir()) for folder in folders] == [[], []]
+    (folders[0] / "left").touch()
+    one.close()
+    other.close()
+    assert [folder.exists() for folder in folders] == [False, False]
 
 
 def test_closing_ends_what_waits(spares: Spares, tmp_path: Path) -> None:

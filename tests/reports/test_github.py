@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from harness.records.gate import Place
-from harness.reports.github import annotation_commands, without_commands
+from harness.reports.github import annotation_commands, resuming, stopping, without_old_commands
 from tests.reports.gates import (
     ALLOWED,
     BROKEN,
@@ -70,10 +72,13 @@ def test_a_solutions_words_are_one_line_and_no_command() -> None:
     assert "::" not in properties.removeprefix("error ")
 
 
-def test_the_runner_obeys_nothing_of_the_text_between() -> None:
-    assert without_commands("a\n::set-env name=X::1\n", "5ecret").splitlines() == [
-        "::stop-commands::5ecret",
-        "a",
-        "::set-env name=X::1",
-        "::5ecret::",
-    ]
+def test_commands_are_stopped_until_the_token_comes() -> None:
+    assert stopping("5ecret") == "::stop-commands::5ecret"
+    assert resuming("5ecret") == "::5ecret::"
+
+
+def test_json_holds_no_command_and_says_the_same() -> None:
+    facts = {"message": "a ##[add-mask]b ###[error]c"}
+    written = without_old_commands(json.dumps(facts))
+    assert "##[" not in written
+    assert json.loads(written) == facts

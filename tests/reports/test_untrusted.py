@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.reports.untrusted import harmless, one_line, shortened
+from harness.reports.untrusted import harmless, one_line, quoted, shortened
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ def test_controls_and_reordering_marks_become_visible(text: str, shown: str) -> 
 
 def test_a_name_is_one_line() -> None:
     assert one_line("a\n\n  b\tc ") == "a b c"
+
+
+def test_every_line_of_a_quotation_is_marked() -> None:
+    assert quoted("a\x1b\r\n::error::b\n", "| ") == "| a\ufffd\n| ::error::b\n| "
 
 
 def test_the_middle_of_a_long_text_is_left_out_and_said() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace.source_hash import hash_folder
+from harness.errors import InvalidFile
+from harness.workspace.source_hash import hash_folder, hashed_files, refuse_links
 
 
 @pytest.fixture
@@ -43,12 +44,47 @@ def test_content_that_moves_between_files_changes_the_hash(tmp_path: Path) -> No
     assert hash_folder(tmp_path / "one") != hash_folder(tmp_path / "other")
 
 
-def test_compiled_python_and_hidden_files_have_no_part(folder: Path) -> None:
+def test_compiled_python_has_no_part(folder: Path) -> None:
     before = hash_folder(folder)
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "solution.cpython-311.pyc").touch()
-    (folder / ".solution.py.swp").touch()
     assert hash_folder(folder) == before
+
+
+def test_a_plain_folder_keeps_its_hash_from_version_to_version(folder: Path) -> None:
+    assert hash_folder(folder) == "36289f0d7a51d8a8c5d0aa1c1c547f9d99eb5e24877603a1cd62d794faf50b04"
+
+
+@pytest.mark.parametrize("name", [".tile.cuh", ".hidden/tile.cuh", "__pycache__/tile.cuh", "sourceless.pyc"])
+def test_whatever_can_be_included_or_imported_has_a_part(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("a")
+    before = hash_folder(folder)
+    (folder / name).write_text("b")
+    assert hash_folder(folder) != before
+
+
+def test_nothing_outside_the_folder_is_read(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret").write_text("s")
+    (folder / "secret").symlink_to(outside / "secret")
+    (folder / "linked").symlink_to(outside)
+    assert list(hashed_files(folder)) == ["include/tile.cuh", "solution.py"]
+
+
+@pytest.mark.parametrize("target", ["..", "../elsewhere.cuh", "/etc/hostname", "include", "."])
+def test_a_link_to_a_folder_or_out_of_it_is_refused(folder: Path, target: str) -> None:
+    (folder / "include" / "linked").symlink_to(folder / target if target == "include" else target)
+    if target == "../elsewhere.cuh":
+        (folder / "include" / "linked").rename(folder / "linked")
+    with pytest.raises(InvalidFile, match=r"linked' is a link to '.*put a copy in its place"):
+        refuse_links(folder)
+
+
+def test_a_link_within_the_folder_is_a_file_like_any_other(folder: Path) -> None:
+    (folder / "again.cuh").symlink_to("include/tile.cuh")
+    refuse_links(folder)
+    assert list(hashed_files(folder)) == ["again.cuh", "include/tile.cuh", "solution.py"]
 
 
 def test_the_place_of_the_folder_has_no_part(tmp_path: Path) -> None:

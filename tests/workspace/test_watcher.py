@@ -60,6 +60,13 @@ def test_a_file_that_is_only_touched_is_no_change(tmp_path: Path) -> None:
     assert pauses.count == 5
 
 
+def test_what_editors_hide_is_no_change(tmp_path: Path) -> None:
+    hidden, file = tmp_path / ".solution.py.swp", tmp_path / "solution.py"
+    watcher, pauses = watched(tmp_path, save(hidden, "x"), nothing, nothing, save(file, "two"), nothing)
+    watcher.wait()
+    assert pauses.count == 5
+
+
 def test_a_change_taken_back_is_no_change(tmp_path: Path) -> None:
     file = tmp_path / "solution.py"
     watcher, pauses = watched(tmp_path, save(file, "two"), save(file, "one"), nothing, save(file, "two"), nothing)

@@ -59,6 +59,29 @@ def test_a_mistyped_problem_gets_a_suggestion(workspace: Workspace) -> None:
     assert str(caught.value) == (f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?")
 
 
+@pytest.mark.parametrize("name", ["\x1b[2Jx", "a\n::warning file=x::spoofed", "a::b", "##[error]x", "a\u202eb"])
+def test_a_name_that_would_steer_a_terminal_or_a_ci_is_refused(workspace: Workspace, name: str) -> None:
+    folder = workspace.root / "solutions" / "maxpool2d" / name
+    folder.mkdir()
+    (folder / "solution.py").touch()
+    with pytest.raises(UsageError, match="rename it") as caught:
+        workspace.solution_names("maxpool2d")
+    assert str(caught.value).isprintable()
+
+
+def test_letters_of_any_language_make_a_name(workspace: Workspace) -> None:
+    folder = workspace.root / "solutions" / "avgpool2d" / "größer 2×"
+    folder.mkdir(parents=True)
+    (folder / "solution.py").touch()
+    assert workspace.solution_names("avgpool2d") == ["größer 2×"]
+
+
+def test_a_solution_with_a_link_out_of_its_folder_is_refused(workspace: Workspace) -> None:
+    (workspace.root / "solutions" / "maxpool2d" / "plain" / "key").symlink_to("../../../configs/quick.yaml")
+    with pytest.raises(InvalidFile, match="links to folders and out of plain/"):
+        workspace.solutions("maxpool2d", ["plain"])
+
+
 def test_a_path_is_no_name(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="no problem"):
         workspace.problem("../problems/maxpool2d")

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import rank_among
 from harness.records.statistics import Interval
 from harness.records.timing import Baseline
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
-from harness.reports.leaderboard.rules import Candidate, Wanted, chosen, configs, environments, why_unranked
+from harness.reports.leaderboard.rules import (
+    Candidate,
+    Terms,
+    Wanted,
+    chosen,
+    configs,
+    environments,
+    is_comparable,
+    why_unranked,
+)
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,6 @@ class ProblemBoard:
     cases: tuple[str, ...]
     """All that any evaluation of this version of the problem was asked for."""
     standings: tuple[Standing, ...]
-    history: tuple[Entry, ...]
-    """Every measurement under the board's rules, oldest first."""
     has_newer_version: bool
     """A newer version of the problem has results, in another environment alone."""
 
@@ -73,30 +81,45 @@ class Board:
         return tuple(standing for problem in self.problems for standing in problem.standings)
 
 
-def make_board(entries: Sequence[Entry], wanted: Wanted, problems: Sequence[str] | None = None) -> Board:
-    """The board of all `entries`, one at least; `problems` limits what is shown, not what the choices rest on.
+def make_board(
+    tallies: Sequence[Tally],
+    decisive: Callable[[str, str], Sequence[Entry]],
+    wanted: Wanted,
+    problems: Sequence[str] | None = None,
+) -> Board:
+    """The board of what `tallies`, one at least, count; `problems` limits what is shown, not what the choices rest on.
+
+    `decisive` gives, for an environment and a config, the evaluations to decide by, oldest first: all that there are,
+    or those that Index.decisive() leaves.
 
     Raises: UsageError: `wanted` names an environment or a config that has no results.
     """
-    places = environments(entries)
+    places = environments(tallies)
     place = chosen("environment", places, wanted.environment)
-    settings = configs(e for e in entries if e.environment == place.key)
+    settings = configs(t for t in tallies if t.environment == place.key)
     config = chosen("config", settings, wanted.config)
-    oldest_first = sorted(entries, key=attrgetter("problem", "started_at"))
+    entries = decisive(place.key, config.key)
+    here = (e for e in reversed(entries) if (e.environment, e.config) == (place.key, config.key))
+    counts = _counts(tallies, place.key, config.key)
     boards = [
-        _problem_board(name, list(group), place.key, config.key)
-        for name, group in groupby(oldest_first, key=attrgetter("problem"))
+        _problem_board(name, list(group), place.key, config.key, counts)
+        for name, group in groupby(sorted(entries, key=attrgetter("problem")), key=attrgetter("problem"))
         if problems is None or name in problems
     ]
-    baselines = [e.baseline for e in entries if (e.environment, e.config) == (place.key, config.key) and e.baseline]
     return Board(
         environment=place,
         other_environments=tuple(c for c in places if c is not place),
         config=config,
         other_configs=tuple(c for c in settings if c is not config),
-        baseline=baselines[-1] if baselines else None,
+        baseline=next((e.baseline for e in here if e.baseline), None),
         problems=tuple(_of_class(board, wanted.precision) for board in boards),
     )
+
+
+def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
+    """Of `entries` those that were measured under the board's rules for the problem."""
+    terms = Terms(board.environment.key, board.config.key, problem.sha256, problem.cases)
+    return [e for e in entries if e.problem == problem.name and e.speedup is not None and is_comparable(e, terms)]
 
 
 def speedup_of(entry: Entry) -> Interval | None:
@@ -106,72 +129,87 @@ def speedup_of(entry: Entry) -> Interval | None:
     return Interval(entry.speedup, entry.speedup_low, entry.speedup_high, 0.95)
 
 
-def _problem_board(name: str, entries: Sequence[Entry], environment: str, config: str) -> ProblemBoard:
-    """`entries`: all of the problem, oldest first."""
+_Counts = Mapping[tuple[str, str, str], int]
+"""Evaluations under the board's environment and config, by problem, version of the problem, and solution."""
+
+
+def _counts(tallies: Iterable[Tally], environment: str, config: str) -> _Counts:
+    counts: dict[tuple[str, str, str], int] = {}
+    for tally in tallies:
+        if (tally.environment, tally.config) == (environment, config):
+            what = (tally.problem, tally.problem_sha256, tally.solution)
+            counts[what] = counts.get(what, 0) + tally.evaluations
+    return counts
+
+
+def _problem_board(name: str, entries: Sequence[Entry], environment: str, config: str, counts: _Counts) -> ProblemBoard:
+    """`entries`: of the problem, oldest first."""
     newest = entries[-1]
     here = [e for e in entries if e.environment == environment]
     version = (here or [newest])[-1]
-    asked_for = {case for e in entries if e.problem_sha256 == version.problem_sha256 for case in e.cases}
-    cases = tuple(sorted(asked_for, key=lambda case: (case != "full", case)))
-    rules = (environment, config, version.problem_sha256, cases)
-    by_solution = sorted(entries, key=attrgetter("solution"))
-    standings = [_standing(list(group), *rules) for _, group in groupby(by_solution, key=attrgetter("solution"))]
-    measured = [e for e in entries if e.speedup is not None and _is_comparable(e, *rules[:3])]
+    sha256 = version.problem_sha256
+    asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
+    cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
+    terms = Terms(environment, config, sha256, cases)
+    standings = [
+        _standing(list(group), terms, counts.get((name, sha256, solution), 0))
+        for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
+    ]
     return ProblemBoard(
         name=name,
-        sha256=version.problem_sha256,
+        sha256=sha256,
         precision=version.problem_precision,
         cases=cases,
         standings=tuple(_ranked(standings)),
-        history=tuple(measured),
-        has_newer_version=newest.problem_sha256 != version.problem_sha256,
+        has_newer_version=newest.problem_sha256 != sha256,
     )
 
 
-def _standing(entries: Sequence[Entry], environment: str, config: str, sha256: str, cases: Sequence[str]) -> Standing:
+def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Standing:
     """Of one solution's evaluations, oldest first. Ranks come later."""
-    comparable = [e for e in entries if _is_comparable(e, environment, config, sha256)]
-    newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
-    good = [
-        e
-        for e in comparable
-        if why_unranked(e, environment, config, sha256, cases) is None and newest_judgement[e.solution_sha256].passed
-    ]
-    best = max(good, key=lambda e: e.speedup or 0.0, default=None)
-    shown = best or (comparable or [e for e in entries if e.environment == environment] or entries)[-1]
-    reason = None if best else why_unranked(shown, environment, config, sha256, cases)
+    comparable = [e for e in entries if is_comparable(e, terms)]
+    best = _best(comparable, terms)
+    shown = best or (comparable or [e for e in entries if e.environment == terms.environment] or entries)[-1]
+    reason = None if best else why_unranked(shown, terms)
     return Standing(
         entry=shown,
         precision_class=class_of(shown),
         rank=None,
         why_unranked=reason,
-        evaluations=len(comparable),
+        evaluations=evaluations,
         is_older_source=shown.solution_sha256 != entries[-1].solution_sha256,
         is_comparable=bool(comparable) and shown.expected_verdict.passed,
     )
+
+
+def _best(comparable: Sequence[Entry], terms: Terms) -> Entry | None:
+    """The fastest that keeps the rules, the oldest of equals, of sources whose newest judgement is that they passed."""
+    newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
+    for entry in sorted(comparable, key=lambda e: e.speedup or 0.0, reverse=True):
+        if why_unranked(entry, terms) is None and newest_judgement[entry.solution_sha256].passed:
+            return entry
+    return None
 
 
 def _is_judgement(entry: Entry) -> bool:
     return entry.verdict.passed or entry.verdict.blames_solution
 
 
-def _is_comparable(entry: Entry, environment: str, config: str, sha256: str) -> bool:
-    return (entry.environment, entry.config, entry.problem_sha256) == (environment, config, sha256)
-
-
 def _ranked(standings: Iterable[Standing]) -> list[Standing]:
     """In the board's order, with ranks: one more than the number of solutions of the class whose whole interval lies
     above the solution's own."""
     ordered = sorted(standings, key=_order)
-    lows = {
-        name: sorted(i.low for s in ordered if (i := _ranked_by(s)) and s.precision_class == name)
-        for name in PRECISION_CLASSES
-    }
-    return [replace(s, rank=rank_among(_ranked_by(s), lows[s.precision_class])) for s in ordered]
-
-
-def _ranked_by(standing: Standing) -> Interval | None:
-    return standing.speedup if standing.why_unranked is None else None
+    intervals = [s.speedup if s.why_unranked is None else None for s in ordered]
+    lows: dict[PrecisionClass, list[float]] = {name: [] for name in PRECISION_CLASSES}
+    for standing, interval in zip(ordered, intervals, strict=True):
+        if interval:
+            lows[standing.precision_class].append(interval.low)
+    for some in lows.values():
+        some.sort()
+    return [
+        replace(standing, rank=rank_among(interval, lows[standing.precision_class]))
+        for standing, interval in zip(ordered, intervals, strict=True)
+    ]
 
 
 def _order(standing: Standing) -> tuple[int, bool, bool, float, str]:

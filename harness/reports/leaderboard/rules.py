@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import UsageError
+from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.reports.leaderboard.precision import PrecisionClass
 
@@ -34,14 +35,14 @@ class Candidate:
     is_simulated: bool
 
 
-def environments(entries: Iterable[Entry]) -> list[Candidate]:
+def environments(tallies: Iterable[Tally]) -> list[Candidate]:
     """Every environment, the board's own choice first: a GPU, then the most measured solutions, then the newest."""
-    return _candidates(entries, lambda e: (e.environment, e.environment_label))
+    return _candidates(tallies, lambda t: (t.environment, t.environment_label))
 
 
-def configs(entries: Iterable[Entry]) -> list[Candidate]:
-    """Every config, the board's own choice first: the most measured solutions, then the newest."""
-    return _candidates(entries, lambda e: (e.config, e.config))
+def configs(tallies: Iterable[Tally]) -> list[Candidate]:
+    """Every config of these, the board's own choice first: the most measured solutions, then the newest."""
+    return _candidates(tallies, lambda t: (t.config, t.config))
 
 
 def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Candidate:
@@ -57,27 +58,41 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
     raise UsageError(f"--{what} {wanted} names {fault} the {what}s with results. Choose one of: {known}")
 
 
-def why_unranked(entry: Entry, environment: str, config: str, problem_sha256: str, cases: Sequence[str]) -> str | None:
-    """The first rule that the evaluation breaks; None for one that is ranked. `cases`: all that the problem has."""
-    return next(_broken_rules(entry, environment, config, problem_sha256, cases), None)
+@dataclass(frozen=True)
+class Terms:
+    """What the evaluations of one problem are held against."""
+
+    environment: str
+    config: str
+    problem_sha256: str
+    cases: tuple[str, ...]
+    """All that any evaluation of this version of the problem was asked for."""
 
 
-def _broken_rules(
-    entry: Entry, environment: str, config: str, problem_sha256: str, cases: Sequence[str]
-) -> Iterator[str]:
+def is_comparable(entry: Entry, terms: Terms) -> bool:
+    here = (terms.environment, terms.config, terms.problem_sha256)
+    return (entry.environment, entry.config, entry.problem_sha256) == here
+
+
+def why_unranked(entry: Entry, terms: Terms) -> str | None:
+    """The first rule that the evaluation breaks; None for one that is ranked."""
+    return next(_broken_rules(entry, terms), None)
+
+
+def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
     if entry.backend == "sim":
         yield "simulated; times are not measured"
-    if entry.environment != environment:
+    if entry.environment != terms.environment:
         yield f"from another environment, {entry.environment_label}"
-    if entry.problem_sha256 != problem_sha256:
+    if entry.problem_sha256 != terms.problem_sha256:
         yield "judged against an older version of the problem"
-    if entry.config != config:
+    if entry.config != terms.config:
         yield f"measured under another config, {entry.config}"
     if not entry.expected_verdict.passed:
         yield f"kept as an example of {entry.expected_verdict.value}"
     if not entry.verdict.passed:
         yield entry.verdict.meaning
-    if entry.cases != cases and (missing := [case for case in cases if case not in entry.cases]):
+    if entry.cases != terms.cases and (missing := [case for case in terms.cases if case not in entry.cases]):
         yield f"judged without case {', '.join(missing)}"
     if "full" not in entry.cases:
         yield "judged without the case full"
@@ -89,22 +104,22 @@ def _broken_rules(
         yield "no interval of the speed-up"
 
 
-def _candidates(entries: Iterable[Entry], key_of: Callable[[Entry], tuple[str, str]]) -> list[Candidate]:
-    """`key_of` gives an entry's key and label."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(key_of(entry), []).append(entry)
+def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, str]]) -> list[Candidate]:
+    """`key_of` gives a tally's key and label."""
+    groups: dict[tuple[str, str], list[Tally]] = {}
+    for tally in tallies:
+        groups.setdefault(key_of(tally), []).append(tally)
     found = [_candidate(*key, group) for key, group in groups.items()]
-    newest_first = sorted(found, key=lambda c: c.newest, reverse=True)
+    newest_first = sorted(found, key=lambda c: (c.newest, c.key), reverse=True)
     return sorted(newest_first, key=lambda c: (c.is_simulated, -c.measured))
 
 
-def _candidate(key: str, label: str, entries: Sequence[Entry]) -> Candidate:
+def _candidate(key: str, label: str, tallies: Sequence[Tally]) -> Candidate:
     return Candidate(
         key=key,
         label=label,
-        evaluations=len(entries),
-        measured=len({(e.problem, e.solution) for e in entries if e.speedup is not None}),
-        newest=max(e.started_at for e in entries),
-        is_simulated=all(e.backend == "sim" for e in entries),
+        evaluations=sum(t.evaluations for t in tallies),
+        measured=len({(t.problem, t.solution) for t in tallies if t.is_measured}),
+        newest=max(t.newest for t in tallies),
+        is_simulated=all(t.is_simulated for t in tallies),
     )

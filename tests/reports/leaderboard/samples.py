@@ -8,12 +8,14 @@ from typing import Any
 
 from harness.records.build import ExtensionBuild, KernelResources
 from harness.records.check import Check, Tolerance
+from harness.records.contenders import Tally
 from harness.records.entry import Entry, entry_of
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, ProblemRef, SolutionRef, Work
 from harness.records.timing import ArmName, Timing, Turn
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.board import Board, make_board
+from harness.reports.leaderboard.board import Board, make_board, measurements
+from harness.reports.leaderboard.html.page import leaderboard_html
 from harness.reports.leaderboard.rules import Wanted
 from tests.examples import comparison, environment, failed, passed, sim_environment, wrong_comparison
 
@@ -128,7 +130,32 @@ def entries(*evaluations: Evaluation) -> list[Entry]:
 
 
 def board(*evaluations: Evaluation, wanted: Wanted | None = None) -> Board:
-    return make_board(entries(*evaluations), wanted or Wanted())
+    return board_of(entries(*evaluations), wanted or Wanted())
+
+
+def board_of(every: list[Entry], wanted: Wanted) -> Board:
+    """From all entries, each counted by itself: nothing is left out, so nothing can be missing."""
+    return make_board([tally(entry) for entry in every], lambda environment, config: every, wanted)
+
+
+def tally(entry: Entry) -> Tally:
+    return Tally(
+        entry.environment,
+        entry.environment_label,
+        entry.config,
+        entry.problem,
+        entry.problem_sha256,
+        entry.solution,
+        evaluations=1,
+        is_measured=entry.speedup is not None,
+        newest=entry.started_at,
+        is_simulated=entry.backend == "sim",
+    )
+
+
+def html_page(*evaluations: Evaluation) -> str:
+    made = board(*evaluations)
+    return leaderboard_html(made, by_id(*evaluations), lambda of: measurements(made, of, entries(*evaluations)))
 
 
 def by_id(*evaluations: Evaluation) -> dict[str, Evaluation]:

@@ -7,10 +7,20 @@ from dataclasses import replace
 import pytest
 
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.board import Board, Standing
+from harness.reports.leaderboard.board import Board, Standing, measurements
 from harness.reports.leaderboard.rules import Wanted
 from tests.examples import timing as even_timing
-from tests.reports.leaderboard.samples import board, broken, other_gpu, problem, simulated, solution, timed, timing
+from tests.reports.leaderboard.samples import (
+    board,
+    broken,
+    entries,
+    other_gpu,
+    problem,
+    simulated,
+    solution,
+    timed,
+    timing,
+)
 
 
 def standing(of: Board, name: str = "plain") -> Standing:
@@ -158,14 +168,17 @@ def test_one_class_can_be_asked_for() -> None:
 
 
 def test_history_holds_every_comparable_measurement_oldest_first() -> None:
-    made = board(
+    evaluations = [
         timed(day=3, id="third"),
         timed(day=1, id="first"),
         timed(day=2, id="elsewhere", environment=other_gpu()),
+        timed("softmax", day=2, id="another"),
         simulated(id="sim"),
         timed(day=1, id="old", problem=problem(version="00"), started_at="2026-10-01T00:00:00"),
-    )
-    assert [entry.id for entry in made.problems[0].history] == ["first", "third"]
+    ]
+    made = board(*evaluations)
+    found = measurements(made, made.problems[0], entries(*evaluations))
+    assert [entry.id for entry in found] == ["first", "third"]
 
 
 @pytest.mark.parametrize("order", [1, -1])

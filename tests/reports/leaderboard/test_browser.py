@@ -10,13 +10,11 @@ import pytest
 
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.html.page import leaderboard_html
 from tests.reports.leaderboard.chromium import Chromium
 from tests.reports.leaderboard.samples import (
-    board,
     broken,
-    by_id,
     hostile,
+    html_page,
     large_journal,
     simulated,
     solution,
@@ -30,7 +28,7 @@ ENTER, TAB, BACKSPACE = "\ue007", "\ue004", "\ue003"
 
 def written(folder: Path, evaluations: Sequence[Evaluation]) -> Path:
     path = folder / "leaderboard.html"
-    path.write_text(leaderboard_html(board(*evaluations), by_id(*evaluations)), encoding="utf-8")
+    path.write_text(html_page(*evaluations), encoding="utf-8")
     return path
 
 

@@ -66,6 +66,17 @@ def test_fast_p_marks_say_their_counts() -> None:
     assert "all: 1 of 4 above 1×" in drawn
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-320, 1e308, float("inf")])
+def test_no_number_breaks_a_picture(value: float) -> None:
+    points = [Point("odd", value, value, False, format_rate(value, "FLOP/s")), Point("plain", 1.0, 1e12, False, "")]
+    odd = Interval(value, value, value, 0.95)
+    pictures = [roofline(points), roofline(points[:1]), bar(bar_axis([odd]), odd), bar(bar_axis([interval(2.0)]), odd)]
+    for picture in pictures:
+        positions = [float(v) for v in re.findall(r'(?:x|y|x1|y1|cx|cy)="(-?[\d.]+|nan|-?inf)%?"', picture)]
+        assert positions
+        assert all(-10 <= position <= 300 for position in positions)
+
+
 def test_a_roofline_names_its_points() -> None:
     points = [Point(name, 100.0, rate, False, f"{name}!") for name, rate in (("<a>", 1e12), ("b", 1.01e12))]
     drawn = roofline(points)

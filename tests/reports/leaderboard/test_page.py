@@ -13,14 +13,12 @@ import pytest
 from harness.records.config import Config, CorrectnessConfig
 from harness.records.evaluation import Evaluation, Work
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.html.page import leaderboard_html
 from tests.reports.leaderboard.samples import (
-    board,
     broken,
     build,
-    by_id,
     exact,
     hostile,
+    html_page,
     large_journal,
     simulated,
     solution,
@@ -58,12 +56,8 @@ class Document(HTMLParser):
         return [attributes["id"] or "" for _, attributes in self.tags if "id" in attributes]
 
 
-def page(*evaluations: Evaluation) -> str:
-    return leaderboard_html(board(*evaluations), by_id(*evaluations))
-
-
 def document(*evaluations: Evaluation) -> Document:
-    return Document(page(*evaluations))
+    return Document(html_page(*evaluations))
 
 
 HTTP = re.compile(r"https?://", re.IGNORECASE)
@@ -106,22 +100,22 @@ def test_hostile_texts_add_no_tags() -> None:
     assert len(attacked.raw["script"]) == len(plain.raw["script"]) == 1
     assert {tag for tag, _ in attacked.tags} == {tag for tag, _ in plain.tags}
     assert "{{ 7 * 7 }}" in attacked.text
-    assert re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", page(hostile())) == []
+    assert re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", html_page(hostile())) == []
 
 
 def test_a_huge_log_is_shortened_and_a_long_source_is_not() -> None:
-    made = page(hostile())
+    made = html_page(hostile())
     assert "characters left out" in made
     assert made.count("a_4999 = ") == 1
     assert len(made) < 2_000_000
 
 
 def test_a_board_of_ten_problems_and_two_hundred_solutions_stays_small() -> None:
-    assert len(page(*large_journal())) < 2_500_000
+    assert len(html_page(*large_journal())) < 2_500_000
 
 
 def test_the_same_board_gives_the_same_page() -> None:
-    assert page(*large_journal(2, 5)) == page(*large_journal(2, 5))
+    assert html_page(*large_journal(2, 5)) == html_page(*large_journal(2, 5))
 
 
 def test_a_solution_shows_its_source_explanation_log_samples_and_errors() -> None:

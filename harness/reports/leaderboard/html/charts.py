@@ -182,6 +182,8 @@ def share_bar(share: float) -> Markup:
 
 def format_rate(per_second: float, unit: str) -> str:
     """Three significant digits under a thousand: '2.31 TB/s'."""
+    if not math.isfinite(per_second):
+        return f"{per_second} {unit}"
     for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if per_second >= size * 0.9995:
             scaled = per_second / size

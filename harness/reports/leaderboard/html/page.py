@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.board import Board
+from harness.reports.leaderboard.board import Board, ProblemBoard
 from harness.reports.leaderboard.html.charts import Curve, fast_p_chart, share_bar
 from harness.reports.leaderboard.html.problem_view import ProblemView, problem_view
 from harness.reports.leaderboard.html.solution_view import SolutionView, environment_rows
@@ -36,7 +37,11 @@ class FailureView:
     solutions: tuple[SolutionView, ...]
 
 
-def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation]) -> str:
+History = Callable[[ProblemBoard], Sequence[Entry]]
+"""Every measurement of a problem under the board's rules, oldest first."""
+
+
+def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], history: History) -> str:
     """One HTML document. `evaluations`: by id, those of the board's standings."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -47,7 +52,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation]) -> str
     )
     environment.filters["one_line"] = one_line
     style, script = _own("leaderboard.css"), _own("leaderboard.js")
-    problems = _problems(board, evaluations)
+    problems = _problems(board, evaluations, history)
     sums = totals(board)
     return environment.get_template("page.html").render(
         style=style,
@@ -85,14 +90,14 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _problems(board: Board, evaluations: Mapping[str, Evaluation]) -> list[ProblemView]:
+def _problems(board: Board, evaluations: Mapping[str, Evaluation], history: History) -> list[ProblemView]:
     taken = {"overview", "rules", "standings", "machine", "top"}
     views = []
     for problem in board.problems:
         anchor = _anchor(problem.name, taken)
         names = [s.entry.solution for s in problem.standings]
         anchors = {name: _anchor(f"{problem.name}--{name}", taken) for name in names}
-        views.append(problem_view(problem, evaluations, anchor, anchors))
+        views.append(problem_view(problem, evaluations, history(problem), anchor, anchors))
     return views
 
 

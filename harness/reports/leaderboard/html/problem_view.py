@@ -78,16 +78,20 @@ class ProblemView:
 
 
 def problem_view(
-    problem: ProblemBoard, evaluations: Mapping[str, Evaluation], anchor: str, anchors: Mapping[str, str]
+    problem: ProblemBoard,
+    evaluations: Mapping[str, Evaluation],
+    history: Sequence[Entry],
+    anchor: str,
+    anchors: Mapping[str, str],
 ) -> ProblemView:
-    """`evaluations`: by id; `anchors`: of the solutions, by name."""
+    """`evaluations`: by id; `history`: all measurements, oldest first; `anchors`: of the solutions, by name."""
     pairs = [(s, evaluations[s.entry.id]) for s in problem.standings]
     views = tuple(solution_view(s, e, anchors[s.entry.solution], problem.cases) for s, e in pairs)
     ranked = [(s, e, v) for (s, e), v in zip(pairs, views, strict=True) if s.rank is not None]
     axis = bar_axis([v.speedup for _, _, v in ranked if v.speedup]) if ranked else None
     bars = [(v.precision, BarView(v, bar(axis, v.speedup))) for _, _, v in ranked if axis and v.speedup]
     works = [(s, e, e.work) for s, e, _ in ranked if e.work]
-    newest = problem.history[-_MOST_MEASUREMENTS:]
+    newest = history[-_MOST_MEASUREMENTS:]
     titles = [e.problem.title for s, e in pairs if e.problem.title]
     return ProblemView(
         anchor=anchor,
@@ -106,7 +110,7 @@ def problem_view(
         work=_work(works[0][2]) if works else None,
         history=_history(newest),
         measurements=tuple(_measurement_row(entry) for entry in reversed(newest)),
-        all_measurements=len(problem.history),
+        all_measurements=len(history),
     )
 
 

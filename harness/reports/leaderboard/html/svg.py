@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+_SMALLEST = 1e-30
+"""On a log axis; its inverse is the largest."""
+
 LEFT, RIGHT = 11.0, 97.0
 """Edges of a chart's plotting area in % of its width; left of it stand the labels of the vertical axis."""
 
@@ -44,7 +47,8 @@ def chart(about: str, height: float, *children: Markup) -> Markup:
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high`, linear or logarithmic, to positions from `start` to `end`."""
+    """Values from `low` to `high`, linear or logarithmic, to positions from `start` to `end`; what lies beyond, to the
+    nearer end."""
 
     low: float
     high: float
@@ -53,14 +57,19 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
+        if math.isnan(value):
+            value = self.low
+        value = min(max(value, self.low), self.high)
         low, high, at = (math.log(v) if self.is_log else v for v in (self.low, self.high, value))
         share = (at - low) / (high - low) if high > low else 0.5
         return self.start + share * (self.end - self.start)
 
 
 def log_domain(values: Sequence[float], margin: float = 1.15) -> tuple[float, float]:
-    """The range of positive values with a margin on both sides, at least a factor of two wide."""
-    low, high = min(values), max(values)
+    """The range of positive values with a margin on both sides, at least a factor of two wide. Values that no log axis
+    can show are passed over."""
+    shown = [value for value in values if _SMALLEST < value < 1 / _SMALLEST] or [1.0]
+    low, high = min(shown), max(shown)
     wider = max(margin, math.sqrt(2 / (high / low)) if high / low < 2 else margin)
     return low / wider, high * wider
 
