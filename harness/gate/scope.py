@@ -14,7 +14,6 @@ from harness.gate.snapshot import Snapshot
 from harness.records.gate import Judged, Place
 from harness.records.verdict import Verdict
 from harness.workspace.selection import Task, fits, nothing_matches, select_names
-from harness.workspace.solution import Solution
 from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace
 
@@ -48,13 +47,12 @@ def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequenc
     for name, chosen in select_names(workspace, problems, solutions).items():
         try:
             problem = workspace.problem(name)
-            _ = problem.sha256  # refuses what can't be hashed
         except InvalidFile as error:
             broken += [_broken(workspace, name, solution, error) for solution in chosen]
             continue
         for solution in chosen:
             try:
-                tasks.append(Task(problem, _readable(workspace, name, solution), tuple(problem.cases)))
+                tasks += [Task(problem, one, tuple(problem.cases)) for one in workspace.solutions(name, [solution])]
             except InvalidFile as error:
                 broken.append(_broken(workspace, name, solution, error))
     if not tasks and not broken:
@@ -113,13 +111,6 @@ def without_solutions(workspace: Workspace, problems: Sequence[str]) -> list[str
     """Problems that the patterns choose and nobody has solved."""
     names = [name for name in workspace.problem_names() if fits(name, problems)]
     return [name for name in names if not workspace.solution_names(name)]
-
-
-def _readable(workspace: Workspace, problem: str, name: str) -> Solution:
-    """Raises: InvalidFile."""
-    (solution,) = workspace.solutions(problem, [name])
-    _ = solution.sha256  # refuses what can't be hashed
-    return solution
 
 
 def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFile) -> Judged:

@@ -121,8 +121,12 @@ import torch as _torch
 _kept = []
 
 def _hold():
-    if not _kept:
-        _kept.append(_torch.empty(_torch.cuda.mem_get_info()[0] - 2**28, dtype=_torch.uint8, device="cuda"))
+    for size in (2**30, 2**26, 2**21):
+        try:
+            while True:
+                _kept.append(_torch.empty(size, dtype=_torch.uint8, device="cuda"))
+        except _torch.OutOfMemoryError:
+            pass
 """
 
 
@@ -133,7 +137,7 @@ def test_a_solution_that_takes_the_others_memory_is_out_of_memory(workspace: Wor
         solution.write_text(solution.read_text() + HOLD + "_hold()\n")
     else:
         greedy = solution.read_text().replace(
-            "return torch.relu(self.conv(x))", "y = torch.relu(self.conv(x)); _hold(); return y"
+            "return torch.relu(self.conv(x))", "y = torch.relu(self.conv(x)); _kept or _hold(); return y"
         )
         solution.write_text(greedy + HOLD)
     task = select_tasks(workspace, solutions=["same"])

@@ -276,6 +276,13 @@ def test_a_broken_problem_is_a_finding_of_each_of_its_solutions(workspace: Works
     ]
 
 
+def test_a_link_out_of_a_solution_is_a_finding_too(workspace: Workspace) -> None:
+    (workspace.root / "solutions/relu/tiled/x.cuh").symlink_to("../plain/solution.py")
+    ((_, solution, message, file, _),) = broken(workspace)
+    assert (solution, file) == ("tiled", "solutions/relu/tiled/solution.py")
+    assert message.startswith("'solutions/relu/tiled/x.cuh' is a link to '../plain/solution.py'")
+
+
 def test_what_is_whole_has_no_finding_and_takes_all_its_cases(workspace: Workspace) -> None:
     found = find_scope(workspace, ("max*",), ("pl*",))
     assert found.broken == ()
