@@ -43,7 +43,7 @@ harness compare        harness gate        harness leaderboard        harness do
 Every option can be set by a variable HARNESS_<COMMAND>_<OPTION>, in harness.yaml and in tool.harness of
 pyproject.toml; 'harness config show --origin' tells what holds, and why.
 
-Exit codes: 0 all passed, 1 a solution failed, 2 usage, 3 the harness or the machine, 4 the gate is undecided,
+Exit codes: 0 all as expected, 1 a solution failed, 2 usage, 3 the harness or the machine, 4 the gate is undecided,
 130 interrupted."""
 
 _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"

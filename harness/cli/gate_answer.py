@@ -38,6 +38,8 @@ class Targets:
                 raise UsageError(f"{option} {path}: a folder; name a file in it")
             if path is not None and not path.absolute().parent.is_dir():
                 raise UsageError(f"{option} {path}: no such folder; make it first")
+            if path is not None:
+                _require_writable(option, path)
 
 
 def stop_commands(targets: Targets) -> str:
@@ -68,6 +70,16 @@ def deliver(report: GateReport, targets: Targets, token: str) -> None:
         _write(targets.sarif, sarif_json(report))
     if targets.markdown:
         _write(targets.markdown, gate_markdown(report))
+
+
+def _require_writable(option: str, path: Path) -> None:
+    existed = path.exists()
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{option} {path}: can't be written: {error.strerror}; choose another file") from None
+    if not existed:
+        path.unlink()
 
 
 def _print(report: GateReport, targets: Targets) -> None:

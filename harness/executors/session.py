@@ -81,18 +81,20 @@ def open_session(
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
     and one in all for the simulator. `spares`: workers that start_early() has started; the session ends them.
 
-    Raises: MachineError.
+    Raises: MachineError; JournalError where `results` can't be written.
     """
+    run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    journal = Journal(results, run)
+    journal.require_writable()
     cache = cache_folder()
     host = open_host(backend, cache, say)
     environment = read_environment(host.name, workspace)
     workers = Workers(host, cache, config.limits.worker_memory_gib, spares=spares or Spares())
-    run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     return Session(
         run=run,
         workers=workers,
         environment=environment,
-        journal=Journal(results, run),
+        journal=journal,
         config=config,
         seed=draw_master_seed() if seed is None else seed,
         floor=_gpu_floor(workers, environment, lanes)

@@ -27,6 +27,16 @@ class Journal:
     def __init__(self, results: Path, run: str) -> None:
         self.folder = results / run
 
+    def require_writable(self) -> None:
+        """Before work is done whose result couldn't be kept. Raises: JournalError."""
+        results = self.folder.parent
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=results) as file:
+                file.write(b"\n")
+        except OSError as error:
+            raise JournalError(f"can't write into {results}: {error.strerror}; choose another --results") from error
+
     def append(self, evaluation: Evaluation) -> Path:
         """Write one evaluation and wait until it is on the disk; returns its file.
 

@@ -472,6 +472,7 @@ def test_damaged_lines_and_other_settings_of_a_run_are_told(harness: Shell, acce
         (["--changed-since", "nosuch"], "git knows no commit 'nosuch'"),
         (["--from-run", "nosuch"], "no run in"),
         (["--junit", "nosuch/gate.xml"], "--junit nosuch/gate.xml: no such folder; make it first"),
+        (["--sarif", "/proc/gate.sarif"], "--sarif /proc/gate.sarif: can't be written: "),
         (["--sarif", "configs"], "--sarif configs: a folder; name a file in it"),
         (["--config", "nosuch"], "no config 'nosuch'"),
     ],

@@ -326,3 +326,11 @@ def test_a_wrong_value_is_kept_with_its_place(tmp_path: Path) -> None:
     (evaluation,) = read_journals(tmp_path)
     mismatch = evaluation.checks[0].outputs[0].first_mismatches[0]
     assert (mismatch.index, mismatch.got, mismatch.want) == ((1, 0), 2.5, -1.0)
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_is_done(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where the folder belongs")
+    with pytest.raises(JournalError, match="can't write into .*results: File exists; choose another --results"):
+        Journal(tmp_path / "results", "run").require_writable()
+    Journal(tmp_path / "fresh", "run").require_writable()
+    assert list((tmp_path / "fresh").iterdir()) == []
