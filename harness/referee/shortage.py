@@ -27,6 +27,9 @@ from harness.workspace.problem import Problem
 
 _SCARCE = 0.5
 """A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
+_TRIES = 3
+_CLEANING_S = 1.0
+"""The driver may clean up after a process for a while when that has ended already."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,15 +55,8 @@ def blame_solution(error: Exception, attempt: Attempt, workers: Workers) -> Solu
     """
     for cause in _causes(error):
         traceback.clear_frames(cause.__traceback__)  # inputs and the oracle's answers lie in them
-    torch.cuda.empty_cache()
-    try:
-        _repeat(attempt, workers)
-    except Interrupted:
-        raise
-    except Exception:  # whatever it is, it isn't the solution
+    if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
         return None
-    finally:
-        torch.cuda.empty_cache()
     return SolutionFailed(
         Verdict.OUT_OF_MEMORY, f"it holds so much of the GPU's memory that too little is left for the others: {error}"
     )
@@ -70,6 +66,21 @@ def is_memory_scarce() -> bool:
     """Whether the driver agrees with a solution that says so."""
     free, total = torch.cuda.mem_get_info()
     return free < total * _SCARCE
+
+
+def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
+    torch.cuda.empty_cache()
+    try:
+        _repeat(attempt, workers)
+    except Interrupted:
+        raise
+    except Exception:  # whatever it is, it isn't the solution
+        if not is_last and workers.stop.wait(_CLEANING_S):
+            raise Interrupted from None
+        return False
+    finally:
+        torch.cuda.empty_cache()
+    return True
 
 
 def _repeat(attempt: Attempt, workers: Workers) -> None:

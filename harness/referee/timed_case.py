@@ -53,7 +53,7 @@ def time_solution(
     """Measure the loaded solution against the baselines in their fresh workers, and judge some of the timed turns.
 
     The first baseline is the one that counts. Another that can't run here (the compiler refuses, memory is short), or
-    that takes the memory which the solution needs, is left out with a remark: then nothing but the first stays beside it.
+    that takes the memory which the solution needs, is left out with a remark; then only the first stays beside it.
 
     Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
     """

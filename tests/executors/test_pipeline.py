@@ -286,11 +286,10 @@ def test_what_was_found_is_handed_on_before_an_error() -> None:
         raise OSError("no space")
 
     stages = Stages(prepare, lambda item, lane, more_follow: "", keep=lambda result: first_is_there.set())
-    found = []
+    results = run_pipeline(range(2), stages, Shape(2, 1, 4), threading.Event())
+    assert next(results) == "refused"
     with pytest.raises(OSError, match="no space"):
-        for result in run_pipeline(range(2), stages, Shape(2, 1, 4), threading.Event()):
-            found.append(result)
-    assert found == ["refused"]
+        next(results)
 
 
 def test_every_result_is_kept_read_or_not() -> None:

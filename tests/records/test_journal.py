@@ -330,7 +330,7 @@ def test_a_wrong_value_is_kept_with_its_place(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_found_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file where the folder belongs")
-    with pytest.raises(JournalError, match="can't write into .*results: File exists; choose another --results"):
+    with pytest.raises(JournalError, match=r"can't write into .*results: File exists; choose another --results"):
         Journal(tmp_path / "results", "run").require_writable()
     Journal(tmp_path / "fresh", "run").require_writable()
     assert list((tmp_path / "fresh").iterdir()) == []
