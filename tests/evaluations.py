@@ -26,8 +26,8 @@ def evaluate_all(
     """Evaluations by the name of the solution."""
     workspace = Workspace(root)
     chosen = workspace.problem(problem)
-    session = open_session(backend, root, results, workspace.config(config), seed, lambda what: None)
     chosen_cases = tuple(select_cases(chosen, cases))
     tasks = [Task(chosen, solution, chosen_cases) for solution in workspace.solutions(problem, solutions)]
-    found = session.evaluate(tasks, lambda job, what: None)
-    return {evaluation.solution.name: evaluation for evaluation in found}
+    with open_session(backend, root, results, workspace.config(config), seed, lambda what: None) as session:
+        found = session.evaluate(tasks, lambda job, what: None)
+        return {evaluation.solution.name: evaluation for evaluation in found}
