@@ -14,11 +14,11 @@ from harness.protocol.messages import Optimization
 from harness.records.config import Config, TimingConfig
 from harness.records.timing import BASELINES
 from harness.records.verdict import Verdict
-from harness.referee import timed_case
 from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
+from harness.referee.seats import Seats
 from harness.worker.optimization import in_channels_last, optimize
 
 
@@ -84,30 +84,28 @@ class Worker:
         self.is_closed = True
 
 
-def seat_baselines(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str, workers: dict[str, Worker]
-) -> tuple[Any, list[Worker]]:
+def fill_seats(monkeypatch: pytest.MonkeyPatch, folder: Path, broken: str, workers: Any) -> tuple[Seats, list[Worker]]:
     """Seat eager, compile and channels-last, of which one can't be made ready."""
 
-    def seat(baseline: str, *rest: Any) -> None:
+    def seat(self: Seats, baseline: str, *rest: Any) -> None:
         if baseline == broken:
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
 
-    monkeypatch.setattr(timed_case, "_seat", seat)
+    monkeypatch.setattr(Seats, "_seat", seat)
     unseated: list[Worker] = []
     table: Any = SimpleNamespace(unseat=unseated.append)
     setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
     config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
-    references: Any = workers
-    seats = timed_case._seat_baselines(references, tmp_path, table, setting, config, lambda what: None)
+    seats = Seats(table, workers)
+    seats.fill(setting, config, folder, lambda what: None)
     return seats, unseated
 
 
 def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
-    seats, unseated = seat_baselines(monkeypatch, tmp_path, "compile", workers)
+    seats, unseated = fill_seats(monkeypatch, tmp_path, "compile", workers)
     assert seats.taken == ("eager", "channels-last")
-    assert seats.remarks == ("baseline compile is left out: no memory left",)
+    assert seats.remarks == ["baseline compile is left out: no memory left"]
     assert unseated == [workers["compile"]]
     assert [name for name, worker in workers.items() if worker.is_closed] == ["compile"]
 
@@ -115,4 +113,4 @@ def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pyte
 def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
     with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
-        seat_baselines(monkeypatch, tmp_path, "eager", workers)
+        fill_seats(monkeypatch, tmp_path, "eager", workers)
