@@ -193,7 +193,7 @@ class Index:
             )
         ]
         guess = did_you_mean(evaluation_id, near)
-        hint = guess if "Did you mean" in guess else " 'harness history' lists them; 'last' is the newest."
+        hint = guess if "Did you mean" in guess else " 'harness export --csv' lists them; 'last' is the newest."
         raise UsageError(f"no evaluation '{evaluation_id}' in {self.results}.{hint}")
 
     def _read(self, path: str, offset: int, number: int, digest: bytes) -> Evaluation:

@@ -78,7 +78,7 @@ def find_workspace(start: Path) -> Workspace:
 def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
     """The named cases, all where none is named. Raises: UsageError for an unknown one."""
     for name in names:
-        _require(name, problem.cases, f"case of '{problem.name}'", None)
+        _require(name, problem.cases, "case", None, f" of '{problem.name}'")
     return list(dict.fromkeys(names)) or list(problem.cases)
 
 
@@ -94,8 +94,8 @@ def _folders_with(folder: Path, file: str) -> list[str]:
     return names
 
 
-def _require(name: str, known: Iterable[str], kind: str, folder: Path | None) -> None:
+def _require(name: str, known: Iterable[str], kind: str, folder: Path | None, of: str = "") -> None:
     names = list(known)
     if name not in names:
-        place = f" in {folder}" if folder else ""
+        place = f" in {folder}" if folder else of
         raise UsageError(f"no {kind} '{name}'{place}.{did_you_mean(name, names)}")

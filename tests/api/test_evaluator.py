@@ -196,7 +196,7 @@ def test_arguments_reach_the_session(opened: Opened, tmp_path: Path) -> None:
 
 def test_mistakes_are_raised_before_anything_runs(opened: Opened) -> None:
     with harness.Evaluator() as evaluator:
-        with pytest.raises(harness.UsageError, match=r"no case of .* 'smal'"):
+        with pytest.raises(harness.UsageError, match=r"no case 'smal' of "):
             evaluator.evaluate(SOURCE, "a\n", cases=["smal"])
         with pytest.raises(harness.UsageError, match="no problems/ in"):
             evaluator.evaluate("relu", "a\n")

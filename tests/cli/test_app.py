@@ -47,7 +47,7 @@ def test_every_command_has_help(harness: Shell, command: str) -> None:
             ["--problem", "maxpool2d", "--solution", "plan"],
             "no solution 'plan' in {root}/solutions/maxpool2d. Did you mean 'plain'?",
         ),
-        (["--problem", "maxpool2d", "--case", "smal"], "no case of 'maxpool2d' 'smal'. Did you mean 'small'?"),
+        (["--problem", "maxpool2d", "--case", "smal"], "no case 'smal' of 'maxpool2d'. Did you mean 'small'?"),
         (
             ["--problem", "maxpool2d", "--config", "nosuch"],
             "no config 'nosuch', neither a file nor in configs/. Valid: quick.",

@@ -168,7 +168,7 @@ def test_named_cases_come_in_their_order_and_once(workspace: Workspace) -> None:
 
 
 def test_a_mistyped_case_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"^no case of 'maxpool2d' 'smal'\. Did you mean 'small'\?$"):
+    with pytest.raises(UsageError, match=r"^no case 'smal' of 'maxpool2d'\. Did you mean 'small'\?$"):
         select_cases(workspace.problem("maxpool2d"), ["smal"])
 
 
