@@ -13,7 +13,9 @@ from harness.records.build import ExtensionBuild
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.environment import Environment
+from harness.records.evidence import Evidence
 from harness.records.timing import Timing
+from harness.records.trace import Trace
 from harness.records.verdict import Verdict
 
 SCHEMA = 2
@@ -60,6 +62,8 @@ class Failure:
     seed: int | None = None
     details: str | None = None
     """A traceback, compiler errors, the end of the worker's output: text of the solution's, not to be trusted."""
+    evidence: tuple[Evidence, ...] = ()
+    """Of a deception: there is some exactly where the verdict is `cheating`."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,10 @@ class Evaluation:
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
     work: Work | None = None
+    trace: Trace | None = None
+    """Which kernels ran; None where no turn was traced."""
+    protections: tuple[str, ...] = ()
+    """What confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     remarks: tuple[str, ...] = ()
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""

@@ -12,10 +12,13 @@ def require_plausible(turn: ArmTurn, calls: int) -> None:
     Raises: SolutionFailed.
     """
     if len(turn.call_ns) != calls:
-        raise SolutionFailed.cheating(f"{len(turn.call_ns)} times were reported for {calls} calls")
+        raise SolutionFailed.cheating("claimed_times", f"{len(turn.call_ns)} times were reported for {calls} calls")
     if min(turn.call_ns) <= 0:
-        raise SolutionFailed.cheating(f"a call of {min(turn.call_ns)} ns was reported")
+        raise SolutionFailed.cheating("claimed_times", f"a call of {min(turn.call_ns)} ns was reported")
     if sum(turn.call_ns) > turn.wall_ns:
         raise SolutionFailed.cheating(
-            f"{calls} calls are claimed to have taken {sum(turn.call_ns)} ns, but the referee waited {turn.wall_ns} ns"
+            "claimed_times",
+            f"{calls} calls are claimed to have taken {sum(turn.call_ns)} ns, but the referee waited {turn.wall_ns} ns",
+            claimed_ns=sum(turn.call_ns),
+            wall_ns=turn.wall_ns,
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from harness.protocol.messages import Raised
 from harness.records.evaluation import Failure
+from harness.records.evidence import CheckName, Evidence
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 
@@ -24,8 +26,12 @@ class SolutionFailed(Exception):
         self.failure = Failure(reason[:_REASON_CHARS], advice, details=details[:_DETAILS_CHARS] if details else None)
 
     @classmethod
-    def cheating(cls, evidence: str, details: str | None = None) -> SolutionFailed:
-        return cls(Verdict.CHEATING, evidence, details)
+    def cheating(cls, check: CheckName, observed: str, details: str | None = None, **numbers: float) -> SolutionFailed:
+        """With the evidence: `numbers` have their units in their names."""
+        failed = cls(Verdict.CHEATING, observed, details)
+        evidence = Evidence(check, failed.failure.reason, numbers)
+        failed.failure = dataclasses.replace(failed.failure, evidence=(evidence,))
+        return failed
 
 
 _DEVICE_FAULTS = (

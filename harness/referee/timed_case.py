@@ -114,7 +114,7 @@ class WorkerPlayer:
         self._table.lay_inputs(self._setting.reference.make_inputs(seed))
         timed = self._take_turn(arm, calls)
         if timed.reply.call_ns is None:
-            raise SolutionFailed.cheating(f"no times were reported for {calls} timed calls")
+            raise SolutionFailed.cheating("claimed_times", f"no times were reported for {calls} timed calls")
         taken = ArmTurn(timed.reply.call_ns, timed.wall_ns)
         require_plausible(taken, calls)
         if arm == "solution":

@@ -273,7 +273,9 @@ class WorkerProcess:
         )
 
     def _misbehaved(self, what: str) -> SolutionFailed:
-        return SolutionFailed(Verdict.CHEATING, f"on the referee's private socket the process {what}", self.output)
+        return SolutionFailed.cheating(
+            "private_socket", f"on the referee's private socket the process {what}", self.output
+        )
 
 
 def _signal_name(number: int) -> str:

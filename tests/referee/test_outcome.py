@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.protocol.messages import Raised
+from harness.records.evidence import Evidence
 from harness.records.verdict import Verdict
 from harness.referee.outcome import SolutionFailed, from_exception
 
@@ -22,8 +23,9 @@ def test_a_given_next_step_is_taken() -> None:
 
 
 def test_cheating_carries_its_evidence() -> None:
-    failed = SolutionFailed.cheating("a call of 0 ns was reported", "turn 7")
+    failed = SolutionFailed.cheating("claimed_times", "a call of 0 ns was reported", "turn 7", call_ns=0)
     assert (failed.verdict, failed.failure.reason) == (Verdict.CHEATING, "a call of 0 ns was reported")
+    assert failed.failure.evidence == (Evidence("claimed_times", "a call of 0 ns was reported", {"call_ns": 0}),)
     assert failed.failure.details == "turn 7"
 
 

@@ -1,0 +1,40 @@
+"""Which kernels ran on the device while a turn was traced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+KernelOrigin = Literal["own", "framework", "move"]
+"""`own`: the solution's. `framework`: torch's and its libraries', with what torch.compile generates. `move`: copies,
+fills, casts and layout changes, which are held against nobody."""
+
+
+@dataclass(frozen=True)
+class TracedKernel:
+    """All launches of one kernel in a traced turn. `ns` is their device time together."""
+
+    name: str
+    origin: KernelOrigin
+    launches: int
+    ns: int
+
+    def __post_init__(self) -> None:
+        if self.launches < 1 or self.ns < 0:
+            raise ValueError("a traced kernel was launched")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The kernels of a traced turn of a case. On the simulator, which times nothing, `ns` is 0 and launches count."""
+
+    case: str
+    calls: int
+    kernels: tuple[TracedKernel, ...]
+
+    @property
+    def own_share(self) -> float | None:
+        """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is
+        timed."""
+        total = sum(kernel.ns for kernel in self.kernels)
+        return sum(kernel.ns for kernel in self.kernels if kernel.origin == "own") / total if total else None
