@@ -10,7 +10,9 @@ from harness.records.check import Check, Mismatch, OutputComparison, Tolerance
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.records.evidence import Evidence
 from harness.records.timing import ArmName, Timing, Turn
+from harness.records.trace import Trace, TracedKernel
 from harness.records.verdict import Verdict
 
 
@@ -105,3 +107,18 @@ def failed(name: str = "broken", verdict: Verdict = Verdict.WRONG_VALUES, **chan
     failure = Failure("1 of 4 values are outside the tolerance", "look at the borders", "small", 12345, "[1, 0]: 2.5")
     facts: dict[str, Any] = {"verdict": verdict, "failure": failure, "checks": (check(wrong_comparison()),)}
     return passed(name, **{**facts, **changes})
+
+
+def cheated(name: str = "impostor", **changes: Any) -> Evaluation:
+    """Found by its tail, and traced."""
+    observed = "in 48 of 50 calls the device was busy for 3.1 ms after the interval's end"
+    evidence = Evidence("tail", observed, {"busy_calls": 48, "tail_ns": 3_100_000})
+    failure = Failure(observed, "join every stream that you use", "full", evidence=(evidence,))
+    facts: dict[str, Any] = {"verdict": Verdict.CHEATING, "failure": failure, "trace": trace()}
+    return passed(name, **{"protections": ("own user", "read-only files"), **facts, **changes})
+
+
+def trace() -> Trace:
+    """Two calls: 3 ms in the solution's kernel, 1 ms in torch's."""
+    own = TracedKernel("void tile<float, 4>(float const*, float*, int)", "own", 2, 3_000_000)
+    return Trace("full", 2, (TracedKernel("at::native::add_kernel", "framework", 2, 1_000_000), own))

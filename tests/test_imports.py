@@ -39,9 +39,11 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("worker", "backends"): {"harness.backends", "harness.backends.base"},
-    # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic.
+    # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
+    # the marks that the GPU's device leaves in a trace.
     ("referee", "backends"): {
         "harness.backends.base",
+        "harness.backends.cuda.markers",
         "harness.backends.sim.diagnose",
         "harness.backends.sim.findings",
         "harness.backends.sim.host",

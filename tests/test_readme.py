@@ -18,7 +18,7 @@ def test_every_verdict_is_explained_in_the_verdicts_own_words() -> None:
 def test_commands_of_the_readme_exist() -> None:
     from harness.cli.app import app
 
-    named = set(re.findall(r"^\| `harness (\w+)", README, re.MULTILINE))
+    named = set(re.findall(r"^\| `harness ([\w-]+)", README, re.MULTILINE))
     assert named == {one.name for one in [*app.registered_commands, *app.registered_groups]}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -41,6 +41,29 @@ class Finding:
     count: int = 1
 
 
+@dataclass(frozen=True)
+class KernelRun:
+    """A row of a trace: one kernel, copy or fill as it ran on the device. `call` counts within the turn; None where
+    it belongs to none. Claimed by the worker, all of it."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    stream: int
+    kind: Literal["kernel", "copy", "fill"]
+    call: int | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A call's result, its device time, and how long the device went on working after its outputs were copied. Both
+    None where time means nothing."""
+
+    result: object
+    gpu_ns: int | None
+    tail_ns: int | None
+
+
 class WorkerDevice(Protocol):
     """The device as a worker uses it. One per process."""
 
@@ -56,11 +79,18 @@ class WorkerDevice(Protocol):
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
 
-    def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
-        """Run `call` on a cold cache; its result and its device time in ns, None where time means nothing."""
+    def measure(
+        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+    ) -> Measured:
+        """Run `call` on a cold cache and at once copy the pairs (source, destination) that `fitting` makes of its
+        result; pairs have the same shape and dtype. Nothing of torch that a solution could replace lies between the
+        call's end and the copies."""
 
-    def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
-        """Copy an output into its shared buffer, in stream order. Same shape and dtype."""
+    def start_trace(self) -> None:
+        """Record every kernel, copy and fill from now on."""
+
+    def take_trace(self) -> tuple[KernelRun, ...] | None:
+        """What ran since start_trace(), which ends with it; None where no trace can be had here."""
 
     def synchronize(self) -> None:
         """Wait for all work; raises what the device reports (RuntimeError)."""
@@ -97,3 +127,9 @@ class Host(Protocol):
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Environment variables of a worker; a building one doesn't see the GPU."""
+
+    def require_alive(self) -> None:
+        """Raises: MachineError where the device doesn't do in time what it is told."""
+
+    def free_bytes(self) -> int | None:
+        """The device's memory that nobody holds; None where that is the host's."""

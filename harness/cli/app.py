@@ -12,10 +12,12 @@ import typer
 
 from harness import __version__
 from harness.cli import exit_codes, settings, tree
+from harness.cli.check_problem import check_problem
 from harness.cli.compare import compare
 from harness.cli.config import config_app
 from harness.cli.diff import diff
 from harness.cli.doctor import doctor
+from harness.cli.explain import explain
 from harness.cli.export import export
 from harness.cli.gate import gate
 from harness.cli.history import history
@@ -50,8 +52,8 @@ _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 
 PANELS = {
     **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch"), _EVERYDAY),
-    **dict.fromkeys(("show", "history", "diff", "export", "index", "snapshot"), _RESULTS),
-    **dict.fromkeys(("init", "new", "list", "config", "doctor"), _WORKSPACE),
+    **dict.fromkeys(("show", "explain", "history", "diff", "export", "index", "snapshot"), _RESULTS),
+    **dict.fromkeys(("init", "new", "list", "check-problem", "config", "doctor"), _WORKSPACE),
 }
 """Where `harness --help` lists each command."""
 
@@ -94,11 +96,13 @@ app.command("watch")(watch)
 app.command("gate")(gate)
 app.command("leaderboard")(leaderboard)
 app.command("show")(show)
+app.command("explain")(explain)
 app.command("history")(history)
 app.command("diff")(diff)
 app.command("export")(export)
 app.command("index")(index)
 app.command("list")(list_workspace)
+app.command("check-problem")(check_problem)
 app.command("doctor")(doctor)
 app.command("init")(init)
 app.add_typer(snapshot_app, name="snapshot")

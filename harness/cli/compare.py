@@ -116,7 +116,5 @@ def compare(
 
 def _settings(config: Config, timing: bool, baselines: Sequence[str]) -> Config:
     names = tuple(dict.fromkeys(baselines)) or config.timing.baselines
-    return replace(
-        config,
-        timing=replace(config.timing, enabled=config.timing.enabled and timing, baselines=names),  # type: ignore[arg-type]
-    )
+    against = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
+    return against if timing else against.untimed()

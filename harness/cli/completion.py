@@ -75,6 +75,13 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
         return []
 
 
+def explained_words(incomplete: str) -> list[str]:
+    """Verdicts and checks."""
+    from harness.records.explained import everything_explained
+
+    return _starting(list(everything_explained()), incomplete)
+
+
 def _workspace(context: typer.Context) -> Workspace | None:
     from harness.workspace.workspace import find_workspace
 

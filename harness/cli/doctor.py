@@ -13,7 +13,10 @@ from harness.cli import exit_codes
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Look at torch, CUDA, compilers, GPU, memory and disk. Exit code 3 where no backend can run."""
+    """Look at torch, CUDA, compilers, GPU, memory, disk, and what confines workers.
+
+    Exit code 3 where no backend can run.
+    """
     from harness.executors.diagnosis import examine
 
     findings = examine()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.records.evaluation import Evaluation
 from harness.records.gate import GateReport, Outcome
+from harness.records.problem_check import ProblemCheck
 from harness.records.verdict import Verdict
 
 PASSED = 0
@@ -30,6 +31,13 @@ def of_evaluations(evaluations: Sequence[Evaluation]) -> int:
 
 def of_gate(report: GateReport) -> int:
     return _OF_OUTCOMES[report.outcome]
+
+
+def of_problems(checks: Sequence[ProblemCheck]) -> int:
+    """A wrong answer that is let pass outweighs a problem that nobody could examine here."""
+    if any(check.let_pass or check.complaints for check in checks):
+        return FAILED
+    return PASSED if all(check.was_examined for check in checks) else MACHINE
 
 
 _OF_OUTCOMES: dict[Outcome, int] = {

@@ -172,7 +172,7 @@ def _in_session(
 ) -> _Evaluated:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
     if terms.not_judged:
-        config = replace(config, timing=replace(config.timing, enabled=False))
+        config = config.untimed()
     else:
         for task in tasks:
             select_cases(task.problem, [config.timing.case])

@@ -1,4 +1,4 @@
-"""`harness new`: problems and solutions that pass as they are, to be changed from there."""
+"""`harness new`: problems and solutions that are right as they are, to be changed from there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from harness.cli import completion
 from harness.cli.options import ProblemName
 
-new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution that passes at once.")
+new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution to start from.")
 
 
 @new_app.command("problem")
@@ -43,7 +43,7 @@ def solution(
         ),
     ] = None,
 ) -> None:
-    """Make a solution that passes: a copy of another, or the reference with a copying kernel behind it.
+    """Make a solution to start from: a copy of another, or the reference with a copying kernel behind it.
 
     Example: harness new solution maxpool2d faster --from shared_tile
     """

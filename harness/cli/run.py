@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ def run(
     settings = workspace.config(config)
     select_cases(chosen, [settings.timing.case])
     if not timing:
-        settings = replace(settings, timing=replace(settings.timing, enabled=False))
+        settings = settings.untimed()
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
         from harness.reports.console import print_report

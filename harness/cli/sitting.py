@@ -53,10 +53,11 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
-    from harness.executors.early_start import start_early
+    from harness.executors.early_start import start_early, surroundings_of
 
+    around = surroundings_of(workspace.root, choices.results, choices.config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
-    with contextlib.closing(start_early(choices.backend, 0 if choices.dry_run else len(tasks))) as spares:
+    with contextlib.closing(start_early(choices.backend, 0 if choices.dry_run else len(tasks), around)) as spares:
         _hold(workspace, tasks, choices, report, spares)
 
 
@@ -132,7 +133,8 @@ def _evaluate(session: Session, tasks: Sequence[Task], choices: Choices, progres
             yield evaluation
             failures += evaluation.verdict is not evaluation.solution.expected_verdict
             if failures == choices.max_failures and done < len(tasks):
-                progress.say(f"stopped at {failures} failures; {len(tasks) - done} solutions are not evaluated")
+                left = len(tasks) - done
+                progress.say(f"stopped at {failures} failures; {left} solutions are left; --resume goes on")
                 return
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.errors import MachineError
 from harness.executors.cache import cache_folder
+from harness.executors.protections import examine_protections
 from harness.records.finding import MachineFinding
 
 _LEAST_DISK_GIB = 5
@@ -19,6 +20,7 @@ _LEAST_MEMORY_GIB = 4
 def examine() -> list[MachineFinding]:
     """Every finding, cheapest first; none raises."""
     findings = [_torch(), _host_compiler(), _nvcc(), _ninja(), _gpu(), _driver(), _memory(), _disk()]
+    findings += examine_protections()
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
     return findings

@@ -7,12 +7,13 @@ one would draw each other's inputs.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,11 +27,14 @@ from harness.referee.build import BuildOutcome
 from harness.referee.evaluation import Job, evaluate
 from harness.referee.own_python import own_python
 from harness.referee.worker_process import Interrupted, Workers
+from harness.referee.worker_start import Surroundings
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1
 _ENDING_S = 30
 """For a process that has hung up to end its workers and itself."""
+_MISSED_BYTES = 4 * 2**30
+"""More than what the referee itself takes for good in an evaluation, such as cuDNN's kernels and workspaces."""
 _AHEAD = 4
 """Workers that wait for the next two evaluations, the solution's and the first baseline's: each takes half a gigabyte
 of memory."""
@@ -55,6 +59,10 @@ class Lane(Protocol):
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         """Raises: Interrupted, MachineError."""
 
+    def examine(self) -> None:
+        """Called after each evaluation, whose result is safe by then. Raises: MachineError where the device doesn't
+        work any more."""
+
     def close(self) -> None:
         """End what the lane has started."""
 
@@ -70,7 +78,14 @@ class LocalLane:
         with self._device(notify):
             ahead = _AHEAD if assignment.more_follow and self.workers.host.name == "cuda" else 0
             workers = replace(self.workers, ahead=ahead)
-            return evaluate(assignment.job, workers, assignment.environment, assignment.built, notify)
+            free = self.workers.host.free_bytes()
+            evaluation = evaluate(assignment.job, workers, assignment.environment, assignment.built, notify)
+            _empty_cache()
+            remark = _memory_remark(free, self.workers.host.free_bytes())
+            return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
+
+    def examine(self) -> None:
+        self.workers.host.require_alive()
 
     def close(self) -> None:
         """Nothing to end: spares are the session's, whose next call may need them."""
@@ -96,6 +111,7 @@ class LaneSettings:
     memory_gib: float | None
     lock: GpuLock | None
     cpus: frozenset[int] | None
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
 
 class ProcessLane:
@@ -106,6 +122,8 @@ class ProcessLane:
         self._variables = variables
         self._stop = stop
         self._process: subprocess.Popen[bytes] | None = None
+        self._owes_word = False
+        """Whether it has yet to say how its device is."""
         self._pipe: Connection | None = None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
@@ -115,6 +133,7 @@ class ProcessLane:
             while True:
                 kind, content = self._receive()
                 if isinstance(content, Evaluation):
+                    self._owes_word = True
                     return content
                 if kind == "failed":
                     raise MachineError(content)
@@ -122,6 +141,17 @@ class ProcessLane:
         except _LaneEnded as ended:
             failed = replace(assignment.built, failed=MachineError(str(ended)))
             return evaluate(assignment.job, None, assignment.environment, failed)
+
+    def examine(self) -> None:
+        if not self._owes_word:
+            return
+        self._owes_word = False
+        try:
+            kind, content = self._receive()
+        except _LaneEnded as ended:
+            raise MachineError(str(ended)) from None
+        if kind == "failed":
+            raise MachineError(str(content))
 
     def close(self) -> None:
         """Hang up, which ends the process and its workers, and wait for it."""
@@ -184,9 +214,19 @@ class _LaneEnded(Exception):
     """The process of a lane is gone."""
 
 
+def _memory_remark(before: int | None, after: int | None) -> str | None:
+    if before is None or after is None or before - after < _MISSED_BYTES:
+        return None
+    return (
+        f"{(before - after) / 2**30:.1f} GiB of the GPU's memory are still held after the workers' end: by another "
+        "program, or by what is left of a solution (nvidia-smi names processes)"
+    )
+
+
 def _empty_cache() -> None:
     """The next holder of the GPU needs the memory that torch keeps for us."""
     import torch
 
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.empty_cache()
+        with contextlib.suppress(RuntimeError):  # of a GPU that fails, as examine() will say
+            torch.cuda.empty_cache()

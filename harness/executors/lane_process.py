@@ -31,9 +31,13 @@ def main() -> None:
 
 def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
     from harness.backends.choice import open_host
+    from harness.referee.unchanged import remember_harness
 
+    remember_harness()
     host = open_host(settings.backend, settings.cache, lambda what: None)
-    return LocalLane(Workers(host, settings.cache, settings.memory_gib, stop), settings.lock)
+    return LocalLane(
+        Workers(host, settings.cache, settings.memory_gib, stop, surroundings=settings.surroundings), settings.lock
+    )
 
 
 def _receive(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], stop: threading.Event) -> None:
@@ -50,6 +54,8 @@ def _serve(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], 
     while (assignment := assignments.get()) is not None:
         try:
             pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))
+            lane.examine()
+            pipe.send(("alive", ""))
         except (Interrupted, BrokenPipeError, ConnectionResetError):
             return
         except HarnessError as error:

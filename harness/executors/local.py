@@ -71,7 +71,9 @@ class Evaluating:
     def stages(self) -> Stages[Task, _Item, Evaluation]:
         """Every evaluation is in the journal before anybody hears of it."""
         keep = self._journal.append
-        return Stages(self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane)
+        return Stages(
+            self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane, self.examine
+        )
 
     def build(self, task: Task) -> Ready[_Item] | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
@@ -100,6 +102,10 @@ class Evaluating:
         remark = f"other solutions were being built meanwhile, on {count} cores apart from those that measured"
         return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
 
+    def examine(self, lane: int) -> None:
+        """Raises: MachineError, which ends the run: on a GPU that is stuck every later result would be one of its."""
+        list(self._floor.lanes.values())[lane].examine()
+
     def enter_builder(self) -> None:
         if self._floor.cores is not None:
             keep_thread_to(self._floor.cores.builds, is_background=self._floor.cores.builds is not None)
@@ -126,7 +132,7 @@ def run_tasks(
 def _build(job: Job, workers: Workers) -> BuildOutcome:
     try:
         init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-        return build(workers, job.solution, init_inputs, job.config.limits)
+        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256)
     except Interrupted:
         raise
     except Exception as error:  # the border of the thread

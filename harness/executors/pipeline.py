@@ -49,7 +49,8 @@ class Stages(Generic[T, P, R]):
 
     `measure` is told the lane, and whether another task is known to follow; `overlapped` gets each result during which
     something was being prepared; `keep` gets every result before it can be read, in the thread that found it, where no
-    Ctrl-C interrupts it. What `prepare`, `measure` or `keep` raise ends the run.
+    Ctrl-C interrupts it; then `examine` looks at the lane. What `prepare`, `measure`, `keep` or `examine` raise ends
+    the run.
     """
 
     prepare: Callable[[T], Ready[P] | Finished[R]]
@@ -58,6 +59,7 @@ class Stages(Generic[T, P, R]):
     keep: Callable[[R], object] = lambda result: None
     enter_preparer: Callable[[], None] = lambda: None
     enter_lane: Callable[[int], None] = lambda lane: None
+    examine: Callable[[int], None] = lambda lane: None
 
 
 def run_pipeline(
@@ -124,6 +126,7 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
                 result = stages.overlapped(result)
             stages.keep(result)
             belt.measured(result)
+            stages.examine(lane)
     except BaseException as error:  # as above
         belt.fail(error)
 

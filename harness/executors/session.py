@@ -23,7 +23,7 @@ from harness.records.journal import Journal
 from harness.referee.environment import read_environment
 from harness.referee.seeds import draw_master_seed
 from harness.referee.worker_process import Workers
-from harness.referee.worker_start import Spares
+from harness.referee.worker_start import Spares, surroundings_of
 from harness.workspace.selection import Task
 
 
@@ -89,7 +89,13 @@ def open_session(
     cache = cache_folder()
     host = open_host(backend, cache, say)
     environment = read_environment(host.name, workspace)
-    workers = Workers(host, cache, config.limits.worker_memory_gib, spares=spares or Spares())
+    workers = Workers(
+        host,
+        cache,
+        config.limits.worker_memory_gib,
+        spares=spares or Spares(),
+        surroundings=surroundings_of(workspace, results, config.limits.pass_environment),
+    )
     return Session(
         run=run,
         workers=workers,
@@ -131,7 +137,9 @@ def _sim_floor(workers: Workers, environment: Environment, wanted: int | None) -
 
 
 def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | None) -> LaneSettings:
-    return LaneSettings(workers.host.name, workers.cache, workers.memory_gib, lock, cpus)
+    return LaneSettings(
+        workers.host.name, workers.cache, workers.memory_gib, lock, cpus, surroundings=workers.surroundings
+    )
 
 
 def environment_of(backend: Choice, workspace: Path) -> Environment:

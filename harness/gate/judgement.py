@@ -148,7 +148,10 @@ def _of_evaluation(evaluation: Evaluation, rule: Rule, level: Level, message: st
 def _reason(evaluation: Evaluation) -> str:
     failure = evaluation.failure
     assert failure is not None
-    return failure.reason + (f" (case {failure.case})" if failure.case else "")
+    checks = ", ".join(dict.fromkeys(one.check for one in failure.evidence))
+    place = [f"check {checks}"] if checks else []
+    place += [f"case {failure.case}"] if failure.case else []
+    return failure.reason + (f" ({', '.join(place)})" if place else "")
 
 
 def _measurements(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> list[Measured]:

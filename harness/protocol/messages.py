@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.backends.base import BufferHandle, Finding
+from harness.backends.base import BufferHandle, Finding, KernelRun
 
 Structure = Literal["tensor", "tuple", "list"]
 
@@ -72,12 +72,11 @@ class Optimization:
     """What is done to a model as a whole before its turns, for baselines.
 
     `compile_mode`: torch.compile()'s. `channels_last`: model and inputs in that layout, converted outside of what is
-    timed. `cache`: where the compiler keeps what it made.
+    timed.
     """
 
     compile_mode: str | None = None
     channels_last: bool = False
-    cache: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,25 @@ class Construct:
 
 
 @dataclass(frozen=True)
-class TakeTurn:
-    """Call the model `calls` times and copy what it returns into the output buffers after each call."""
+class Call:
+    """One call of a turn: its arguments, and the buffers into which what it returns is copied. No other call of the
+    turn shares any of them."""
 
     inputs: tuple[Argument, ...]
     outputs: tuple[TensorRef, ...]
-    calls: int
+
+
+@dataclass(frozen=True)
+class TakeTurn:
+    """Call the model once for each of `calls`, in their order.
+
+    `keeps_outputs`: keep the outputs of a call alive until those of the next have been stored, so that a buffer that is
+    returned twice is known by its address. `traced`: report every kernel and copy that the device runs meanwhile.
+    """
+
+    calls: tuple[Call, ...]
+    keeps_outputs: bool = False
+    traced: bool = False
     sample_blocks: int | None = None
     sample_seed: int = 0
 
@@ -128,7 +140,8 @@ class Constructed:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """What one output looked like. `type_name` is set, and the rest empty, where it is no tensor."""
+    """What one output looked like. `type_name` is set, and the rest empty, where it is no plain tensor: of torch's own
+    class itself (or a Parameter), dense, with values that were computed."""
 
     type_name: str | None
     dtype: str = ""
@@ -137,15 +150,39 @@ class OutputForm:
 
 
 @dataclass(frozen=True)
-class TurnTaken:
-    """`structure` is a Structure or the name of another type; `call_ns` is None where time means nothing."""
+class CallTaken:
+    """What one call returned, and the worker's claims about it.
+
+    `structure` is a Structure or the name of another type. `gpu_ns` is the device's time from before the call to after
+    it, `tail_ns` how long the device went on working after that; both None where time means nothing. `shares` names
+    what an output's storage is shared with ("input 0", "output 0 of an earlier call").
+    """
 
     structure: str
     outputs: tuple[OutputForm, ...]
-    call_ns: tuple[int, ...] | None
+    gpu_ns: int | None
+    tail_ns: int | None
+    shares: str | None = None
+
+
+@dataclass(frozen=True)
+class TurnTaken:
+    """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
+    functions that are no longer the originals. All of it is the worker's word."""
+
+    calls: tuple[CallTaken, ...]
     findings: tuple[Finding, ...]
     launches: int
     extensions: tuple[ExtensionReport, ...] = ()
+    kernels: tuple[KernelRun, ...] | None = None
+    patched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Sent once, unasked: the worker stands. `protections` names the means that confine it, see worker.confinement."""
+
+    protections: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -165,7 +202,7 @@ class Raised:
 
 
 Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn
-Reply = Loaded | Constructed | TurnTaken | Done | Raised
+Reply = Ready | Loaded | Constructed | TurnTaken | Done | Raised
 
 REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn)}
 ANSWERS: dict[type, type] = {
@@ -177,4 +214,4 @@ ANSWERS: dict[type, type] = {
     TakeTurn: TurnTaken,
 }
 """The one kind of reply, besides Raised, that a request can have."""
-REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Loaded, Constructed, TurnTaken, Done, Raised)}
+REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Done, Raised)}

@@ -65,13 +65,17 @@ class OutputComparison:
 
 @dataclass(frozen=True)
 class Check:
-    """One turn of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed."""
+    """One call of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed.
+
+    `variant` says how they were changed then ("negative"); None where they are get_inputs()'s own.
+    """
 
     case: str
     seed: int
     scope: Scope
     oracle: OracleKind
     outputs: tuple[OutputComparison, ...]
+    variant: str | None = None
 
     @property
     def passed(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from harness.codec import encode
 from harness.records.timing import Baseline
 
 
@@ -55,6 +57,8 @@ class LimitsConfig:
     """None: half the cores, two at least."""
     worker_memory_gib: float | None = None
     """Resident memory of one worker on the host. None: 80 % of what is available at its start."""
+    pass_environment: tuple[str, ...] = ()
+    """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
     def __post_init__(self) -> None:
         given = (self.build_s, self.load_s, self.turn_s, self.parallel_builds, self.worker_memory_gib)
@@ -69,3 +73,15 @@ class Config:
     correctness: CorrectnessConfig = field(default_factory=CorrectnessConfig)
     timing: TimingConfig = field(default_factory=TimingConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+
+    def untimed(self) -> Config:
+        """The same, for correctness alone."""
+        return replace(self, timing=replace(self.timing, enabled=False))
+
+    def identity(self) -> Any:
+        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
+        what was found before it came still answers the same question."""
+        encoded = encode(self)
+        if not self.limits.pass_environment:
+            del encoded["limits"]["pass_environment"]
+        return encoded

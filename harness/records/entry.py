@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from harness.codec import encode
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
@@ -85,4 +84,4 @@ def entry_of(evaluation: Evaluation) -> Entry:
 
 def config_hash(config: Config) -> str:
     """Eight hexadecimal digits; equal for equal settings."""
-    return hashlib.sha256(json.dumps(encode(config), sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(config.identity(), sort_keys=True).encode()).hexdigest()[:8]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.codec import encode
 from harness.records.build import ExtensionBuild
 from harness.records.check import Check
 from harness.records.config import Config
@@ -150,7 +149,7 @@ def evaluation_key(
         solution.name,
         solution.sha256,
         sorted(cases),
-        encode(config),
+        config.identity(),
         environment.fingerprint,
     ]
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]

@@ -33,9 +33,9 @@ def _plain_timing(data: Json) -> Timing | None:
     """Samples are most of a record: where they are as to_line() writes them, decode() would only take longer."""
     try:
         turns = tuple(
-            Turn(turn["arm"], turn["block"], tuple(turn["call_ns"]), turn["wall_ns"])
+            Turn(turn["arm"], turn["block"], tuple(turn["call_ns"]), turn["wall_ns"], tuple(turn.get("tail_ns", ())))
             for turn in data["turns"]
-            if len(turn) == 4
+            if len(turn) == 4 + ("tail_ns" in turn)
         )
         baselines = tuple(data["baselines"])
         is_plain = (
@@ -43,7 +43,7 @@ def _plain_timing(data: Json) -> Timing | None:
             and isinstance(data["case"], str)
             and len(turns) == len(data["turns"])
             and set(baselines) <= set(BASELINES)
-            and all(type(number) is int for t in turns for number in (t.block, t.wall_ns, *t.call_ns))
+            and all(type(number) is int for t in turns for number in (t.block, t.wall_ns, *t.call_ns, *t.tail_ns))
         )
         return Timing(data["case"], turns, baselines) if is_plain else None
     except (KeyError, TypeError, ValueError, AttributeError):

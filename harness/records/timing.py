@@ -20,16 +20,22 @@ _WIDEST = 0.05
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of one arm. `call_ns` are the worker's claims, `wall_ns` is the referee's clock around all of them."""
+    """One turn of one arm. `call_ns` are the worker's claims, `wall_ns` is the referee's clock around all of them.
+
+    `tail_ns`: for how long the device went on working after each call's outputs had been copied; empty where unknown.
+    """
 
     arm: ArmName
     block: int
     call_ns: tuple[int, ...]
     wall_ns: int
+    tail_ns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.call_ns or min(self.call_ns) <= 0 or self.wall_ns <= 0:
             raise ValueError("a timed turn has positive times")
+        if self.tail_ns and (len(self.tail_ns) != len(self.call_ns) or min(self.tail_ns) < 0):
+            raise ValueError("a timed turn has a tail for every call or for none, and none is negative")
 
 
 @dataclass(frozen=True)

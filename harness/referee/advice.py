@@ -55,7 +55,8 @@ _BY_VERDICT = {
     Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
     Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
     Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
-    Verdict.CHEATING: "the evidence is in the record; if this is an honest solution, please report it",
+    Verdict.CHEATING: "'harness explain CHECK' tells what was observed and how an honest solution avoids it; a false "
+    "alarm is our bug: report it with the record",
     Verdict.NO_CUSTOM_KERNEL: "do the work in a kernel of your own: no launch but the framework's was seen",
     Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
     Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 from harness.protocol.messages import Optimization
 from harness.records.timing import Baseline
 from harness.referee.environment import FLAGS
@@ -21,13 +18,10 @@ def flags_of(baseline: Baseline) -> dict[str, bool]:
     return {**FLAGS, "cudnn_benchmark": True} if baseline == "cudnn-benchmark" else FLAGS
 
 
-def optimization_of(baseline: Baseline, folder: Path) -> Optimization | None:
+def optimization_of(baseline: Baseline) -> Optimization | None:
     """What is done to the model; None where it runs as it is.
 
-    Compiled code is kept in `folder`, which belongs to one evaluation: in a cache that outlives it, a solution could
-    leave slow code for the baseline of the next.
+    Compiled code lies in the worker's own scratch and goes with it: in a cache that outlives it, a solution could leave
+    slow code for the baseline of the next.
     """
-    optimization = _OPTIMIZATIONS.get(baseline)
-    if optimization is None or optimization.compile_mode is None:
-        return optimization
-    return replace(optimization, cache=str(folder / "compiled"))
+    return _OPTIMIZATIONS.get(baseline)

@@ -35,8 +35,10 @@ class BuildOutcome:
     seconds: float
 
 
-def build(workers: Workers, solution: Solution, init_inputs: list[Any], limits: LimitsConfig) -> BuildOutcome:
-    """Load and construct the solution once, for its extensions' sake.
+def build(
+    workers: Workers, solution: Solution, init_inputs: list[Any], limits: LimitsConfig, sha256: str | None = None
+) -> BuildOutcome:
+    """Load and construct the solution once, for its extensions' sake; `sha256` is its folder's.
 
     Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
     worker that measures will meet the same error if it is real.
@@ -46,8 +48,9 @@ def build(workers: Workers, solution: Solution, init_inputs: list[Any], limits: 
         reports: list[ExtensionReport] = []
         failed: SolutionFailed | None = None
         try:
+            path = worker.bring(solution.folder, "solution.py", sha256)
             for request in (
-                Load(str(solution.source_path), "ModelNew", FLAGS),
+                Load(path, "ModelNew", FLAGS),
                 Construct(encode_value(init_inputs), 0, ()),
             ):
                 reply = worker.ask(request, limits.build_s)

@@ -54,7 +54,7 @@ def kernel_resources(log: str) -> tuple[KernelResources, ...]:
             shared = _SHARED.search(match["rest"])
             found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, *spills))
             name = ""
-    demangled = _demangle([entry[0] for entry in found])
+    names = demangled([entry[0] for entry in found])
     return tuple(
         KernelResources(
             kernel=readable,
@@ -65,7 +65,7 @@ def kernel_resources(log: str) -> tuple[KernelResources, ...]:
             spill_store_bytes=stores,
             spill_load_bytes=loads,
         )
-        for readable, (_, arch, registers, shared_bytes, stack, stores, loads) in zip(demangled, found, strict=True)
+        for readable, (_, arch, registers, shared_bytes, stack, stores, loads) in zip(names, found, strict=True)
     )
 
 
@@ -82,7 +82,8 @@ def _base_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def _demangle(names: list[str]) -> list[str]:
+def demangled(names: list[str]) -> list[str]:
+    """Kernels' symbols as one reads them; unchanged without c++filt."""
     tool = shutil.which("c++filt")
     if not names or tool is None:
         return names

@@ -1,28 +1,31 @@
-"""The correctness of one case: several turns with inputs drawn at run time, each against the oracle."""
+"""The correctness of one case: turns with inputs drawn at run time, every call of them against the oracle."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-
-import torch
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from harness.backends.base import Finding, Host
+from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
-from harness.referee.judgement import describe_finding, judge_form, judge_values, require_passed
+from harness.referee.draws import Drawn, draw_variants
+from harness.referee.judgement import describe_finding
+from harness.referee.lengths import drawn_lengths, split
 from harness.referee.outcome import SolutionFailed
+from harness.referee.repetition import judge_call
 from harness.referee.sampling import check_sampled, must_be_sampled
+from harness.referee.seated_case import SeatedCase, at, seat_case, seeds_of
 from harness.referee.setting import Setting
-from harness.referee.table import Table
-from harness.referee.turns import construct_arm, take_turn
+from harness.referee.table_size import TableSize
 from harness.referee.worker_process import WorkerProcess
 
 Notify = Callable[[str], None]
 """Told what is happening, in a few words."""
+Watch = Callable[[TurnTaken, int], None]
+"""Told of a traced turn of the solution and of the referee's wall clock around it, in ns; may raise SolutionFailed."""
 
 
 @dataclass(frozen=True)
@@ -35,65 +38,79 @@ class CaseOutcome:
     failed: SolutionFailed | None = None
 
 
-def check_case(setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify) -> CaseOutcome:
-    """Judge the worker's module on one case.
+def check_case(
+    setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify, watch: Watch | None = None
+) -> CaseOutcome:
+    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced.
 
     Raises: SolutionFailed where no comparison came about.
     """
-    with _at(setting.case, None):
+    with at(setting.case, None):
         if must_be_sampled(setting, host):
             notify(f"checking {setting.case} (sampled blocks)")
-            return CaseOutcome(*check_sampled(setting, host, worker, config))
-        return _check_complete(setting, host, worker, config, notify)
+            return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
+        with seat_case(setting, host, worker, config, TableSize()) as case:
+            case.seat_solution()
+            return check_seated(case, case.table.places, notify, watch)
 
 
-def _check_complete(setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify) -> CaseOutcome:
-    checks: list[Check] = []
-    findings: list[Finding] = []
-    failed = None
-    with Table(host, setting.spec) as table:
-        table.lay_inputs(setting.reference.make_inputs(setting.seed("inputs", 0)))
-        table.seat(worker, config.limits.load_s)
-        weights = construct_arm(worker, table, setting, config.limits)
-        for index in range(config.correctness.seeds):
-            notify(f"checking {setting.case} {index + 1}/{config.correctness.seeds}")
-            seed = setting.seed("inputs", index)
-            with _at(setting.case, seed):
-                inputs = setting.reference.make_inputs(seed)
-                table.lay_inputs(inputs)
-                if host.torch_device == "cuda":
-                    torch.cuda.empty_cache()  # the worker needs the memory more
-                reply = take_turn(worker, table, config.limits).reply
-                judge_form(reply, setting.spec)
-            findings += reply.findings
-            if index == 0:
-                setting.oracle.verify_independence(inputs, setting.spec)
-            compared = judge_values(table.outputs(), inputs, setting)
-            checks.append(setting.check(seed, "complete", compared))
-            if failed := failure_of(checks[-1]):
-                break
-    remarks = [f"{setting.case}: {describe_finding(finding)}" for finding in findings]
-    if setting.oracle.why_float32:
-        remarks.append(setting.oracle.why_float32)
-    return CaseOutcome(tuple(checks), tuple(remarks), weights, failed)
+def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
+    """Judge the seated solution: turns with get_inputs()'s own inputs, then turns with the variants.
+
+    Raises: SolutionFailed where no comparison came about.
+    """
+    found = _Found(watch)
+    seeds = case.config.correctness.seeds
+    turns = list(islice(drawn_lengths(most_calls, case.rng), seeds))
+    traced = case.rng.randrange(seeds)
+    next_seed = seeds_of(case.setting, "correctness")
+    for index, calls in enumerate(turns):
+        notify(f"checking {case.setting.case} {index + 1}/{seeds}")
+        found.judge(case, [Drawn(next_seed()) for _ in range(calls)], is_traced=index == traced)
+        if found.failed:
+            return found.outcome(case)
+    variants = draw_variants(case.setting, iter(next_seed, None), case.rng)
+    found.remarks += variants.remarks
+    for drawn in _in_turns(case, variants.drawn, most_calls):
+        notify(f"checking {case.setting.case} with other inputs")
+        found.judge(case, drawn)
+        if found.failed:
+            break
+    return found.outcome(case)
 
 
-def failure_of(check: Check) -> SolutionFailed | None:
-    """The failure that a check amounts to, placed at its case and seed."""
-    try:
-        with _at(check.case, check.seed):
-            require_passed(check)
-    except SolutionFailed as error:
-        return error
-    return None
+@dataclass
+class _Found:
+    watch: Watch | None
+    checks: list[Check] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    failed: SolutionFailed | None = None
+
+    def judge(self, case: SeatedCase, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
+        """Take a turn and judge each of its calls, up to the first that fails."""
+        is_traced = is_traced and self.watch is not None
+        taken = case.turn(drawn, traced=is_traced)
+        self.findings += taken.reply.findings
+        for call in range(len(drawn)):
+            check, self.failed = judge_call(case, taken, call, "complete")
+            self.checks.append(check)
+            if self.failed:
+                return
+        if is_traced and self.watch is not None:
+            self.watch(taken.reply, taken.wall_ns)
+
+    def outcome(self, case: SeatedCase) -> CaseOutcome:
+        name, oracle = case.setting.case, case.setting.oracle
+        remarks = [f"{name}: {describe_finding(finding)}" for finding in self.findings]
+        remarks += [*case.remarks, *self.remarks]
+        if oracle.why_float32:
+            remarks.append(oracle.why_float32)
+        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed)
 
 
-@contextmanager
-def _at(case: str, seed: int | None) -> Iterator[None]:
-    """A failure inside is recorded with the case and the seed that reproduce it."""
-    try:
-        yield
-    except SolutionFailed as error:
-        if error.failure.case is None:
-            error.failure = dataclasses.replace(error.failure, case=case, seed=seed)
-        raise
+def _in_turns(case: SeatedCase, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:
+    """In random order, in turns of the lengths that all turns have."""
+    shuffled = iter(case.rng.sample(drawn, len(drawn)))
+    for calls in split(len(drawn), most_calls, case.rng):
+        yield list(islice(shuffled, calls))

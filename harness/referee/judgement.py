@@ -9,8 +9,8 @@ import torch
 
 from harness.backends.base import Finding
 from harness.backends.sim.findings import FINDING_KINDS
-from harness.protocol.messages import TurnTaken
-from harness.records.check import Check, OutputComparison
+from harness.protocol.messages import CallTaken
+from harness.records.check import Check, OutputComparison, Tolerance
 from harness.records.verdict import Verdict
 from harness.referee.comparison import Comparison
 from harness.referee.outcome import SolutionFailed
@@ -18,7 +18,7 @@ from harness.referee.reference import OutputSpec
 from harness.referee.setting import Setting
 
 
-def judge_form(reply: TurnTaken, spec: OutputSpec, device: str = "cuda") -> None:
+def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
     """Type, structure, shapes, dtypes and device, as the worker describes them.
 
     Raises: SolutionFailed.
@@ -42,13 +42,38 @@ def judge_form(reply: TurnTaken, spec: OutputSpec, device: str = "cuda") -> None
             raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want {device}")
 
 
-def judge_values(got: Sequence[torch.Tensor], inputs: Sequence[Any], setting: Setting) -> tuple[OutputComparison, ...]:
-    """Compare complete outputs with the oracle's."""
+def judge_sharing(reply: CallTaken, spec: OutputSpec) -> None:
+    """Outputs have memory of their own, unless the reference does as they do.
+
+    Raises: SolutionFailed.
+    """
+    if reply.shares is None or _may_share(reply.shares, spec):
+        return
+    raise SolutionFailed(
+        Verdict.WRONG_VALUES,
+        f"an output shares its memory with {reply.shares}",
+        next_step="return a tensor that forward() has allocated (torch.empty_like(…), or .clone() of a buffer that is "
+        "kept between calls): whoever holds an earlier result must not see it change",
+    )
+
+
+def _may_share(shares: str, spec: OutputSpec) -> bool:
+    if shares.startswith("input "):
+        return shares in {f"input {number}" for number in spec.shared_inputs}
+    return shares.startswith("output ") and spec.is_kept
+
+
+def judge_values(
+    got: Sequence[torch.Tensor],
+    inputs: Sequence[Any],
+    setting: Setting,
+    tolerances: Sequence[Tolerance] | None = None,
+) -> tuple[OutputComparison, ...]:
+    """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own."""
     spec = setting.spec
-    comparisons = [
-        Comparison(shape, dtype, setting.tolerance_for(dtype))
-        for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
-    ]
+    held_to = tolerances or [setting.tolerance_for(dtype) for dtype in spec.dtypes]
+    forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
+    comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
     for piece in setting.oracle.pieces(inputs, spec):
         first_row = piece.rows.start
         for comparison, tensor, want in zip(comparisons, got, piece.outputs, strict=True):

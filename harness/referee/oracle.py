@@ -39,27 +39,27 @@ class Oracle:
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
         """The answer piece by piece."""
-        count = _common_rows(inputs, spec) if self._independent else None
+        count = self.common_rows(inputs, spec)
         if count is None:
             yield Piece(slice(None), self.answer(inputs))
             return
         step = max(1, self._budget // _row_bytes(inputs, spec, count))
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
-            yield Piece(part, self.answer(_rows(inputs, part)))
+            yield Piece(part, self.answer(rows_of(inputs, part)))
 
     def verify_independence(self, inputs: Sequence[Any], spec: OutputSpec) -> None:
         """Compare two rows alone with the same rows together, where the problem claims that they are independent.
 
         Raises: InvalidProblem where the claim is wrong.
         """
-        count = _common_rows(inputs, spec) if self._independent else None
+        count = self.common_rows(inputs, spec)
         if count is None or count < 2:
             return
-        both = self.answer(_rows(inputs, slice(0, 2)))
+        both = self.answer(rows_of(inputs, slice(0, 2)))
         rtol, atol = (1e-6, 1e-9) if self.kind == "float64" else (1e-3, 1e-4)
         for row in (0, 1):
-            alone = self.answer(_rows(inputs, slice(row, row + 1)))
+            alone = self.answer(rows_of(inputs, slice(row, row + 1)))
             for one, two in zip(alone, both, strict=True):
                 if not torch.allclose(one, two[row : row + 1], rtol=rtol, atol=atol, equal_nan=True):
                     raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
@@ -78,6 +78,15 @@ class Oracle:
         with blamed_on(self._reference, "Model.forward() failed"), _strict_float32(), torch.no_grad():
             return tuple(unpack(self._native(*inputs), self._reference)[1])
 
+    def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """What the reference itself gives, in its own precision and under the flags of all arms."""
+        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
+            return tuple(unpack(self._native(*inputs), self._reference)[1])
+
+    def common_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> int | None:
+        """How many rows can be judged one by one; None where they can't."""
+        return _common_rows(inputs, spec) if self._independent else None
+
 
 class _strict_float32:  # noqa: N801
     """Context: no tf32 in the oracle."""
@@ -94,7 +103,7 @@ def _double(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
-def _rows(inputs: Sequence[Any], part: slice) -> list[Any]:
+def rows_of(inputs: Sequence[Any], part: slice) -> list[Any]:
     return [value[part] if isinstance(value, torch.Tensor) else value for value in inputs]
 
 

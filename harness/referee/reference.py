@@ -29,11 +29,17 @@ class InvalidProblem(Exception):
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """What the reference returns."""
+    """What the reference returns.
+
+    `shared_inputs`: the tensor inputs in whose storage it returns something itself; `is_kept`: it returns memory that
+    outlives the call, such as a parameter. A solution may do so too, then.
+    """
 
     structure: Structure
     dtypes: tuple[torch.dtype, ...]
     shapes: tuple[tuple[int, ...], ...]
+    shared_inputs: frozenset[int] = frozenset()
+    is_kept: bool = False
 
 
 class Reference:
@@ -91,13 +97,19 @@ class Reference:
 
         There it takes milliseconds, and meta tensors make torch import its compiler first: 3.5 s on an H100's host.
         """
-        returned = None if self.on_gpu else _run_on_meta(model, inputs)
-        if returned is None:
+        run = None if self.on_gpu else _run_on_meta(model, inputs)
+        if run is None:
             real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
-                returned = model(*real)
-        structure, outputs = unpack(returned, self)
-        return OutputSpec(structure, tuple(t.dtype for t in outputs), tuple(tuple(t.shape) for t in outputs))
+                run = _Run(model, real, model(*real))
+        structure, outputs = unpack(run.returned, self)
+        return OutputSpec(
+            structure,
+            tuple(t.dtype for t in outputs),
+            tuple(tuple(t.shape) for t in outputs),
+            run.shared_inputs(outputs),
+            run.is_kept(outputs),
+        )
 
     def _complain(self, what: str, error: BaseException) -> InvalidProblem:
         return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
@@ -138,11 +150,35 @@ def unpack(returned: Any, reference: Reference) -> tuple[Structure, list[torch.T
     raise InvalidProblem(f"Model.forward() returns a {type(returned).__name__}; tensors, or a tuple or list of them")
 
 
-def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Any:
-    """What the model returns; None where meta kernels are missing or the model makes tensors of its own."""
+@dataclass(frozen=True)
+class _Run:
+    """One run of a model: what it was given, and what it returned."""
+
+    model: torch.nn.Module
+    inputs: Sequence[Any]
+    returned: Any
+
+    def shared_inputs(self, outputs: Sequence[torch.Tensor]) -> frozenset[int]:
+        own = {_storage(output) for output in outputs}
+        tensors = {number: value for number, value in enumerate(self.inputs) if isinstance(value, torch.Tensor)}
+        return frozenset(number for number, value in tensors.items() if _storage(value) in own)
+
+    def is_kept(self, outputs: Sequence[torch.Tensor]) -> bool:
+        state = {_storage(tensor) for tensor in (*self.model.parameters(), *self.model.buffers())}
+        return any(_storage(output) in state for output in outputs)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Equal for tensors in the same memory; a sparse one has no memory of its own kind."""
+    return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
+
+
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
+    """None where meta kernels are missing or the model makes tensors of its own."""
     try:
         with torch.no_grad(), torch.device("meta"):
-            return _to(model, "meta")(*[_to(value, "meta") for value in inputs])
+            on_meta, values = _to(model, "meta"), [_to(value, "meta") for value in inputs]
+            return _Run(on_meta, values, on_meta(*values))
     except Exception:  # the problem's own code
         return None
 

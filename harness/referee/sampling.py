@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,11 +23,11 @@ from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.comparison import Comparison
-from harness.referee.judgement import describe_finding, judge_form
+from harness.referee.judgement import describe_finding, judge_form, judge_sharing
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import Reference
 from harness.referee.setting import Setting
-from harness.referee.table import Table
+from harness.referee.table import Table, TimedReply
 from harness.referee.turns import construct_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
 from harness.workspace.problem import FULL
@@ -75,7 +75,11 @@ def must_be_sampled(setting: Setting, host: Host) -> bool:
 
 
 def check_sampled(
-    setting: Setting, host: Host, worker: WorkerProcess, config: Config
+    setting: Setting,
+    host: Host,
+    worker: WorkerProcess,
+    config: Config,
+    watch: Callable[[TurnTaken, int], None] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource]:
     """One turn of a few blocks of the true launch: checks, remarks, and where the weights came from.
 
@@ -90,10 +94,14 @@ def check_sampled(
             table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
         table.seat(worker, config.limits.load_s)
         weights = construct_arm(worker, table, setting, config.limits)
-        reply = _take_sampled_turn(worker, table, config, blocks, setting.seed("blocks"))
-        judge_form(reply, setting.spec)
+        timed = _take_sampled_turn(worker, table, config, blocks, setting.seed("blocks"), traced=watch is not None)
+        reply = timed.reply
+        judge_form(reply.calls[0], setting.spec)
+        judge_sharing(reply.calls[0], setting.spec)
         remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
+        if watch is not None:
+            watch(reply, timed.wall_ns)
         if reply.launches != 1 or not setting.problem.independent_batch:
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights
@@ -101,9 +109,11 @@ def check_sampled(
     return (setting.check(seed, "sampled_blocks", compared),), tuple(remarks), weights
 
 
-def _take_sampled_turn(worker: WorkerProcess, table: Table, config: Config, blocks: int, seed: int) -> TurnTaken:
+def _take_sampled_turn(
+    worker: WorkerProcess, table: Table, config: Config, blocks: int, seed: int, traced: bool
+) -> TimedReply:
     try:
-        return take_turn(worker, table, config.limits, 1, blocks, seed).reply
+        return take_turn(worker, table, config.limits, traced=traced, sample_blocks=blocks, sample_seed=seed)
     except SolutionFailed as error:
         if error.verdict in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
             raise SolutionFailed(Verdict.UNSUPPORTED, f"more than the simulator can bear: {error}") from error

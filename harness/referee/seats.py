@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.records.config import Config
 from harness.records.timing import ArmName, Baseline
 from harness.referee.baselines import flags_of, optimization_of
-from harness.referee.correctness import Notify
 from harness.referee.judgement import judge_form
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import Setting
+from harness.referee.stillness import Stillness
 from harness.referee.table import Table
 from harness.referee.turns import construct_arm, load_arm, take_turn
 from harness.referee.worker_process import WorkerProcess
@@ -33,23 +32,32 @@ class Seats:
     The first is never left out: the headline speed-up is over it.
     """
 
-    def __init__(self, table: Table, references: Mapping[Baseline, WorkerProcess]) -> None:
+    def __init__(self, table: Table, stillness: Stillness, references: Mapping[Baseline, WorkerProcess]) -> None:
         self._table = table
-        self._references = references
+        self._stillness = stillness
+        self._references = dict(references)
         self.taken: tuple[Baseline, ...] = ()
         self.remarks: list[str] = []
 
-    def fill(self, setting: Setting, config: Config, folder: Path, notify: Notify) -> None:
-        """Make every baseline of the config ready; `folder` is for files that they need.
+    def admit(self, references: Mapping[Baseline, WorkerProcess]) -> None:
+        """Workers that were started later."""
+        self._references |= references
 
-        Raises: InvalidProblem where the first can't be.
+    def fill(
+        self,
+        setting: Setting,
+        baselines: Sequence[Baseline],
+        config: Config,
+        notify: Callable[[str], None],
+    ) -> None:
+        """Make these baselines ready.
+
+        Raises: InvalidProblem where the first of all can't be.
         """
-        file = folder / "problem.py"
-        file.write_text(setting.problem.source_for(setting.case))
-        for baseline in config.timing.baselines:
+        for baseline in baselines:
             notify(f"preparing {baseline}")
             try:
-                self._seat(baseline, file, setting, config)
+                self._seat(baseline, setting, config)
             except SolutionFailed as error:
                 if not self.taken:
                     raise InvalidProblem(f"the reference fails in its worker ({baseline}): {error}") from error
@@ -70,15 +78,19 @@ class Seats:
         for baseline in baselines:
             self._references[baseline].close()
             self._table.unseat(self._references[baseline])
+            self._stillness.leave(self._references[baseline])
             self.remarks.append(f"baseline {baseline} is left out: {why}")
         self.taken = tuple(baseline for baseline in self.taken if baseline not in baselines)
 
-    def _seat(self, baseline: Baseline, file: Path, setting: Setting, config: Config) -> None:
+    def _seat(self, baseline: Baseline, setting: Setting, config: Config) -> None:
         """Load, construct, and take one turn that isn't timed: torch.compile() compiles at the first call, for as long
         as a build may take."""
         worker = self._references[baseline]
-        load_arm(worker, str(file), "Model", config.limits, flags_of(baseline))
+        self._stillness.only(worker)
+        file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
+        load_arm(worker, file, "Model", config.limits, flags_of(baseline))
         self._table.seat(worker, config.limits.load_s)
-        construct_arm(worker, self._table, setting, config.limits, optimization_of(baseline, file.parent))
+        construct_arm(worker, self._table, setting, config.limits, optimization_of(baseline))
         patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
-        judge_form(take_turn(worker, self._table, patient).reply, setting.spec)
+        judge_form(take_turn(worker, self._table, patient).reply.calls[0], setting.spec)
+        self._stillness.join(worker)

@@ -37,8 +37,10 @@ class Setting:
     def seed(self, *purpose: object) -> int:
         return derive(self.master_seed, self.problem.name, self.case, *purpose)
 
-    def check(self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...]) -> Check:
-        return Check(self.case, seed, scope, self.oracle.kind, outputs)
+    def check(
+        self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...], variant: str | None = None
+    ) -> Check:
+        return Check(self.case, seed, scope, self.oracle.kind, outputs, variant)
 
 
 def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) -> Setting:

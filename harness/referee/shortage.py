@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tempfile
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import ExitStack
 
 import torch
 
@@ -19,9 +18,10 @@ from harness.records.config import Config
 from harness.records.verdict import Verdict
 from harness.referee.judgement import judge_values
 from harness.referee.outcome import SolutionFailed
+from harness.referee.seated_case import seat_case
 from harness.referee.seats import Seats
 from harness.referee.setting import prepare_setting
-from harness.referee.table import Table
+from harness.referee.table_size import TableSize
 from harness.referee.worker_process import Interrupted, Workers
 from harness.workspace.problem import Problem
 
@@ -86,19 +86,19 @@ def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
 def _repeat(attempt: Attempt, workers: Workers) -> None:
     """As much of the attempt as takes memory on the trusted side."""
     setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
-    with Table(workers.host, setting.spec) as table:
+    first = attempt.config.timing.baselines[0]
+    with ExitStack() as stack:
+        worker = stack.enter_context(workers.start())
+        timing = attempt.config.timing
+        size = TableSize(timing.calls_per_turn, timing.baselines) if attempt.is_timed else TableSize()
+        case = stack.enter_context(seat_case(setting, workers.host, worker, attempt.config, size))
         inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
-        table.lay_inputs(inputs)
-        judge_values(table.outputs(), inputs, setting)
+        judge_values(case.table.outputs(), inputs, setting)
         if attempt.is_timed:
             del inputs
             torch.cuda.empty_cache()
-            first = attempt.config.timing.baselines[:1]
-            config = dataclasses.replace(
-                attempt.config, timing=dataclasses.replace(attempt.config.timing, baselines=first)
-            )
-            with workers.start() as worker, tempfile.TemporaryDirectory(prefix="harness-reference-") as folder:
-                Seats(table, {first[0]: worker}).fill(setting, config, Path(folder), lambda what: None)
+            seats = Seats(case.table, case.stillness, {first: worker})
+            seats.fill(setting, (first,), attempt.config, lambda what: None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

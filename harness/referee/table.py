@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from harness.backends.base import Host, SharedBuffer
 from harness.protocol.messages import (
     Argument,
     Attach,
+    Call,
     Construct,
     Constructed,
     Detach,
@@ -25,9 +26,9 @@ from harness.protocol.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.protocol.values import NotPlain, encode_value
+from harness.protocol.values import NotPlain, decode_value, encode_value
 from harness.records.verdict import Verdict
-from harness.referee.outcome import from_exception
+from harness.referee.outcome import SolutionFailed, from_exception
 from harness.referee.reference import InvalidProblem, OutputSpec
 from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
@@ -42,37 +43,52 @@ class TimedReply:
     wall_ns: int
 
 
-class Table:
-    """Buffers for the inputs and outputs of one case; a context manager that frees them."""
+@dataclass
+class _Place:
+    """The buffers of one call."""
 
-    def __init__(self, host: Host, spec: OutputSpec) -> None:
+    outputs: list[TensorRef]
+    arguments: list[Argument] = field(default_factory=list)
+
+
+class Table:
+    """Buffers for the inputs and outputs of one case; a context manager that frees them.
+
+    There are `places` sets of them: each call of a turn has one of its own.
+    """
+
+    def __init__(self, host: Host, spec: OutputSpec, places: int = 1) -> None:
         self._host = host
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
         self._seated: list[tuple[WorkerProcess, float]] = []
-        self._arguments: list[Argument] = []
-        self._outputs = [
-            self._allocate(dtype, shape, None) for dtype, shape in zip(spec.dtypes, spec.shapes, strict=True)
-        ]
+        self._places = [_Place(self._allocate_outputs(spec)) for _ in range(places)]
 
-    def lay_inputs(self, inputs: Sequence[Any]) -> None:
+    @property
+    def places(self) -> int:
+        """As many calls can be in one turn."""
+        return len(self._places)
+
+    def lay_inputs(self, inputs: Sequence[Any], place: int = 0) -> None:
         """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are.
 
         Raises: InvalidProblem where get_inputs() gives other forms at every call.
         """
-        before: Sequence[Argument | None] = self._arguments or [None] * len(inputs)
+        old = self._places[place].arguments
+        before: Sequence[Argument | None] = old or [None] * len(inputs)
         if len(before) != len(inputs):
             raise InvalidProblem("get_inputs() gives another number of inputs at every call")
-        self._arguments = [self._argument(value, old) for value, old in zip(inputs, before, strict=True)]
-        for argument, value in zip(self._arguments, inputs, strict=True):
+        arguments = [self._argument(value, known) for value, known in zip(inputs, before, strict=True)]
+        self._places[place].arguments = arguments
+        for argument, value in zip(arguments, inputs, strict=True):
             if argument.tensor is not None:
                 self._view(argument.tensor).copy_(value)
 
     def lay_buffer(self, buffer: SharedBuffer, like: torch.Tensor) -> None:
-        """Use a ready-made buffer as the next input."""
+        """Use a ready-made buffer as the next input of the first place."""
         number = next(self._numbers)
         self._buffers[number] = buffer
-        self._arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
+        self._places[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
 
     def seat(self, worker: WorkerProcess, timeout_s: float) -> None:
         """Attach every buffer to a worker."""
@@ -129,26 +145,61 @@ class Table:
         return reply
 
     def take_turn(
-        self, worker: WorkerProcess, calls: int, timeout_s: float, sample_blocks: int | None = None, seed: int = 0
+        self,
+        worker: WorkerProcess,
+        timeout_s: float,
+        places: Sequence[int] = (0,),
+        *,
+        traced: bool = False,
+        keeps_outputs: bool = False,
+        sample_blocks: int | None = None,
+        sample_seed: int = 0,
     ) -> TimedReply:
-        """One turn over the inputs as they lie, outputs poisoned before."""
+        """One turn with a call at each of `places`, over the inputs as they lie, outputs poisoned before.
+
+        Raises: SolutionFailed where the answer is one to another number of calls.
+        """
+        chosen = [self._places[place] for place in places]
         if sample_blocks is None:
-            for ref in self._outputs:
+            for ref in (ref for place in chosen for ref in place.outputs):
                 _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
         self._synchronize()
-        request = TakeTurn(tuple(self._arguments), tuple(self._outputs), calls, sample_blocks, seed)
+        calls = tuple(Call(tuple(place.arguments), tuple(place.outputs)) for place in chosen)
+        request = TakeTurn(calls, keeps_outputs, traced, sample_blocks, sample_seed)
         started = time.perf_counter_ns()
         reply = worker.ask(request, timeout_s)
         wall_ns = time.perf_counter_ns() - started
         assert isinstance(reply, TurnTaken)
+        if len(reply.calls) != len(calls):
+            raise SolutionFailed.cheating(
+                "private_socket",
+                f"a turn of {len(calls)} calls was answered with {len(reply.calls)}",
+                asked=len(calls),
+                answered=len(reply.calls),
+            )
         return TimedReply(reply, wall_ns)
 
-    def outputs(self) -> list[torch.Tensor]:
+    def inputs(self, place: int = 0) -> dict[int, torch.Tensor]:
+        """The memory of a place's tensor inputs, as plain bytes, by their positions."""
+        arguments = enumerate(self._places[place].arguments)
+        return {
+            number: self._buffers[argument.tensor.buffer].content
+            for number, argument in arguments
+            if argument.tensor is not None
+        }
+
+    def values(self, place: int = 0) -> list[Any]:
+        """The inputs as they lie, tensors as views of the shared memory."""
+        arguments = self._places[place].arguments
+        return [decode_value(a.value) if a.tensor is None else self._view(a.tensor) for a in arguments]
+
+    def outputs(self, place: int = 0) -> list[torch.Tensor]:
         """The referee's own view of what the last turn left."""
-        return [self._view(ref) for ref in self._outputs]
+        return [self._view(ref) for ref in self._places[place].outputs]
 
     def output_buffers(self) -> list[SharedBuffer]:
-        return [self._buffers[ref.buffer] for ref in self._outputs]
+        """Those of the first place."""
+        return [self._buffers[ref.buffer] for ref in self._places[0].outputs]
 
     def __enter__(self) -> Table:
         return self
@@ -163,6 +214,10 @@ class Table:
             for buffer in self._buffers.values():
                 buffer.release()
             self._buffers.clear()
+
+    def _allocate_outputs(self, spec: OutputSpec) -> list[TensorRef]:
+        forms = zip(spec.dtypes, spec.shapes, strict=True)
+        return [self._allocate(dtype, shape, None) for dtype, shape in forms]
 
     def _argument(self, value: Any, before: Argument | None) -> Argument:
         """The input as a worker is told of it, in the buffer that it had before."""

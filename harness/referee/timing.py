@@ -14,6 +14,7 @@ from typing import Protocol
 
 from harness.records.config import TimingConfig
 from harness.records.timing import ArmName, Timing, Turn
+from harness.referee.lengths import drawn_lengths
 
 _TURN_NS = 250_000_000
 """A turn of slow calls is cut to about this length, so that blocks stay short against drift."""
@@ -28,6 +29,7 @@ class ArmTurn:
 
     call_ns: tuple[int, ...]
     wall_ns: int
+    tail_ns: tuple[int, ...] = ()
 
 
 class Player(Protocol):
@@ -40,30 +42,42 @@ def measure(
     player: Player,
     config: TimingConfig,
     rng: random.Random,
+    most_calls: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
     clock: Clock = time.monotonic,
 ) -> Timing:
     """Warm all arms up, then measure blocks until there are enough or the budget is spent (never under six).
 
-    The arms are the config's baselines and the solution.
+    The arms are the config's baselines and the solution. All turns of a block have the same length, at most
+    `most_calls`.
     """
     arms: tuple[ArmName, ...] = (*config.baselines, "solution")
-    calls = min(_affordable_calls(player, arm, config) for arm in rng.sample(arms, len(arms)))
+    calls = min(warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms)))
+    lengths = drawn_lengths(calls, rng)
     started = clock()
     turns: list[Turn] = []
     for block in range(config.blocks):
         if block >= LEAST_BLOCKS and clock() - started > config.budget_s:
             break
+        length = next(lengths)
         for arm in _there_and_back(arms, rng):
-            taken = player.turn(arm, calls)
-            turns.append(Turn(arm, block, taken.call_ns, taken.wall_ns))
+            taken = player.turn(arm, length)
+            turns.append(Turn(arm, block, taken.call_ns, taken.wall_ns, taken.tail_ns))
         progress(block + 1, config.blocks)
     return Timing(config.case, tuple(turns), config.baselines)
 
 
-def _affordable_calls(player: Player, arm: ArmName, config: TimingConfig) -> int:
+def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> int:
+    """Short turns first, then one as long as it can be; how many calls of this arm a turn can have."""
     fastest = min(min(player.turn(arm, 1).call_ns) for _ in range(config.warmup_turns))
-    return max(1, min(config.calls_per_turn, _TURN_NS // fastest))
+    calls = affordable_calls(fastest, most_calls)
+    if calls > 1:
+        player.turn(arm, calls)
+    return calls
+
+
+def affordable_calls(call_ns: int, most_calls: int) -> int:
+    return max(1, min(most_calls, _TURN_NS // call_ns))
 
 
 def _there_and_back(arms: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.backends.base import Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
 from harness.protocol.messages import Constructed, Load, Optimization, Raised
@@ -54,13 +56,24 @@ def take_turn(
     worker: WorkerProcess,
     table: Table,
     limits: LimitsConfig,
-    calls: int = 1,
+    places: Sequence[int] = (0,),
+    *,
+    traced: bool = False,
+    keeps_outputs: bool = False,
     sample_blocks: int | None = None,
     sample_seed: int = 0,
 ) -> TimedReply:
     """One turn. Raises: SolutionFailed, also on a fault that the simulator saw in a turn that went through."""
     try:
-        timed = table.take_turn(worker, calls, limits.turn_s, sample_blocks, sample_seed)
+        timed = table.take_turn(
+            worker,
+            limits.turn_s,
+            places,
+            traced=traced,
+            keeps_outputs=keeps_outputs,
+            sample_blocks=sample_blocks,
+            sample_seed=sample_seed,
+        )
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
     if fault := fault_among(timed.reply.findings):

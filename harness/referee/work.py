@@ -28,7 +28,7 @@ def work_of(setting: Setting) -> Work | None:
     try:
         inputs = _inputs(setting)
         nbytes = _least_bytes(setting, inputs)
-        count = _operations_of_run if setting.reference.on_gpu else _operations
+        count = operations_of_run if setting.reference.on_gpu else _operations
         return Work(nbytes, count(setting.model, inputs)) if nbytes else None
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
@@ -68,7 +68,7 @@ class _Operations(TorchDispatchMode):
         return result
 
 
-def _operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
     """None also where one of torch's formulas fails: no solution is to pay for a statistic."""
     try:
         with torch.no_grad(), _Operations() as operations:

@@ -11,8 +11,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -20,17 +20,21 @@ from harness.backends.base import Host
 from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
-from harness.protocol.layout import extension_log
-from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Reply, Request, WarmUp
+from harness.protocol.layout import extensions_folder, files_folder, lent_extensions, own_extensions, scratch_folder
+from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Ready, Reply, Request, TurnTaken, WarmUp
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
-from harness.referee.host_memory import available_bytes, session_bytes
+from harness.referee.extension_cache import keep_builds, keep_log, lend
+from harness.referee.family import Leftovers
+from harness.referee.host_memory import available_bytes
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch
+from harness.referee.sources import copy_folder, write_file
+from harness.referee.usage import Usage
+from harness.referee.worker_start import Launch, Spares, StartedWorker, Surroundings, make_launch
+from harness.workspace.source_hash import hash_contents
 
 _POLL_S = 0.1
 _MEMORY_SHARE = 0.8
-_MEMORY_CHECK_S = 0.5
 _ENDING_S = 30
 """For a process that has hung up to be gone: freeing much memory takes its time."""
 _START_S = 120
@@ -63,6 +67,7 @@ class Workers:
     stop: threading.Event = field(default_factory=threading.Event)
     ahead: int = 0
     spares: Spares = field(default_factory=Spares, compare=False)
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     def start(self, for_build: bool = False) -> WorkerProcess:
         """A worker that has run nothing yet: a spare if one waits, else a new process.
@@ -101,7 +106,8 @@ class Workers:
 
     def _launch(self, for_build: bool) -> Launch:
         host = self.host
-        return make_launch(host.name, self.cache, host.worker_arguments(), host.worker_environment(for_build))
+        variables = host.worker_environment(for_build)
+        return make_launch(host.name, self.cache, host.worker_arguments(), variables, self.surroundings)
 
 
 class WorkerProcess:
@@ -116,10 +122,13 @@ class WorkerProcess:
         self._cache = workers.cache
         self._stop = workers.stop
         gib = workers.memory_gib
-        self._memory_bytes = int(gib * 2**30) if gib else int(available_bytes() * _MEMORY_SHARE)
+        self._usage = Usage(int(gib * 2**30) if gib else int(available_bytes() * _MEMORY_SHARE))
         self._deadline = self._timeout_s = 0.0
-        self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
         self._is_ready = False
+        self._is_paused = False
+        self._namespace: str | None = None
+        self.protections: tuple[str, ...] = ()
+        """What confines it, by name; known once it has answered."""
 
     def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int] = ()) -> Reply:
         """Send a request and wait for its answer.
@@ -132,6 +141,7 @@ class WorkerProcess:
         if not self._is_ready:
             self._await_start()
         self._refuse_unasked(request)
+        self.resume()
         nonce = secrets.token_hex(16)
         self._deadline = time.monotonic() + timeout_s
         self._timeout_s = timeout_s
@@ -149,33 +159,72 @@ class WorkerProcess:
         except TimeoutError:
             raise self._late() from None
         except FrameError as error:
-            raise self._misbehaved(str(error)) from None
+            raise self._misbehaved(f"sent what is no message: {error}") from None
         if answered != nonce:
             raise self._misbehaved("answered with a nonce that was not asked with")
+        reply = self._as_shown(reply)
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
         if type(reply) is not ANSWERS[type(request)]:
             raise self._misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
         return reply
 
+    def bring(self, folder: Path, file: str, sha256: str | None = None) -> str:
+        """Give the worker a read-only copy of a solution's folder, with what was built earlier for the very same files;
+        the path of `file` in the copy, for Load. Before any code of the solution runs.
+
+        Raises: HarnessError where the folder's hash isn't `sha256` any more, MachineError as ask().
+        """
+        place = Path("solutions", folder.parent.name, folder.name)
+        return self._bring(place / file, lambda into: copy_folder(folder, into, sha256))
+
+    def bring_text(self, name: str, text: str) -> str:
+        """As bring(), for a single file that has no folder."""
+
+        def write(into: Path) -> str:
+            write_file(into / name, text.encode())
+            return hash_contents({name: text.encode()})
+
+        return self._bring(Path("problems", name), write)
+
     def log_of(self, key: str) -> Path:
-        """Where the compiler's output of one of this worker's extensions lies. Raises: SolutionFailed."""
+        """Where the compiler's output of one of this worker's extensions is kept. Raises: SolutionFailed."""
         try:
-            return extension_log(self._cache, self.backend, key)
+            return keep_log(own_extensions(self._started.folder), self._kept(), key, self._shown)
         except ValueError as error:
             raise self._misbehaved(f"reported {error}") from None
 
     @property
     def output(self) -> str:
         """The beginning and the end of what the process printed."""
-        return self._output.text()
+        return self._shown(self._output.text())
+
+    @property
+    def leftovers(self) -> Leftovers:
+        """What outlived it, once it is closed."""
+        return self._started.leftovers
+
+    def pause(self) -> None:
+        """All its processes stand still until resume(), or until the worker is asked for something. Time-outs run only
+        while an answer is awaited, and a process that stands still can be ended like any other."""
+        if not self._is_paused:
+            self._started.family.stop()
+            self._is_paused = True
+
+    def resume(self) -> None:
+        if self._is_paused:
+            self._started.family.go_on()
+            self._is_paused = False
 
     def kill(self) -> None:
         """End the whole process group without waiting; close() waits."""
         self._started.kill()
 
     def close(self) -> None:
-        """End the whole process group, at once, and wait for it."""
+        """End the whole process group, at once, and wait for it; what it has built is kept."""
+        self._started.end()
+        if self._namespace is not None:
+            keep_builds(own_extensions(self._started.folder), self._kept())
         self._started.close()
 
     def __enter__(self) -> WorkerProcess:
@@ -183,6 +232,35 @@ class WorkerProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def _bring(self, file: Path, write: Callable[[Path], str]) -> str:
+        if not self._is_ready:
+            self._await_start()
+        files = files_folder(self._started.folder)
+        self._namespace = write(files / file.parent)
+        lend(self._kept(), lent_extensions(self._started.folder))
+        return str(files / file)
+
+    def _kept(self) -> Path:
+        """Where builds of what was brought are kept; `unnamed` has only logs."""
+        return extensions_folder(self._cache, self.backend) / (self._namespace or "unnamed")
+
+    def _shown(self, text: str) -> str:
+        """A text of the worker's with paths as its author knows them: nothing of where its copy lay."""
+        folder = self._started.folder
+        return text.replace(f"{files_folder(folder)}/", "").replace(f"{scratch_folder(folder)}/", "scratch/")
+
+    def _as_shown(self, reply: Reply) -> Reply:
+        if not isinstance(reply, (Raised, TurnTaken)):
+            return reply
+        seen = tuple(
+            replace(finding, file=finding.file and self._shown(finding.file), detail=self._shown(finding.detail))
+            for finding in reply.findings
+        )
+        if isinstance(reply, TurnTaken):
+            return replace(reply, findings=seen)
+        message, trace = self._shown(reply.message), self._shown(reply.traceback)
+        return replace(reply, findings=seen, message=message, traceback=trace)
 
     def _hold(self, started: StartedWorker) -> None:
         """Take a process as one's own, and have it warm up meanwhile."""
@@ -224,13 +302,15 @@ class WorkerProcess:
         """Raises: MachineError."""
         self._deadline, self._timeout_s = time.monotonic() + _START_S, _START_S
         try:
-            for expected in (READY, self._warm_up_nonce):
+            for expected, kind in ((READY, Ready), (self._warm_up_nonce, Done)):
                 frame, _ = receive_frame(self._socket, self._wait)
                 nonce, reply = open_envelope(frame, REPLIES)
                 if isinstance(reply, Raised):
                     raise MachineError(f"a worker didn't start: {reply.type_name}: {reply.message}")
-                if nonce != expected or not isinstance(reply, Done):
+                if nonce != expected or not isinstance(reply, kind):
                     raise MachineError("a worker didn't start: it sent something else first")
+                if isinstance(reply, Ready):
+                    self.protections = reply.protections
         except (PeerClosed, FrameError, SolutionFailed) as error:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
@@ -243,20 +323,13 @@ class WorkerProcess:
                 raise Interrupted
             if time.monotonic() > self._deadline:
                 raise self._late()
-            self._check_memory()
+            self._check_usage()
             if select.select([self._socket], [], [], _POLL_S)[0]:
                 return
 
-    def _check_memory(self) -> None:
-        """The whole session counts, children too; looked at twice a second, since it takes milliseconds."""
-        if time.monotonic() < self._next_memory_check:
-            return
-        self._next_memory_check = time.monotonic() + _MEMORY_CHECK_S
-        if session_bytes(self._process.pid) > self._memory_bytes:
-            limit = self._memory_bytes / 2**30
-            raise SolutionFailed(
-                Verdict.OUT_OF_MEMORY, f"the process took more than {limit:.1f} GiB of host memory", self.output
-            )
+    def _check_usage(self) -> None:
+        if excess := self._usage.excess(self._started.family, scratch_folder(self._started.folder)):
+            raise SolutionFailed(excess.verdict, f"the process {excess.what}", self.output)
 
     def _late(self) -> SolutionFailed:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)

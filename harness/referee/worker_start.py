@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.protocol.cell import Cell
+from harness.protocol.layout import scratch_folder
 from harness.records.environment import BackendName
+from harness.referee.family import Family, Leftovers
 from harness.referee.own_python import own_python
+from harness.referee.worker_environment import of_own_folder, scrubbed
+from harness.referee.worker_folder import make_folder, remove_folder
 from harness.referee.worker_output import WorkerOutput
 
-_SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
-"""When it is imported or first used; a worker's own torch sets them anew, and spares are started before."""
+_OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,37 @@ class Launch:
     cache: Path
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+    hidden: tuple[str, ...] = ()
 
 
-def make_launch(backend: BackendName, cache: Path, arguments: list[str], of_backend: Mapping[str, str]) -> Launch:
-    """A launch from this process's environment as it is now, and what the backend adds to it.
+@dataclass(frozen=True)
+class Surroundings:
+    """What of the machine a worker may not read, and what of the environment it gets besides compilers' variables.
 
-    Workers stand in other folders: relative entries of PYTHONPATH are resolved here, empty ones dropped. PYTHONSAFEPATH
-    is for the processes that a worker starts.
+    `hidden` are folders, the cache and the temporary folder come on top; `passed` are names of variables.
     """
-    package_root = str(Path(__file__).parents[2])
-    ours = {name: value for name, value in os.environ.items() if name not in _SET_BY_TORCH}
-    inherited = {**ours, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
-    theirs = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    path = os.pathsep.join([package_root, *theirs])
-    environment = {**inherited, "PYTHONPATH": path, **of_backend}
-    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())))
+
+    hidden: tuple[Path, ...] = ()
+    passed: tuple[str, ...] = ()
+
+
+def surroundings_of(workspace: Path, results: Path, passed: Sequence[str]) -> Surroundings:
+    """Of a run in a workspace: others' solutions, problems with their cases, and what was found so far are hidden."""
+    return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed))
+
+
+def make_launch(
+    backend: BackendName,
+    cache: Path,
+    arguments: list[str],
+    of_backend: Mapping[str, str],
+    surroundings: Surroundings = Surroundings(),
+) -> Launch:
+    """A launch from this process's environment as it is now, and what the backend adds to it."""
+    environment = {**scrubbed(os.environ, surroundings.passed), **of_backend}
+    named = (*surroundings.hidden, cache, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"))
+    places = {os.path.abspath(path) for path in named}
+    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())), tuple(sorted(places)))
 
 
 class StartedWorker:
@@ -58,40 +78,49 @@ class StartedWorker:
 
     def __init__(self, launch: Launch) -> None:
         ours, theirs = socket.socketpair()
-        self._folder = tempfile.mkdtemp(prefix="harness-worker-")
+        self.folder = make_folder()
+        mark = secrets.token_hex(16)
+        cell = Cell(str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid())
+        told = (str(theirs.fileno()), launch.backend, cell.to_argument(), *launch.arguments)
         with theirs:
             self.process = subprocess.Popen(
-                own_python(
-                    "harness.worker", str(theirs.fileno()), launch.backend, str(launch.cache), *launch.arguments
-                ),
+                own_python("harness.worker", *told),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env=dict(launch.environment),
-                cwd=self._folder,
+                env={**dict(launch.environment), **of_own_folder(self.folder, mark)},
+                cwd=scratch_folder(self.folder) / "work",
             )
         self.socket = ours
-        self._is_closed = False
+        self.family = Family(self.process.pid, mark)
+        self.leftovers = Leftovers()
+        """Known once it is ended."""
+        self._is_ended = False
         self.output = WorkerOutput(self.process.stdout)
 
     def kill(self) -> None:
         """End the whole process group, at once. It is gone half a second later, when the driver has cleaned up."""
-        if self._is_closed:
+        if self._is_ended:
             return  # its number may be another's by now
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
-    def close(self) -> None:
-        """End the whole process group, wait for it, and remove its folder."""
+    def end(self) -> None:
+        """End the process and all that it has started, and wait for them. Its folder stays."""
+        if self._is_ended:
+            return
         self.socket.close()
-        self.kill()
-        self._is_closed = True
+        self.leftovers = self.family.end()
+        self._is_ended = True
         self.process.wait()
         self.output.finish()
-        with contextlib.suppress(RecursionError):  # folders in folders, made to be that deep
-            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """end(), and remove its folder."""
+        self.end()
+        remove_folder(self.folder)
 
 
 def _move(pid: int, cpus: set[int], nice: int | None) -> None:

@@ -15,6 +15,7 @@ from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
 from harness.reports.console import SIMULATED, failure_text, resources_text, verdict_text
+from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.untrusted import harmless
 
@@ -169,7 +170,9 @@ def _brief(evaluation: Evaluation) -> Text:
     assert evaluation.failure is not None
     name = f"{evaluation.problem.name}/{evaluation.solution.name}"
     reason = harmless(evaluation.failure.reason).replace("\n", " ")
-    line = Text.assemble((harmless(name), "bold"), " ", verdict_text(evaluation.verdict), f": {reason}")
+    checks = seen_by(evaluation.failure)
+    by = f" ({checks})" if checks else ""
+    line = Text.assemble((harmless(name), "bold"), " ", verdict_text(evaluation.verdict), f"{by}: {reason}")
     line.truncate(160, overflow="ellipsis")
     return line
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
+from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_error, format_ms, format_speedup
 from harness.reports.untrusted import harmless
 
@@ -54,6 +55,10 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
         ),
         Padding(Text(harmless(failure.reason)), (0, 0, 0, 2)),
     ]
+    if checks := seen_by(failure):
+        lines.append(
+            Padding(Text(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')"), (0, 0, 0, 2))
+        )
     if failure.details and (verbose or evaluation.verdict in _DETAILS_AT_ONCE):
         lines.append(Padding(Text(harmless(failure.details), style="dim"), (0, 0, 0, 2)))
     lines.append(Padding(Text.assemble(("next: ", "bold"), failure.next_step), (0, 0, 0, 2)))
@@ -103,7 +108,8 @@ def _title(evaluation: Evaluation) -> str:
 def _held_to(evaluation: Evaluation) -> str:
     """The tolerance in words; where the reference runs in tf32 this says that tf32's error is accepted."""
     precision = evaluation.problem.precision
-    tolerances = {output.tolerance for check in evaluation.checks for output in check.outputs}
+    plain = [check for check in evaluation.checks if check.variant is None]  # a variant's follows the outputs' size
+    tolerances = {output.tolerance for check in plain for output in check.outputs}
     if len(tolerances) != 1:
         return f"outputs held to {precision}"
     (tolerance,) = tolerances

@@ -15,6 +15,7 @@ from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
+from harness.reports.evidence import seen_by
 from harness.reports.untrusted import harmless
 
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
@@ -98,6 +99,8 @@ def _metadata(evaluation: Evaluation) -> dict[str, Any]:
     }
     if evaluation.failure:
         facts["error"] = evaluation.failure.reason
+        if checks := seen_by(evaluation.failure):
+            facts["seen_by"] = checks
     return facts
 
 

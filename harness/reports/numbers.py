@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from harness.records.check import Check
 from harness.records.statistics import Interval
+from harness.reports.untrusted import one_line
 
 
 def format_speedup(interval: Interval | None) -> str:
@@ -36,3 +38,17 @@ def format_error(checks: tuple[Check, ...]) -> str:
     if worst < 0.01:
         return "<0.01"
     return f"{worst:.2f}" if worst < 100 else f"{worst:.1e}"
+
+
+def scopes_and_variants(checks: Sequence[Check]) -> str:
+    """'complete, timed turn, 2 variants': how values were judged."""
+    words = list(dict.fromkeys(check.scope.replace("_", " ") for check in checks))
+    if count := len({check.variant for check in checks if check.variant}):
+        words.append(f"{count} variant{'' if count == 1 else 's'}")
+    return ", ".join(words)
+
+
+def variants_of(checks: Sequence[Check]) -> str | None:
+    """'variants: negative, few distinct inputs'; None where there are none."""
+    names = list(dict.fromkeys(one_line(check.variant) for check in checks if check.variant))
+    return f"variants: {', '.join(names)} inputs" if names else None

@@ -15,13 +15,17 @@ from harness.records.check import Check
 from harness.records.entry import config_hash
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
+from harness.records.evidence import Evidence
 from harness.records.timing import ArmName, Timing
+from harness.records.trace import Trace
 from harness.reports.console import SIMULATED, failure_text, verdict_text
+from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.numbers import format_error, format_ms, format_speedup
-from harness.reports.untrusted import harmless
+from harness.reports.numbers import format_error, format_ms, format_speedup, scopes_and_variants, variants_of
+from harness.reports.untrusted import harmless, one_line
 
 _COMMAND_WIDTH = 74
+_MOST_KERNELS = 12
 
 
 def show_report(evaluation: Evaluation, all_cases: Sequence[str]) -> RenderableType:
@@ -56,6 +60,8 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
     yield from _heading(evaluation)
     if evaluation.failure:
         yield from _section("failure", failure_text(evaluation, verbose=True))
+        if evaluation.failure.evidence:
+            yield from _section("evidence", *(_evidence(one) for one in evaluation.failure.evidence))
     if evaluation.timing:
         yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation.timing))
     elif evaluation.environment.backend == "sim":
@@ -63,9 +69,13 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
     if evaluation.checks:
         oracles = ", ".join(dict.fromkeys(check.oracle for check in evaluation.checks))
         yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks))
+    if evaluation.trace:
+        yield from _section("kernels that ran", *_trace(evaluation.trace))
     if evaluation.builds:
         yield from _section("builds", *(_build(build) for build in evaluation.builds))
     yield from _section("environment", _environment(evaluation.environment))
+    if evaluation.protections:
+        yield from _section("protections", Text(one_line(", ".join(evaluation.protections))))
     if evaluation.remarks:
         yield from _section("remarks", *(Text(harmless(remark)) for remark in evaluation.remarks))
     yield from _section("repeat it", *_repeat(evaluation, all_cases))
@@ -107,19 +117,41 @@ def _timing(timing: Timing) -> RenderableType:
 
 def _checks(checks: Sequence[Check]) -> RenderableType:
     """A row per case."""
-    table = _table("case", "turns", "scope", "compared", "wrong", "err/tol")
+    table = _table("case", "calls", "scope", "compared", "wrong", "err/tol")
     for case in dict.fromkeys(check.case for check in checks):
         mine = tuple(check for check in checks if check.case == case)
         outputs = [output for check in mine for output in check.outputs]
         table.add_row(
             harmless(case),
             str(len(mine)),
-            ", ".join(dict.fromkeys(check.scope.replace("_", " ") for check in mine)),
+            scopes_and_variants(mine),
             f"{sum(output.compared for output in outputs):.3g}",
             str(sum(output.mismatches for output in outputs)),
             format_error(mine),
         )
-    return table
+    variants = variants_of(checks)
+    return Group(table, Text(variants, style="dim")) if variants else table
+
+
+def _evidence(evidence: Evidence) -> RenderableType:
+    """The check, what it saw, and each number."""
+    observed = Text.assemble((evidence.check, "bold"), f": {one_line(evidence.observed)}")
+    numbers = Table.grid(padding=(0, 2))
+    for name, value in numbers_of(evidence):
+        numbers.add_row(Text(name, style="dim"), Text(value))
+    more = Text(f"'harness explain {evidence.check}' tells how it is seen", style="dim")
+    return Group(observed, Padding(numbers, (0, 0, 0, 2)), more)
+
+
+def _trace(trace: Trace) -> Iterator[RenderableType]:
+    yield Text(trace_words(trace))
+    rows = kernel_rows(trace.kernels)
+    table = _table("kernel", "origin", "launches", "ms", "share")
+    for row in rows[:_MOST_KERNELS]:
+        table.add_row(*(Text(cell) for cell in row))
+    yield table
+    if len(rows) > _MOST_KERNELS:
+        yield Text(f"… and {len(rows) - _MOST_KERNELS} more; --json has all", style="dim")
 
 
 def _build(build: ExtensionBuild) -> RenderableType:
@@ -177,6 +209,6 @@ def _broken_before_options(command: str) -> list[str]:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for number, column in enumerate(columns):
-        is_text = number == 0 or column in ("scope", "arch")
+        is_text = number == 0 or column in ("scope", "arch", "origin")
         table.add_column(column, justify="left" if is_text else "right", overflow="fold")
     return table

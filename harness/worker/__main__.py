@@ -1,23 +1,22 @@
-"""`harness.worker FD BACKEND CACHE`: started by the referee (see referee.worker_start), never by hand.
+"""`harness.worker FD BACKEND CELL`: started by the referee (see referee.worker_start), never by hand.
 
 FD is the worker's end of the private socket. Standard output and error belong to the solution.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
-import signal
 import socket
 import sys
-from pathlib import Path
+
+from harness.protocol.cell import Cell
+from harness.worker.confinement import confine
 
 
 def main() -> None:
-    _end_with_parent()
-    _go_first()
-    descriptor, backend, cache, *options = sys.argv[1:]
+    descriptor, backend, told, *options = sys.argv[1:]
+    cell = Cell.from_argument(told)
+    confined = confine(cell, int(descriptor))  # before torch, whose threads would stay free
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.backends import activate_worker
 
@@ -25,20 +24,9 @@ def main() -> None:
     from harness.worker.extensions import route_extensions
     from harness.worker.serve import serve
 
-    extensions = route_extensions(Path(cache), backend)
+    extensions = route_extensions(cell.path, backend)
     gc.enable()
-    serve(socket.socket(fileno=int(descriptor)), device, extensions)
-
-
-def _end_with_parent() -> None:
-    """A referee that is killed takes its workers along (prctl(2), PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def _go_first() -> None:
-    """When memory runs out the kernel ends a worker, never the referee (proc(5), oom_score_adj)."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    serve(socket.socket(fileno=int(descriptor)), device, extensions, confined.active)
 
 
 if __name__ == "__main__":

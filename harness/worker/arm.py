@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import random
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,19 +16,23 @@ from harness.backends.base import WorkerDevice
 from harness.protocol.messages import (
     Argument,
     Attach,
+    Call,
+    CallTaken,
     Construct,
     Constructed,
     Detach,
     Load,
     Loaded,
-    OutputForm,
     TakeTurn,
     TensorRef,
     TurnTaken,
 )
 from harness.protocol.values import decode_value
 from harness.worker.extensions import Extensions
+from harness.worker.form import fitting, form_of, is_plain, unpack
+from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
+from harness.worker.sharing import Sharing
 
 
 class Arm:
@@ -42,10 +45,13 @@ class Arm:
         self._class: Any = None  # the solution's nn.Module subclass
         self._model: Any = None
         self._channels_last = False
+        self._sharing = Sharing()
+        self._guard: Guard | None = None
 
     def load(self, request: Load) -> Loaded:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
         _set_flags(request.flags)
+        self._guard = Guard(self.device)
         module = _import_file(Path(request.path))
         if not hasattr(module, request.class_name):
             raise AttributeError(f"{Path(request.path).name} defines no class '{request.class_name}'")
@@ -63,6 +69,7 @@ class Arm:
     def construct(self, request: Construct) -> Constructed:
         """Construct on the CPU under the seed, as KernelBench does, then move to the device."""
         self._model = None
+        self._sharing = Sharing()
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
@@ -85,33 +92,31 @@ class Arm:
     def take_turn(self, request: TakeTurn) -> TurnTaken:
         """The same path for correctness and timing; nothing here tells them apart."""
         self.device.sample_blocks(request.sample_blocks, request.sample_seed)
-        inputs = [self._argument(argument) for argument in request.inputs]
-        if self._channels_last:
-            inputs = [in_channels_last(value) for value in inputs]
-        destinations = [self._tensor(ref) for ref in request.outputs]
-        model = self._model
-        call_ns = []
-        for _ in range(request.calls):
-            returned, nanoseconds = self.device.time_call(lambda: model(*inputs))
-            structure, outputs = _unpack(returned)
-            forms = tuple(_form(output) for output in outputs)
-            if len(outputs) == len(destinations):
-                for output, destination in zip(outputs, destinations, strict=True):
-                    if _fits(output, destination):
-                        self.device.store(output, destination)
-            call_ns.append(nanoseconds)
-            del returned, outputs
+        if request.traced:
+            self.device.start_trace()
+        calls = tuple(self._take(call, request.keeps_outputs) for call in request.calls)
+        kernels = self.device.take_trace() if request.traced else None
+        self._sharing.release()
         self.device.synchronize()
         findings, launches = self.device.take_findings()
-        times = tuple(ns for ns in call_ns if ns is not None)
-        return TurnTaken(
-            structure=structure,
-            outputs=forms,
-            call_ns=times if len(times) == request.calls else None,
-            findings=findings,
-            launches=launches,
-            extensions=self.extensions.take_reports(),
+        patched = self._guard.patched() if self._guard else ()
+        return TurnTaken(calls, findings, launches, self.extensions.take_reports(), kernels, patched)
+
+    def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
+        inputs = [self._argument(argument) for argument in call.inputs]
+        if self._channels_last:
+            inputs = [in_channels_last(value) for value in inputs]
+        destinations = [self._tensor(ref) for ref in call.outputs]
+        model = self._model
+        measured = self.device.measure(
+            lambda: model(*inputs), lambda returned: fitting(unpack(returned)[1], destinations)
         )
+        structure, outputs = unpack(measured.result)
+        forms = tuple(form_of(output) for output in outputs)
+        plain = [output for output in outputs if is_plain(output)]
+        shares = self._sharing.of(plain, inputs, self._buffers)
+        self._sharing.remember(plain, keeps_outputs)
+        return CallTaken(structure, forms, measured.gpu_ns, measured.tail_ns, shares)
 
     def _argument(self, argument: Argument) -> Any:
         return decode_value(argument.value) if argument.tensor is None else self._tensor(argument.tensor)
@@ -139,27 +144,3 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _unpack(returned: object) -> tuple[str, list[Any]]:
-    if isinstance(returned, torch.Tensor):
-        return "tensor", [returned]
-    if type(returned) in (tuple, list):
-        assert isinstance(returned, Iterable)
-        return type(returned).__name__, list(returned)
-    return type(returned).__name__, []
-
-
-def _form(output: object) -> OutputForm:
-    if not isinstance(output, torch.Tensor):
-        return OutputForm(type(output).__name__)
-    return OutputForm(None, str(output.dtype).removeprefix("torch."), tuple(output.shape), str(output.device.type))
-
-
-def _fits(output: object, destination: torch.Tensor) -> bool:
-    return (
-        isinstance(output, torch.Tensor)
-        and output.shape == destination.shape
-        and output.dtype == destination.dtype
-        and output.device.type == destination.device.type
-    )

@@ -33,8 +33,9 @@ _READ_BYTES = 64 * 2**20
 """Of the files of a call so much is read, a fifth of a second's work; of those beyond it size and time count."""
 
 
-def extension_key(call: inspect.BoundArguments, headers: str) -> str:
-    """32 hexadecimal digits. `headers` stands for headers of ours that the build may use."""
+def extension_key(call: inspect.BoundArguments, headers: str, own_folder: Path) -> str:
+    """32 hexadecimal digits. `headers` stands for headers of ours that the build may use; `own_folder` is the worker's,
+    whose name differs from run to run and decides nothing."""
     ignored = {"verbose", "build_directory", "keep_intermediates"}
     parts: dict[str, Any] = {name: value for name, value in call.arguments.items() if name not in ignored}
     parts["files"] = _file_hashes(call)
@@ -42,7 +43,8 @@ def extension_key(call: inspect.BoundArguments, headers: str) -> str:
     parts["compilers"] = [_version_of(compiler) for compiler in _compilers()]
     parts["headers"] = headers
     parts["variables"] = {name: os.environ.get(name) for name in _COMPILER_VARIABLES}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    text = json.dumps(parts, sort_keys=True, default=str).replace(json.dumps(str(own_folder))[1:-1], "")
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _file_hashes(call: inspect.BoundArguments) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""torch's load_inline() and load(), routed into a content-addressed cache.
+"""torch's load_inline() and load(), routed past what was built before.
 
-The key covers sources, flags, function names, torch, CUDA, compiler and architecture, so two solutions that use one
-extension name never meet. A build happens in a staging folder under a lock that dies with its process (flock), and is
-renamed when whole: a killed build leaves nothing that a later one waits for.
+The key covers sources, flags, function names, torch, CUDA, compiler and architecture. What the referee lent is taken as
+it is; what isn't there is built in this worker's own scratch, from where the referee may keep it for later workers of
+the very same sources. A build happens in a folder of its own under a lock that dies with its process (flock), and is
+renamed when whole.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import extension_log, extensions_folder
+from harness.protocol.layout import MANIFEST, lent_extensions, own_extensions, own_log
 from harness.protocol.messages import ExtensionReport
 from harness.worker.extension_key import extension_key
 from harness.worker.slim_build import headers_digest, side_by_side_nvcc, slim_arguments
@@ -33,12 +34,14 @@ _VERBOSE_PTXAS = "-Xptxas=-v"
 
 
 class Extensions:
-    """The cache as one worker uses it, and what it has to report."""
+    """What one worker was lent and has built, and what it has to report."""
 
-    def __init__(self, cache: Path, backend: str) -> None:
-        self._root = extensions_folder(cache, backend)
+    def __init__(self, folder: Path, backend: str) -> None:
+        """`folder` is the worker's own."""
+        self._folder = folder
+        self._lent = lent_extensions(folder)
+        self._root = own_extensions(folder)
         self._tries_slim = backend == "cuda"  # the simulator's compilers have slim headers of their own
-        self._log_of = functools.partial(extension_log, cache, backend)
         self._reports: list[ExtensionReport] = []
         self._loaded: dict[str, object] = {}
 
@@ -52,13 +55,14 @@ class Extensions:
         name, key = str(call.arguments["name"]), self._key(call)
         if key in self._loaded:
             return self._loaded[key]
-        folder, log = self._root / key, self._log_of(key)
+        log = own_log(self._folder, key)
         started = time.monotonic()
         with _locked(self._root / "locks" / key):
-            was_cached = (folder / "manifest.json").is_file()
+            built = next((root / key for root in (self._lent, self._root) if (root / key / MANIFEST).is_file()), None)
+            was_cached = built is not None
             succeeded = False
             try:
-                module = _import_built(folder) if was_cached else self._build(original, call, folder, log)
+                module = _import_built(built) if built else self._build(original, call, self._root / key, log)
                 succeeded = True
             finally:
                 seconds = time.monotonic() - started
@@ -67,11 +71,11 @@ class Extensions:
         return module
 
     def _key(self, call: inspect.BoundArguments) -> str:
-        return extension_key(call, headers_digest() if self._tries_slim else "")
+        return extension_key(call, headers_digest() if self._tries_slim else "", self._folder)
 
     def _build(self, original: Callable[..., object], call: inspect.BoundArguments, folder: Path, log: Path) -> object:
         log.parent.mkdir(parents=True, exist_ok=True)
-        slim_staging, staging = (self._root / "staging" / f"{folder.name}{suffix}" for suffix in (".slim", ""))
+        slim_staging, staging = (self._root / f"{folder.name}{suffix}" for suffix in (".slim", ".building"))
         slim = slim_arguments(call, _emptied(slim_staging)) if self._tries_slim else None
         try:
             if slim is not None:
@@ -87,9 +91,9 @@ class Extensions:
             shutil.rmtree(staging, ignore_errors=True)
 
 
-def route_extensions(cache: Path, backend: str) -> Extensions:
-    """Send this process's load_inline() and load() calls through the cache."""
-    extensions = Extensions(cache, backend)
+def route_extensions(folder: Path, backend: str) -> Extensions:
+    """Send this process's load_inline() and load() calls past what was built before. `folder` is the worker's own."""
+    extensions = Extensions(folder, backend)
     for name in ("load_inline", "load"):
         original = getattr(cpp_extension, name)
         setattr(cpp_extension, name, _routed(original, extensions))
@@ -113,7 +117,7 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
 def _build_in(
     staging: Path, folder: Path, original: Callable[..., object], arguments: dict[str, Any], log: Path
 ) -> object:
-    """Build with torch in `staging`, import the outcome, then give the build its place in the cache."""
+    """Build with torch in `staging`, import the outcome, then give the build its place."""
     if _has_cuda(arguments):
         arguments = {
             **arguments,
@@ -123,7 +127,7 @@ def _build_in(
         module = original(**arguments)
     (library,) = staging.glob("*.so")
     manifest = {"library": library.name, "is_python_module": arguments.get("is_python_module", True)}
-    (staging / "manifest.json").write_text(json.dumps(manifest))
+    (staging / MANIFEST).write_text(json.dumps(manifest))
     shutil.rmtree(folder, ignore_errors=True)
     staging.rename(folder)
     return module
@@ -149,7 +153,7 @@ def _has_cuda(arguments: dict[str, Any]) -> bool:
 
 
 def _import_built(folder: Path) -> object:
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / MANIFEST).read_text())
     library = folder / manifest["library"]
     if not manifest["is_python_module"]:
         torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]

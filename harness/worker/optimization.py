@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
@@ -22,8 +21,6 @@ def optimize(model: torch.nn.Module, wanted: Optimization | None) -> Any:
             tensor.data = in_channels_last(tensor.data)
     if wanted.compile_mode is None:
         return model
-    if wanted.cache is not None:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = wanted.cache  # Triton's lies below it
     return torch.compile(model, mode=wanted.compile_mode)
 
 

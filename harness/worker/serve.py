@@ -19,6 +19,7 @@ from harness.protocol.messages import (
     Done,
     Load,
     Raised,
+    Ready,
     Reply,
     Request,
     TakeTurn,
@@ -30,11 +31,11 @@ from harness.worker.extensions import Extensions
 _MESSAGE_CHARS = 20_000
 
 
-def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions) -> None:
-    """Answer requests in order. Ends when the socket closes."""
+def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
+    """Say what confines this process, then answer requests in order. Ends when the socket closes."""
     torch.set_grad_enabled(False)
     arm = Arm(device, extensions)
-    send_frame(sock, envelope(READY, Done()))
+    send_frame(sock, envelope(READY, Ready(protections)))
     while True:
         try:
             frame, descriptors = receive_frame(sock)

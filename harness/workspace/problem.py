@@ -18,6 +18,13 @@ Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
 
 FULL = "full"
 
+VariantName = Literal["rescaled", "shifted", "negative", "ties", "infinite", "nan"]
+"""Ways to change what get_inputs() draws: a solution must compute the function, not what suits one distribution."""
+
+DEFAULT_VARIANTS: tuple[VariantName, ...] = ("rescaled", "shifted", "negative", "ties")
+"""Without infinities and NaN, which a problem must ask for. A sum of products promises nothing about them: tensor
+cores take whole tiles, padded with zeros, and 0 times infinity is NaN where the reference has infinity."""
+
 DEFAULT_TOLERANCES = {
     "float64": Tolerance(1e-8, 1e-8),
     "float32": Tolerance(1e-4, 1e-4),
@@ -27,6 +34,9 @@ DEFAULT_TOLERANCES = {
 }
 """By precision, where problem.yaml names none. float32 to bfloat16 as KernelBench, tf32 from the error of torch's own
 tf32 convolution (largest absolute error 6e-4 on outputs up to 2) with room for another order of summation."""
+
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+"""What a complex number is made of."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,9 @@ class ProblemFile:
     precision: Precision = "float32"
     tolerance: Literal["exact"] | Tolerance | None = None
     independent_batch: bool = False
+    variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
+    """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
+    where the operation has a meaning for them."""
     cases: dict[str, Case | None] = field(default_factory=dict)
 
 
@@ -68,13 +81,14 @@ class Problem:
     tolerance: Tolerance | None
     independent_batch: bool
     cases: dict[str, Case]
+    variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
 
     def tolerance_for(self, dtype: str) -> Tolerance:
         """What an output of this dtype is held to: what problem.yaml says, else the default of the dtype, or of a
         precision that problem.yaml declares looser; equality for what is no floating type."""
         if self.tolerance is not None:
             return self.tolerance
-        of_dtype = DEFAULT_TOLERANCES.get(dtype, Tolerance(0.0, 0.0))
+        of_dtype = DEFAULT_TOLERANCES.get(_PARTS.get(dtype, dtype), Tolerance(0.0, 0.0))
         if self.precision == "float32":
             return of_dtype
         return max(of_dtype, DEFAULT_TOLERANCES[self.precision], key=lambda tolerance: tolerance.atol)
@@ -110,6 +124,7 @@ def load_problem(folder: Path) -> Problem:
         tolerance=_tolerance(written),
         independent_batch=written.independent_batch,
         cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
+        variants=tuple(dict.fromkeys(written.variants)),
     )
 
 

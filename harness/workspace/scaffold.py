@@ -1,4 +1,4 @@
-"""New problems and solutions that pass as they are: something to change step by step."""
+"""New problems and solutions that compute the right thing as they are: something to change step by step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SOLUTION_YAML = """\
 explanation: >
   The reference in torch, and a kernel that copies its output. A start: move the computation into the kernel.
 language: cuda
-expected_verdict: passed
+expected_verdict: no_custom_kernel   # 'passed', as soon as a kernel of yours does the work
 """
 
 _COPY = '''
@@ -139,8 +139,8 @@ def _passing_solution(problem: Problem) -> str:
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
     reference = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
     opening = (
-        f'"""A start for {problem.name}, which passes as it is: the reference in torch, then a kernel that copies its\n'
-        'output. It is no faster than the reference, and the work is still torch\'s: move it into the kernel."""\n\n'
+        f'"""A start for {problem.name}, right as it is: the reference in torch, and a kernel that copies its\n'
+        'output. The work is still torch\'s, so the verdict is no_custom_kernel: move the work into the kernel."""\n\n'
     )
     return opening + reference + "\n" + _COPY
 

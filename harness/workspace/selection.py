@@ -57,6 +57,16 @@ def select_names(
     return {problem: names for problem, names in fitting.items() if names}
 
 
+def select_problems(workspace: Workspace, patterns: Sequence[str] = ()) -> list[str]:
+    """The problems that the patterns name, all where there is none.
+
+    Raises: UsageError where a pattern matches nothing, or there is no problem.
+    """
+    if not (names := workspace.problem_names()):
+        raise UsageError(f"no problem in {workspace.root / 'problems'}: 'harness new problem' makes one")
+    return _matching(names, patterns, "problem")
+
+
 def nothing_matches(workspace: Workspace) -> UsageError:
     return UsageError(f"no solution in {workspace.root / 'solutions'} matches; 'harness list' shows what there is")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import InvalidFile
@@ -17,11 +17,12 @@ def hash_folder(folder: Path) -> str:
 
 def hash_files(files: Mapping[str, Path]) -> str:
     """SHA-256 over the names and the contents of the files, in their order."""
-    digest = hashlib.sha256()
-    for name, path in files.items():
-        for piece in (name.encode(errors="surrogateescape"), path.read_bytes()):
-            digest.update(len(piece).to_bytes(8, "big") + piece)
-    return digest.hexdigest()
+    return _hash((name, path.read_bytes()) for name, path in files.items())
+
+
+def hash_contents(contents: Mapping[str, bytes]) -> str:
+    """hash_files() of what was read before."""
+    return _hash(contents.items())
 
 
 def hashed_files(folder: Path) -> dict[str, Path]:
@@ -42,6 +43,14 @@ def refuse_links(folder: Path) -> None:
                 f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
                 "aren't followed; put a copy in its place"
             )
+
+
+def _hash(contents: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, content in contents:
+        for piece in (name.encode(errors="surrogateescape"), content):
+            digest.update(len(piece).to_bytes(8, "big") + piece)
+    return digest.hexdigest()
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -82,7 +82,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
         return opened[-1]
 
     monkeypatch.setattr(session_module, "open_session", open_session)
-    monkeypatch.setattr(early_start, "start_early", lambda backend, tasks: Spares())
+    monkeypatch.setattr(early_start, "start_early", lambda backend, tasks, around: Spares())
     monkeypatch.setattr(session_module, "environment_of", lambda backend, workspace: environment())
     return opened
 
@@ -240,7 +240,7 @@ def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], s
     add("relu/wrong_1", "relu/wrong_2", "relu/wrong_3", "relu/fine")
     outcome = harness("compare", "-p", "relu", "--max-failures", "2", "--json", *GPU)
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fine", "wrong_1", "wrong_2"]
-    assert "stopped at 2 failures; 1 solutions are not evaluated" in outcome.err
+    assert "stopped at 2 failures; 1 solutions are left; --resume goes on" in outcome.err
     assert outcome.code == 1
     assert sessions[0].was_closed
 

@@ -18,8 +18,9 @@ jsonschema = pytest.importorskip("jsonschema")
 FILES = [
     *(("problem", path) for path in sorted(ROOT.glob("problems/*/problem.yaml"))),
     *(("solution", path) for path in sorted(ROOT.glob("solutions/*/*/solution.yaml"))),
-    *(("solution", path) for path in sorted(ROOT.glob("tests/faults/solutions/*/*/solution.yaml"))),
-    *(("config", path) for path in sorted([*ROOT.glob("configs/*.yaml"), *ROOT.glob("tests/faults/configs/*.yaml")])),
+    *(("problem", path) for path in sorted(ROOT.glob("tests/*/problems/*/problem.yaml"))),
+    *(("solution", path) for path in sorted(ROOT.glob("tests/*/solutions/*/*/solution.yaml"))),
+    *(("config", path) for path in sorted([*ROOT.glob("configs/*.yaml"), *ROOT.glob("tests/*/configs/*.yaml")])),
     *(("gate", path) for path in sorted(ROOT.glob("gate.yaml"))),
 ]
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from harness.errors import MachineError
 from harness.executors import lane as lane_module
 from harness.executors.lane import LaneSettings, ProcessLane
 from harness.records.verdict import Verdict
 from harness.referee.own_python import own_python
+from tests.examples import passed
 
 PLANTED = "import pathlib; pathlib.Path(__file__).with_name('was_imported').touch()\nraise ImportError('planted')\n"
 
@@ -87,6 +89,19 @@ def test_an_error_of_who_is_told_is_not_the_lanes_end(monkeypatch: pytest.Monkey
     assert not process.is_killed
     lane.close()
     assert process.is_killed
+
+
+def test_a_device_that_is_stuck_is_told_after_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane, theirs, _ = started(monkeypatch)
+    for word in (("done", passed()), ("alive", ""), ("done", passed()), ("failed", "the GPU is stuck")):
+        theirs.send(word)
+    assert lane.evaluate(assignment(), lambda what: None).verdict is Verdict.PASSED
+    lane.examine()
+    assert lane.evaluate(assignment(), lambda what: None).verdict is Verdict.PASSED
+    with pytest.raises(MachineError, match="the GPU is stuck"):
+        lane.examine()
+    lane.examine()  # nothing was evaluated since
+    lane.close()
 
 
 def test_a_lane_that_hangs_up_and_lives_on_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.errors import MachineError
 from harness.executors import local
 from harness.executors.cores import Cores
 from harness.executors.lane import Assignment
@@ -32,12 +33,17 @@ class ScriptedLane:
 
     def __init__(self) -> None:
         self.judged: list[str] = []
+        self.is_stuck_after: str | None = None
         self.is_closed = False
 
     def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
         notify("checking full 1/1")
         self.judged.append(assignment.job.solution.name)
         return passed(assignment.job.solution.name, id=assignment.job.solution.name, timing=timing())
+
+    def examine(self) -> None:
+        if self.judged[-1] == self.is_stuck_after:
+            raise MachineError("the GPU didn't finish a small kernel")
 
     def close(self) -> None:
         self.is_closed = True
@@ -89,6 +95,21 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
     assert lane.is_closed
     assert [what for name, what in told if name == "a_good"] == ["building", "built", "checking full 1/1"]
     assert [what for name, what in told if name == "b_refused"] == ["building"]
+
+
+def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane = ScriptedLane()
+    lane.is_stuck_after = "a_good"
+    floor = floor_of(tmp_path, None, only=lane)
+    stages = stages_of(floor, results=tmp_path / "results")
+    with pytest.raises(MachineError, match="didn't finish a small kernel"):
+        list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)))
+    assert lane.judged == ["a_good"]
+    assert "a_good" in [kept.solution.name for kept in read_journals(tmp_path / "results")]
+    assert lane.is_closed
 
 
 def test_of_several_lanes_the_one_is_named(

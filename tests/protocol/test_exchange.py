@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import BufferHandle, Finding
+from harness.backends.base import BufferHandle, Finding, KernelRun
 from harness.protocol.exchange import envelope, open_envelope
 from harness.protocol.frames import FrameError
 from harness.protocol.messages import (
@@ -15,6 +15,8 @@ from harness.protocol.messages import (
     REQUESTS,
     Argument,
     Attach,
+    Call,
+    CallTaken,
     Construct,
     Constructed,
     Detach,
@@ -34,6 +36,9 @@ from harness.protocol.messages import (
 REF = TensorRef(3, "float32", (2, 5), (5, 1), 256)
 REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5)
 FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 4)
+CALL = Call((Argument(REF), Argument(value=3)), (REF,))
+TAKEN = CallTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), 10, 12, "input 0")
+RUN = KernelRun("relu", 5, 9, 7, "kernel", 0)
 
 MESSAGES = [
     (REQUESTS, WarmUp()),
@@ -41,11 +46,11 @@ MESSAGES = [
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
     (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),
-    (REQUESTS, TakeTurn((Argument(REF), Argument(value=3)), (REF,), 5, 4, 77)),
+    (REQUESTS, TakeTurn((CALL, Call((), ())), True, True, 4, 77)),
     (REPLIES, Loaded((REPORT,))),
     (REPLIES, Constructed(("w", "b"), ("w",), (REPORT,))),
-    (REPLIES, TurnTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), (10, 12), (FINDING,), 2, (REPORT,))),
-    (REPLIES, TurnTaken("NoneType", (OutputForm("NoneType"),), None, (), 0)),
+    (REPLIES, TurnTaken((TAKEN,), (FINDING,), 2, (REPORT,), (RUN,), ("time.time",))),
+    (REPLIES, TurnTaken((CallTaken("NoneType", (OutputForm("NoneType"),), None, None),), (), 0)),
     (REPLIES, Done()),
     (REPLIES, Raised("ValueError", "no", "Traceback …", (REPORT,), (FINDING,))),
 ]

@@ -43,3 +43,10 @@ def test_limits_are_positive(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("folder", ["configs", "harness/workspace/template/configs"])
 def test_the_default_file_says_what_the_defaults_are(folder: str) -> None:
     assert read_yaml(Config, ROOT / folder / "default.yaml") == Config()
+
+
+def test_a_younger_key_counts_where_it_is_set() -> None:
+    """Journals from before it came keep their answers."""
+    assert "pass_environment" not in Config().identity()["limits"]
+    other = Config(limits=LimitsConfig(pass_environment=("CUTLASS_PATH",)))
+    assert other.identity()["limits"]["pass_environment"] == ["CUTLASS_PATH"]

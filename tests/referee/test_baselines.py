@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,16 +17,16 @@ from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.seats import Seats
+from harness.referee.stillness import Stillness
 from harness.worker.optimization import in_channels_last, optimize
 
 
-def test_every_baseline_differs_from_the_others_in_one_way(tmp_path: Path) -> None:
-    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name, tmp_path)) for name in BASELINES}
-    cache = str(tmp_path / "compiled")
+def test_every_baseline_differs_from_the_others_in_one_way() -> None:
+    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name)) for name in BASELINES}
     assert ways == {
         "eager": (False, None),
-        "compile": (False, Optimization(compile_mode="default", cache=cache)),
-        "compile-max-autotune": (False, Optimization(compile_mode="max-autotune", cache=cache)),
+        "compile": (False, Optimization(compile_mode="default")),
+        "compile-max-autotune": (False, Optimization(compile_mode="max-autotune")),
         "cudnn-benchmark": (True, None),
         "channels-last": (False, Optimization(channels_last=True)),
     }
@@ -59,7 +57,7 @@ def test_volumes_have_channels_too() -> None:
     assert in_channels_last(torch.rand(2, 3, 4, 5, 6)).is_contiguous(memory_format=torch.channels_last_3d)
 
 
-def test_a_compiled_model_is_compiled_as_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_compiled_model_is_compiled_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
     def compile_model(model: torch.nn.Module, **options: Any) -> str:
@@ -67,11 +65,8 @@ def test_a_compiled_model_is_compiled_as_asked(monkeypatch: pytest.MonkeyPatch, 
         return "compiled"
 
     monkeypatch.setattr(torch, "compile", compile_model)
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/elsewhere")
-    wanted = Optimization(compile_mode="max-autotune", cache=str(tmp_path))
-    assert optimize(torch.nn.ReLU(), wanted) == "compiled"
+    assert optimize(torch.nn.ReLU(), Optimization(compile_mode="max-autotune")) == "compiled"
     assert asked == {"mode": "max-autotune"}
-    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path)
 
 
 class Worker:
@@ -84,7 +79,7 @@ class Worker:
         self.is_closed = True
 
 
-def fill_seats(monkeypatch: pytest.MonkeyPatch, folder: Path, broken: str, workers: Any) -> tuple[Seats, list[Worker]]:
+def fill_seats(monkeypatch: pytest.MonkeyPatch, broken: str, workers: Any) -> tuple[Seats, list[Worker]]:
     """Seat eager, compile and channels-last, of which one can't be made ready."""
 
     def seat(self: Seats, baseline: str, *rest: Any) -> None:
@@ -96,21 +91,21 @@ def fill_seats(monkeypatch: pytest.MonkeyPatch, folder: Path, broken: str, worke
     table: Any = SimpleNamespace(unseat=unseated.append)
     setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
     config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
-    seats = Seats(table, workers)
-    seats.fill(setting, config, folder, lambda what: None)
+    seats = Seats(table, Stillness(), workers)
+    seats.fill(setting, config.timing.baselines, config, lambda what: None)
     return seats, unseated
 
 
-def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
-    seats, unseated = fill_seats(monkeypatch, tmp_path, "compile", workers)
+    seats, unseated = fill_seats(monkeypatch, "compile", workers)
     assert seats.taken == ("eager", "channels-last")
     assert seats.remarks == ["baseline compile is left out: no memory left"]
     assert unseated == [workers["compile"]]
     assert [name for name, worker in workers.items() if worker.is_closed] == ["compile"]
 
 
-def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
     with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
-        fill_seats(monkeypatch, tmp_path, "eager", workers)
+        fill_seats(monkeypatch, "eager", workers)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol.layout import extension_log
+from harness.protocol.layout import log_name
 from harness.referee.build import _read
 
 
@@ -29,4 +29,4 @@ def test_log_that_is_no_file_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["../../etc/passwd", "", "A" * 32, "0" * 31])
 def test_worker_names_a_key_and_never_a_path(key: str) -> None:
     with pytest.raises(ValueError, match="no key of an extension"):
-        extension_log(Path("/cache"), "cuda", key)
+        log_name(key)

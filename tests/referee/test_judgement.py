@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from harness.backends.base import Finding
-from harness.protocol.messages import OutputForm, TurnTaken
+from harness.protocol.messages import CallTaken, OutputForm
 from harness.records.check import Mismatch
 from harness.records.verdict import Verdict
-from harness.referee.judgement import describe_finding, fault_among, judge_form, require_passed
+from harness.referee.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import OutputSpec
 from tests.examples import check, comparison
@@ -24,59 +25,86 @@ def form(**changes: Any) -> OutputForm:
     return OutputForm(**{"type_name": None, "dtype": "float32", "shape": (2, 3), "device": "cuda", **changes})
 
 
-def turn(structure: str, *outputs: OutputForm) -> TurnTaken:
-    return TurnTaken(structure, outputs, None, (), 1)
+def taken(structure: str, *outputs: OutputForm, shares: str | None = None) -> CallTaken:
+    return CallTaken(structure, outputs, None, None, shares)
 
 
 def test_the_right_form_goes_through() -> None:
-    judge_form(turn("tensor", form()), ONE)
-    judge_form(turn("tuple", form(), form(dtype="int64", shape=())), TWO)
+    judge_form(taken("tensor", form()), ONE)
+    judge_form(taken("tuple", form(), form(dtype="int64", shape=())), TWO)
 
 
 @pytest.mark.parametrize(
     ("reply", "spec", "verdict", "reason"),
     [
         (
-            turn("tuple", form()),
+            taken("tuple", form()),
             ONE,
             Verdict.WRONG_OUTPUT_TYPE,
             "returned a tuple of 1 where the reference returns a tensor",
         ),
-        (turn("NoneType"), ONE, Verdict.WRONG_OUTPUT_TYPE, "returned a NoneType where the reference returns a tensor"),
+        (taken("NoneType"), ONE, Verdict.WRONG_OUTPUT_TYPE, "returned a NoneType where the reference returns a tensor"),
         (
-            turn("list", form(), form()),
+            taken("list", form(), form()),
             TWO,
             Verdict.WRONG_OUTPUT_TYPE,
             "returned a list of 2 where the reference returns a tuple of 2",
         ),
         (
-            turn("tuple", form()),
+            taken("tuple", form()),
             TWO,
             Verdict.WRONG_OUTPUT_TYPE,
             "returned a tuple of 1 where the reference returns a tuple of 2",
         ),
-        (turn("tensor", form(shape=(3, 2))), ONE, Verdict.WRONG_SHAPE, "got 3×2, want 2×3"),
-        (turn("tensor", form(shape=())), ONE, Verdict.WRONG_SHAPE, "got a scalar, want 2×3"),
-        (turn("tensor", form(dtype="float16")), ONE, Verdict.WRONG_DTYPE, "got float16, want float32"),
+        (taken("tensor", form(shape=(3, 2))), ONE, Verdict.WRONG_SHAPE, "got 3×2, want 2×3"),
+        (taken("tensor", form(shape=())), ONE, Verdict.WRONG_SHAPE, "got a scalar, want 2×3"),
+        (taken("tensor", form(dtype="float16")), ONE, Verdict.WRONG_DTYPE, "got float16, want float32"),
         (
-            turn("tensor", form(device="cpu")),
+            taken("tensor", form(device="cpu")),
             ONE,
             Verdict.WRONG_OUTPUT_TYPE,
             "a tensor on cpu, want cuda",
         ),
         (
-            turn("tuple", form(), form(type_name="int")),
+            taken("tuple", form(), form(type_name="int")),
             TWO,
             Verdict.WRONG_OUTPUT_TYPE,
             "output 1: a int where a tensor belongs",
         ),
-        (turn("tuple", form(), form(shape=(1,))), TWO, Verdict.WRONG_SHAPE, "output 1: got 1, want a scalar"),
+        (taken("tuple", form(), form(shape=(1,))), TWO, Verdict.WRONG_SHAPE, "output 1: got 1, want a scalar"),
     ],
 )
-def test_a_wrong_form_is_said_in_words(reply: TurnTaken, spec: OutputSpec, verdict: Verdict, reason: str) -> None:
+def test_a_wrong_form_is_said_in_words(reply: CallTaken, spec: OutputSpec, verdict: Verdict, reason: str) -> None:
     with pytest.raises(SolutionFailed) as caught:
         judge_form(reply, spec)
     assert (caught.value.verdict, caught.value.failure.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("shares", "spec"),
+    [
+        (None, ONE),
+        ("input 1", replace(ONE, shared_inputs=frozenset({1}))),
+        ("output 0 of an earlier call", replace(ONE, is_kept=True)),
+    ],
+)
+def test_what_the_reference_shares_may_be_shared(shares: str | None, spec: OutputSpec) -> None:
+    judge_sharing(taken("tensor", form(), shares=shares), spec)
+
+
+@pytest.mark.parametrize(
+    ("shares", "spec"),
+    [
+        ("input 0", ONE),
+        ("input 0", replace(ONE, shared_inputs=frozenset({1}), is_kept=True)),
+        ("output 0 of an earlier call", replace(ONE, shared_inputs=frozenset({0}))),
+        ("a buffer of the referee", replace(ONE, shared_inputs=frozenset({0}), is_kept=True)),
+    ],
+)
+def test_other_sharing_is_wrong(shares: str, spec: OutputSpec) -> None:
+    with pytest.raises(SolutionFailed, match=f"an output shares its memory with {shares}") as caught:
+        judge_sharing(taken("tensor", form(), shares=shares), spec)
+    assert caught.value.verdict is Verdict.WRONG_VALUES
 
 
 def test_a_passed_check_goes_through() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from harness.referee.oracle import Oracle
-from harness.referee.reference import _GENERATORS, InvalidProblem, OutputSpec, Reference
+from harness.referee.reference import _GENERATORS, InvalidProblem, Reference
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Case, Problem, load_problem
 
@@ -126,7 +126,26 @@ def test_a_problem_may_hold_a_dataclass(tmp_path: Path) -> None:
 def test_the_form_of_the_outputs_is_known(
     tmp_path: Path, forward: str, structure: Any, shapes: Any, dtypes: Any
 ) -> None:
-    assert setting(tmp_path, forward).spec == OutputSpec(structure, dtypes, shapes)
+    spec = setting(tmp_path, forward).spec
+    assert (spec.structure, spec.dtypes, spec.shapes) == (structure, dtypes, shapes)
+
+
+@pytest.mark.parametrize(
+    ("forward", "shared_inputs", "is_kept"),
+    [
+        ("return x * 2", set(), False),
+        ("return x.view(-1)", {0}, False),
+        ("return x.relu_()", {0}, False),
+        ("return x, x.sum()", {0}, False),
+        ("return self.table", set(), True),
+        ("return x * x.max().item()", set(), False),
+    ],
+)
+def test_memory_that_the_reference_shares_is_known(
+    tmp_path: Path, forward: str, shared_inputs: set[int], is_kept: bool
+) -> None:
+    spec = setting(tmp_path, forward, init="self.table = nn.Parameter(torch.ones(3))").spec
+    assert (spec.shared_inputs, spec.is_kept) == (shared_inputs, is_kept)
 
 
 def test_the_form_is_found_without_memory(tmp_path: Path) -> None:

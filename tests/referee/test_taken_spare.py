@@ -22,13 +22,14 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
     host: Any = SimpleNamespace(
         name="cuda", worker_arguments=lambda: [], worker_environment=lambda for_build: dict(HIDDEN)
     )
-    (tmp_path / "solution.py").write_text("class ModelNew: ...\n")
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "solution.py").write_text("class ModelNew: ...\n")
     with Workers(host, tmp_path / "cache", ahead=1) as made:
         yield made
 
 
 def load(worker: WorkerProcess, folder: Path) -> object:
-    return worker.ask(Load(str(folder / "solution.py"), "ModelNew", FLAGS), 60)
+    return worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), 60)
 
 
 def end(worker: WorkerProcess) -> None:

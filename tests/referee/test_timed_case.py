@@ -1,58 +1,233 @@
-"""Whose fault a failure is while both sides take timed turns."""
+"""A solution and its baselines at one table: what is measured, what is judged, and whose fault a failure is."""
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-from harness.records.config import Config, TimingConfig
-from harness.records.timing import ArmName
+from harness.protocol.messages import TurnTaken
+from harness.records.config import Config, CorrectnessConfig, TimingConfig
+from harness.records.timing import ArmName, Baseline
 from harness.records.verdict import Verdict
 from harness.referee import timed_case
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
+from harness.referee.seated_case import seat_case
 from harness.referee.seats import BaselineFailed, Seats
-from harness.referee.timed_case import WorkerPlayer
+from harness.referee.setting import Setting
+from harness.referee.stillness import Stillness
+from harness.referee.table_size import TableSize
+from harness.referee.timed_case import TimedCase, TimedOutcome, Watchers, WorkerPlayer, ready_for_timing
+from tests.referee.desk import DeskWorker, desk_host, setting_of
+from tests.referee.test_correctness import DOUBLE, Honest
+
+CONFIG = Config(
+    correctness=CorrectnessConfig(seeds=3),
+    timing=TimingConfig(warmup_turns=2, blocks=8, calls_per_turn=4, checked_turns=2),
+)
+
+
+@dataclass
+class Listener:
+    """An auditor and a canary that write down what they hear."""
+
+    turns: list[tuple[ArmName, int]] = field(default_factory=list)
+    traced: list[tuple[ArmName, int]] = field(default_factory=list)
+    rests: list[ArmName] = field(default_factory=list)
+
+    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        self.turns.append((arm, calls))
+
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        self.traced.append((arm, calls))
+
+    def rest(self, canary_ns: int, after: ArmName) -> None:
+        assert canary_ns == 99
+        self.rests.append(after)
+
+    def sing(self) -> int:
+        return 99
+
+
+@dataclass
+class Sitting:
+    """A timed case with its workers."""
+
+    case: TimedCase
+    listener: Listener
+    solution: DeskWorker
+    eager: DeskWorker
+
+    def outcome(self, config: Config = CONFIG) -> TimedOutcome:
+        checked = self.case.check(lambda what: None)
+        if checked.failed:
+            raise checked.failed
+        return self.case.measure({}, config, lambda what: None)
+
+
+@contextmanager
+def sitting(
+    setting: Setting,
+    model: type[nn.Module],
+    times: Sequence[int | None] = (1_000,),
+    config: Config = CONFIG,
+    tail_ns: int = 0,
+) -> Iterator[Sitting]:
+    solution, eager, listener = DeskWorker(model, times, tail_ns), DeskWorker(times=(2_000,)), Listener()
+    worker: Any = solution
+    references: Any = {"eager": eager}
+    heard: Any = listener
+    with seat_case(setting, desk_host(), worker, config, TableSize(config.timing.calls_per_turn)) as case:
+        timed = ready_for_timing(case, references, Watchers(heard, heard), config, lambda what: None)
+        yield Sitting(timed, listener, solution, eager)
+
+
+@pytest.fixture
+def double(tmp_path: Path) -> Setting:
+    return setting_of(tmp_path, DOUBLE.replace("5000", "50"), "independent_batch: true\n")
+
+
+def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> None:
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        judged = list(at_table.solution.turns)
+        timing = at_table.case.measure({}, CONFIG, lambda what: None).timing
+        timed = at_table.solution.turns[len(judged) :]
+    assert {len(turn.calls) for turn in judged} <= {len(turn.calls) for turn in timed} == {1, 2, 4}
+    assert {turn.keeps_outputs for turn in (*judged, *timed)} == {True}
+    assert {len(call.outputs) for turn in (*judged, *timed) for call in turn.calls} == {1}
+    assert sorted(len(turn.call_ns) for turn in timing.turns if turn.arm == "solution") == [1] * 4 + [2] * 4 + [4] * 8
+    buffers = [{ref.buffer for turn in turns for c in turn.calls for ref in c.outputs} for turns in (judged, timed)]
+    assert buffers[0] == buffers[1]
+
+
+def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Setting) -> None:
+    with sitting(double, Honest) as at_table:
+        timing = at_table.outcome().timing
+    arms = [arm for arm, _ in at_table.listener.traced]
+    assert arms.count("solution") == 2  # one turn of correctness, one of timing
+    assert 1 <= arms.count("eager") <= 2
+    assert sum(turn.traced for turn in at_table.solution.turns) == 2
+    heard = [(arm, calls) for arm, calls in at_table.listener.turns if arm == "solution"]
+    kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
+    assert heard[-len(kept) :] == kept
+    assert at_table.listener.rests.count("solution") == len(kept) + 3  # with the turns that warmed up
+
+
+def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Setting) -> None:
+    with sitting(double, Honest) as at_table:
+        outcome = at_table.outcome()
+    assert [(check.scope, check.outputs[0].compared) for check in outcome.checks] == [("timed_turn", 300)] * 2
+
+
+class LazyWhenTimed(nn.Module):
+    """Right for as many calls as correctness can have, then zeros in all rows."""
+
+    right = 24
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x * 2 if self.calls <= self.right else torch.zeros_like(x)
+
+
+def test_a_solution_that_stops_computing_once_it_is_timed_is_found_by_a_row(double: Setting) -> None:
+    unjudged = replace(CONFIG, timing=replace(CONFIG.timing, checked_turns=0))
+    with sitting(double, LazyWhenTimed, config=unjudged) as at_table:
+        assert at_table.case.check(lambda what: None).failed is None
+        with pytest.raises(SolutionFailed) as caught:
+            at_table.case.measure({}, unjudged, lambda what: None)
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert "50 of 50 values (100.00%)" in caught.value.failure.reason
+    assert caught.value.failure.case == "full"
+    assert caught.value.failure.seed is not None
+
+
+def test_without_independent_rows_only_the_chosen_calls_are_judged(tmp_path: Path) -> None:
+    setting = setting_of(tmp_path, DOUBLE.replace("5000", "50"))
+    unjudged = replace(CONFIG, timing=replace(CONFIG.timing, checked_turns=0))
+    with sitting(setting, LazyWhenTimed, config=unjudged) as at_table:
+        assert at_table.outcome(unjudged).checks == ()
+    with pytest.raises(SolutionFailed, match="300 of 300"), sitting(setting, LazyWhenTimed) as at_table:
+        at_table.outcome()
+
+
+@pytest.mark.parametrize(
+    ("times", "tail", "check", "observed"),
+    [
+        ((None,), 0, "claimed_times", "0 times were reported for 1 timed calls"),
+        ((0,), 0, "claimed_times", "a call of 0 ns was reported"),
+        ((-5,), 0, "claimed_times", "a call of -5 ns was reported"),
+        ((2**70,), 0, "claimed_times", "1 calls are claimed to have taken 1180591620717411303424 ns"),
+        ((1_000,), -1, "tail", "tails of -1 to -1 ns were reported"),
+        ((1_000,), 2**70, "tail", "tails of 1180591620717411303424 to 1180591620717411303424 ns were reported"),
+    ],
+)
+def test_claims_that_cannot_be_true_are_a_deception_from_the_first_call_on(
+    double: Setting, times: tuple[int | None], tail: int, check: str, observed: str
+) -> None:
+    with sitting(double, Honest, times, tail_ns=tail) as at_table, pytest.raises(SolutionFailed) as caught:
+        at_table.outcome()
+    assert caught.value.verdict is Verdict.CHEATING
+    (evidence,) = caught.value.failure.evidence
+    assert evidence.check == check
+    assert evidence.observed.startswith(observed)
+
+
+def test_all_but_the_one_in_turn_stand_still() -> None:
+    """DeskWorker refuses to be asked while it stands still; here: the others do."""
+    first, second, third = (DeskWorker() for _ in range(3))
+    workers: Any = (first, second, third)
+    with Stillness() as stillness:
+        stillness.join(workers[0])
+        stillness.only(workers[0])
+        assert not first.is_paused
+        for worker in workers[1:]:
+            stillness.join(worker)
+        stillness.only(workers[1])
+        assert [worker.is_paused for worker in workers] == [True, False, True]
+        stillness.leave(workers[0])
+        stillness.only(None)
+        assert [worker.is_paused for worker in workers] == [True, True, True]
+        stillness.only(workers[2])
+        assert [worker.is_paused for worker in workers] == [True, True, False]
+    assert [worker.is_paused for worker in workers] == [True, False, False]  # who left is somebody else's affair
+
+
+class OutOfMemory(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError("no memory left")
 
 
 @pytest.mark.parametrize(
     ("arm", "blamed"),
     [("solution", SolutionFailed), ("eager", InvalidProblem), ("channels-last", BaselineFailed)],
 )
-def test_failure_in_a_timed_turn_is_blamed_on_its_arm(
-    arm: ArmName, blamed: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*arguments: Any) -> None:
-        raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
-
-    monkeypatch.setattr(timed_case, "take_turn", fail)
-    setting: Any = SimpleNamespace(
-        seed=lambda *purpose: 1, reference=SimpleNamespace(make_inputs=lambda seed: [], on_gpu=False)
-    )
-    table: Any = SimpleNamespace(lay_inputs=lambda inputs: None)
-    workers: Any = dict.fromkeys(("eager", "channels-last", "solution"))
-    player = WorkerPlayer(table, workers, setting, Config(timing=TimingConfig(baselines=("eager", "channels-last"))))
-    with pytest.raises(blamed, match="no memory left"):
-        player.turn(arm, 1)
-
-
-class _Worker:
-    """Remembers that it was ended."""
-
-    is_closed = False
-
-    def close(self) -> None:
-        self.is_closed = True
+def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type[Exception], double: Setting) -> None:
+    failing, listener = DeskWorker(OutOfMemory), Listener()
+    workers: Any = dict.fromkeys(("eager", "channels-last", "solution"), failing)
+    heard: Any = listener
+    config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "channels-last")))
+    with seat_case(double, desk_host(), workers["solution"], config, TableSize()) as case:
+        case.seat_solution()
+        player = WorkerPlayer(case, workers, config, Watchers(heard, heard), "timed")
+        with pytest.raises(blamed, match="no memory left"):
+            player.turn(arm, 1)
 
 
 def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() -> None:
     unseated: list[Any] = []
-    references: Any = {"eager": _Worker(), "compile": _Worker(), "channels-last": _Worker()}
+    references: Any = {"eager": DeskWorker(), "compile": DeskWorker(), "channels-last": DeskWorker()}
     table: Any = SimpleNamespace(unseat=unseated.append)
-    seats = Seats(table, references)
+    seats = Seats(table, Stillness(), references)
     seats.taken = ("eager", "compile", "channels-last")
     seats.leave_out(("channels-last",), "CUDA out of memory")
     assert seats.taken == ("eager", "compile")
@@ -67,14 +242,10 @@ def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() 
 
 @pytest.mark.parametrize("is_scarce", [True, False])
 def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
-    is_scarce: bool, monkeypatch: pytest.MonkeyPatch
+    is_scarce: bool, double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The solution runs out of memory beside two baselines, and runs beside one; if memory is free, it only says so."""
     seatings: list[tuple[str, ...]] = []
-
-    class FakeSeats(Seats):
-        def fill(self, *arguments: Any) -> None:
-            self.taken = ("eager", "compile")
 
     def measured(player: Any, config: TimingConfig, *others: Any) -> str:
         seatings.append(config.baselines)
@@ -82,26 +253,22 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
         return "timing"
 
-    table: Any = SimpleNamespace(
-        lay_inputs=lambda inputs: None, seat=lambda worker, limit: None, unseat=lambda worker: None
-    )
-    monkeypatch.setattr(timed_case, "Seats", FakeSeats)
     monkeypatch.setattr(timed_case, "measure", measured)
-    monkeypatch.setattr(timed_case, "construct_arm", lambda *arguments: None)
-    monkeypatch.setattr(timed_case, "Table", lambda host, spec: contextlib.nullcontext(table))
     monkeypatch.setattr(timed_case, "is_memory_scarce", lambda: is_scarce)
-    setting: Any = SimpleNamespace(
-        spec=None, seed=lambda *purpose: 1, reference=SimpleNamespace(make_inputs=lambda seed: [])
+    config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
+    second: Any = DeskWorker()
+    late: dict[Baseline, Any] = {"cudnn-benchmark": second}
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        if not is_scarce:
+            with pytest.raises(SolutionFailed, match="no memory left"):
+                at_table.case.measure(late, config, lambda what: None)
+            assert seatings == [("eager", "cudnn-benchmark")]
+            assert not second.is_closed
+            return
+        outcome = at_table.case.measure(late, config, lambda what: None)
+    assert seatings == [("eager", "cudnn-benchmark"), ("eager",)]
+    assert second.is_closed
+    assert outcome.remarks == (
+        "baseline cudnn-benchmark is left out: beside it there is too little memory for the solution",
     )
-    references: Any = {"eager": _Worker(), "compile": _Worker()}
-    anything: Any = object()
-    if not is_scarce:
-        with pytest.raises(SolutionFailed, match="no memory left"):
-            timed_case.time_solution(setting, anything, anything, references, Config(), lambda what: None)
-        assert seatings == [("eager", "compile")]
-        assert not references["compile"].is_closed
-        return
-    outcome = timed_case.time_solution(setting, anything, anything, references, Config(), lambda what: None)
-    assert seatings == [("eager", "compile"), ("eager",)]
-    assert references["compile"].is_closed
-    assert outcome.remarks == ("baseline compile is left out: beside it there is too little memory for the solution",)

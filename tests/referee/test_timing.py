@@ -21,7 +21,7 @@ class ScriptedPlayer:
 
     def turn(self, arm: ArmName, calls: int) -> ArmTurn:
         self.turns.append((arm, calls))
-        return ArmTurn((self._ns[arm],) * calls, self._ns[arm] * calls + 7)
+        return ArmTurn((self._ns[arm],) * calls, self._ns[arm] * calls + 7, (5,) * calls)
 
 
 def ticking(seconds: float) -> Callable[[], float]:
@@ -34,7 +34,7 @@ CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, 
 
 
 def test_every_block_is_balanced() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(0))
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
     blocks = [[turn.arm for turn in timing.turns if turn.block == block] for block in range(8)]
     for block in blocks:
         assert block in (["eager", "solution", "solution", "eager"], ["solution", "eager", "eager", "solution"])
@@ -45,14 +45,14 @@ THREE_ARMS = TimingConfig(baselines=("compile", "eager"), warmup_turns=2, blocks
 
 
 def test_every_block_goes_through_all_arms_and_back() -> None:
-    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), clock=ticking(0))
+    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
     orders = {tuple(turn.arm for turn in timing.turns if turn.block == block) for block in range(40)}
     assert all(order[3:] == order[2::-1] and set(order) == {"eager", "compile", "solution"} for order in orders)
     assert len(orders) == 6  # which way is drawn for each block
 
 
 def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> None:
-    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), clock=ticking(0))
+    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
     assert timing.baselines == ("compile", "eager")
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(1.5)
@@ -63,43 +63,59 @@ def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> N
 
 def test_every_arm_warms_up_and_the_slowest_decides_the_calls() -> None:
     player = ScriptedPlayer(compile_ns=100_000_000)
-    measure(player, THREE_ARMS, random.Random(1), clock=ticking(0))
-    assert sorted(player.turns[:6]) == [("compile", 1)] * 2 + [("eager", 1)] * 2 + [("solution", 1)] * 2
-    assert {count for _, count in player.turns[6:]} == {2}
+    measure(player, THREE_ARMS, random.Random(1), 3, clock=ticking(0))
+    assert sorted(player.turns[:9]) == sorted(
+        [("compile", 1)] * 2
+        + [("eager", 1)] * 2
+        + [("solution", 1)] * 2
+        + [("compile", 2), ("eager", 3), ("solution", 3)]
+    )
+    assert {count for _, count in player.turns[9:]} == {1, 2}
 
 
 def test_turns_are_kept_raw_and_in_order() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(0))
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
     assert timing.case == "large"
     assert [turn.block for turn in timing.turns] == [block for block in range(8) for _ in range(4)]
-    assert {(t.arm, t.call_ns, t.wall_ns) for t in timing.turns} == {
-        ("eager", (2_000,) * 4, 8_007),
-        ("solution", (1_000,) * 4, 4_007),
+    assert {(t.arm, t.call_ns, t.wall_ns, t.tail_ns) for t in timing.turns} == {
+        ("eager", (2_000,) * 4, 8_007, (5,) * 4),
+        ("eager", (2_000,) * 2, 4_007, (5,) * 2),
+        ("eager", (2_000,), 2_007, (5,)),
+        ("solution", (1_000,) * 4, 4_007, (5,) * 4),
+        ("solution", (1_000,) * 2, 2_007, (5,) * 2),
+        ("solution", (1_000,), 1_007, (5,)),
     }
 
 
-def test_both_arms_warm_up_with_single_calls_that_are_not_kept() -> None:
+def test_the_turns_of_a_block_are_equally_long_and_those_of_others_are_not() -> None:
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
+    lengths = [{len(turn.call_ns) for turn in timing.turns if turn.block == block} for block in range(8)]
+    assert all(len(of_block) == 1 for of_block in lengths)
+    assert sorted(length for of_block in lengths for length in of_block) == [1, 1, 2, 2, 4, 4, 4, 4]
+
+
+def test_arms_warm_up_with_turns_that_are_not_kept() -> None:
     player = ScriptedPlayer()
-    measure(player, CONFIG, random.Random(1), clock=ticking(0))
-    assert sorted(player.turns[:6]) == [("eager", 1)] * 3 + [("solution", 1)] * 3
-    assert len(player.turns) == 6 + 8 * 4
+    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert sorted(player.turns[:8]) == [("eager", 1)] * 3 + [("eager", 4)] + [("solution", 1)] * 3 + [("solution", 4)]
+    assert len(player.turns) == 8 + 8 * 4
 
 
 def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(60))
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(60))
     assert max(turn.block for turn in timing.turns) == 6
     assert len(timing.turns) == 28
 
 
 def test_six_blocks_are_measured_however_small_the_budget() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(1e6))
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(1e6))
     assert len(timing.block_medians("solution")) == 6
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(2.0)
 
 
 def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), clock=ticking(50))
+    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(50))
     assert len(timing.block_medians("eager")) == 8
 
 
@@ -109,13 +125,13 @@ def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
 )
 def test_slow_arms_take_fewer_calls_on_both_sides(eager_ns: int, solution_ns: int, calls: int) -> None:
     player = ScriptedPlayer(eager_ns, solution_ns)
-    measure(player, CONFIG, random.Random(1), clock=ticking(0))
-    assert {count for _, count in player.turns[6:]} == {calls}
+    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert max(count for _, count in player.turns[8:]) == calls
 
 
 def test_progress_is_told_after_each_block() -> None:
     told: list[tuple[int, int]] = []
-    measure(ScriptedPlayer(), CONFIG, random.Random(1), lambda done, total: told.append((done, total)), ticking(60))
+    measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, lambda done, total: told.append((done, total)), ticking(60))
     assert told == [(1, 8), (2, 8), (3, 8), (4, 8), (5, 8), (6, 8), (7, 8)]
 
 
@@ -127,4 +143,4 @@ def test_what_a_player_raises_ends_the_measurement() -> None:
             return super().turn(arm, calls)
 
     with pytest.raises(RuntimeError, match="crashed"):
-        measure(Failing(), CONFIG, random.Random(1), clock=ticking(0))
+        measure(Failing(), CONFIG, random.Random(1), 4, clock=ticking(0))

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import flop_registry
 from harness.records.evaluation import Work
 from harness.referee import work as work_module
 from harness.referee.setting import Setting
-from harness.referee.work import _operations_of_run, work_of
+from harness.referee.work import operations_of_run, work_of
 from tests.referee.test_reference import setting
 
 CONV = (
@@ -62,7 +62,7 @@ def test_an_operator_that_torch_cannot_count_costs_the_count_alone(
 ) -> None:
     monkeypatch.setitem(flop_registry, torch.ops.aten.mm, _fails)
     made = setting(tmp_path, "return x @ x.t()")
-    assert _operations_of_run(made.model, made.reference.make_inputs(0)) is None
+    assert operations_of_run(made.model, made.reference.make_inputs(0)) is None
 
 
 def test_without_memory_to_count_in_there_is_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

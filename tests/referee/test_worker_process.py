@@ -13,7 +13,7 @@ from harness.protocol.messages import Load
 from harness.records.verdict import Verdict
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_process import Workers
+from harness.referee.worker_process import WorkerProcess, Workers
 
 pytestmark = pytest.mark.sim
 
@@ -23,26 +23,27 @@ def workers(tmp_path: Path) -> Workers:
     return Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache")
 
 
+def load(worker: WorkerProcess, folder: Path, text: str) -> None:
+    """Have the worker import a solution of this text."""
+    (folder / "solution").mkdir()
+    (folder / "solution" / "solution.py").write_text(text)
+    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), 60)
+
+
 def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path) -> None:
-    path, pid_file = tmp_path / "solution.py", tmp_path / "pid"
-    path.write_text(
-        "import subprocess\n"
-        "child = subprocess.Popen(['sleep', '1000'])\n"
-        f"open({str(pid_file)!r}, 'w').write(str(child.pid))\n"
-        "class ModelNew: pass\n"
-    )
+    text = "import subprocess\nprint(subprocess.Popen(['sleep', '1000']).pid)\nclass ModelNew: pass\n"
     with workers.start() as worker:
-        worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
-    child = Path("/proc") / pid_file.read_text()
+        load(worker, tmp_path, text)
+    child = Path("/proc") / worker.output
     assert not child.exists() or "(sleep) Z" in (child / "stat").read_text()
+    assert worker.leftovers.remark is None
 
 
 def test_output_keeps_its_beginning_and_its_end(workers: Workers, tmp_path: Path) -> None:
-    path = tmp_path / "solution.py"
-    path.write_text("import os\nprint('first words')\nprint('y' * 10_000_000)\nprint('last words')\nos._exit(3)\n")
+    text = "import os\nprint('first words')\nprint('y' * 10_000_000)\nprint('last words')\nos._exit(3)\n"
     with workers.start() as worker:
         with pytest.raises(SolutionFailed) as caught:
-            worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
+            load(worker, tmp_path, text)
         output = worker.output
     assert caught.value.verdict is Verdict.CRASHED
     assert "exit code 3" in str(caught.value)
@@ -62,11 +63,10 @@ def test_worker_that_cannot_start_is_the_machines_fault(
 
 
 def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: Path) -> None:
-    path = tmp_path / "solution.py"
-    path.write_text("import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n")
+    text = "import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n"
     with workers.start() as worker:
-        worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
+        load(worker, tmp_path, text)
         worker._process.wait(timeout=60)
         with pytest.raises(SolutionFailed, match="exit code 7") as caught:
-            worker.ask(Load(str(path), "ModelNew", FLAGS), 60)
+            worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
     assert caught.value.verdict is Verdict.CRASHED

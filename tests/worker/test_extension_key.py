@@ -18,7 +18,7 @@ from harness.worker.extension_key import extension_key
 
 def key(function: Callable[..., Any] = cpp_extension.load, **arguments: Any) -> str:
     call: inspect.BoundArguments = inspect.signature(function).bind("same", **arguments)
-    return extension_key(call, "")
+    return extension_key(call, "", Path("/nowhere/of-a-worker"))
 
 
 @pytest.fixture
@@ -125,3 +125,16 @@ def test_a_pipe_beside_the_sources_is_not_waited_for(folder: Path) -> None:
 
 def test_a_source_that_is_not_there_is_left_to_the_compiler(folder: Path) -> None:
     assert key(sources=str(folder / "none.cu")) != key(sources=str(folder / "main.cu"))
+
+
+def test_where_the_workers_folder_lies_decides_nothing(tmp_path: Path) -> None:
+    """It is another in every run; files count by their place in it."""
+    keys = []
+    for name in ("first", "second"):
+        folder = tmp_path / name / "files"
+        folder.mkdir(parents=True)
+        (folder / "main.cu").write_text("int main;")
+        given = {"name": "same", "sources": [str(folder / "main.cu")], "extra_cflags": [f"-I{folder}"]}
+        call = inspect.signature(cpp_extension.load).bind(**given)
+        keys.append(extension_key(call, "", tmp_path / name))
+    assert keys[0] == keys[1]

@@ -1,4 +1,4 @@
-"""The cache of extensions: content decides, and no killed build is waited for."""
+"""The cache of extensions: a solution's files decide what it finds, and no killed build is waited for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 
 from harness.backends.choice import open_host
 from harness.executors.cache import cache_folder
-from harness.protocol.layout import extension_log
 from harness.protocol.messages import ExtensionReport, Load, Loaded
 from harness.referee.environment import FLAGS
 from harness.referee.worker_process import Interrupted, SolutionRaised, Workers
 
 pytestmark = pytest.mark.sim
+
+BUILDING = "harness-worker-*/scratch/extensions/*.building/build.ninja"
 
 SOLUTION = """
 from torch.utils.cpp_extension import load_inline
@@ -45,7 +46,7 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
 
 def _load(workers: Workers, path: Path) -> tuple[ExtensionReport, ...]:
     with workers.start() as worker:
-        reply = worker.ask(Load(str(path), "ModelNew", FLAGS), 120)
+        reply = worker.ask(Load(worker.bring(path.parent, "solution.py"), "ModelNew", FLAGS), 120)
     assert isinstance(reply, Loaded)
     return reply.extensions
 
@@ -65,33 +66,59 @@ def test_content_decides_which_extension_is_found(workers: Workers, tmp_path: Pa
     assert again.key == first.key
 
 
-def test_killed_build_is_not_waited_for(workers: Workers, tmp_path: Path) -> None:
-    path = _write(tmp_path / "solution.py", 3)
-    staging = tmp_path / "cache" / "extensions" / "sim" / "staging"
+def test_killed_build_is_not_waited_for(workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _write(tmp_path / "solution" / "solution.py", 3)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def stop_once_it_builds() -> None:
         deadline = time.monotonic() + 60
-        while not list(staging.glob("*/build.ninja")) and time.monotonic() < deadline:
+        while not list(tmp_path.glob(BUILDING)) and time.monotonic() < deadline:
             threading.Event().wait(0.01)
+        found.extend(tmp_path.glob(BUILDING))
         workers.stop.set()
 
+    found: list[Path] = []
     thread = threading.Thread(target=stop_once_it_builds)
     thread.start()
     with pytest.raises(Interrupted):
         _load(workers, path)
     thread.join()
-    assert list(staging.glob("*/build.ninja"))
+    assert found
     (report,) = _load(Workers(workers.host, workers.cache), path)
-    assert report.succeeded
-    assert not report.was_cached
-    assert list(staging.iterdir()) == []
+    assert (report.succeeded, report.was_cached) == (True, False)
+    assert list(tmp_path.glob("harness-worker-*")) == []
 
 
-def test_refused_build_reports_its_log(workers: Workers, tmp_path: Path) -> None:
-    path = tmp_path / "solution.py"
+def test_refused_build_leaves_its_log_in_the_cache(workers: Workers, tmp_path: Path) -> None:
+    path = tmp_path / "solution" / "solution.py"
+    path.parent.mkdir()
     path.write_text(SOLUTION.format(number="no_such_name"))
-    with pytest.raises(SolutionRaised) as caught:
-        _load(workers, path)
-    (report,) = caught.value.raised.extensions
+    with workers.start() as worker:
+        place = worker.bring(path.parent, "solution.py")
+        with pytest.raises(SolutionRaised) as caught:
+            worker.ask(Load(place, "ModelNew", FLAGS), 120)
+        (report,) = caught.value.raised.extensions
+        log = worker.log_of(report.key)
     assert not report.succeeded
-    assert "no_such_name" in extension_log(workers.cache, "sim", report.key).read_text()
+    assert log.is_relative_to(tmp_path / "cache" / "extensions" / "sim")
+    assert "no_such_name" in log.read_text()
+    assert "harness-worker-" not in log.read_text() + caught.value.raised.traceback
+
+
+def test_tracebacks_name_the_solutions_own_file(workers: Workers, tmp_path: Path) -> None:
+    (tmp_path / "relu" / "mine").mkdir(parents=True)
+    (tmp_path / "relu" / "mine" / "solution.py").write_text("x = 1\nraise ValueError(__file__)\n")
+    with workers.start() as worker, pytest.raises(SolutionRaised) as caught:
+        worker.ask(Load(worker.bring(tmp_path / "relu" / "mine", "solution.py"), "ModelNew", FLAGS), 120)
+    assert caught.value.raised.message == "solutions/relu/mine/solution.py"
+    assert 'File "solutions/relu/mine/solution.py", line 2' in caught.value.raised.traceback
+
+
+def test_a_changed_solution_finds_nothing_of_its_former_self(workers: Workers, tmp_path: Path) -> None:
+    """Whatever the former one may have laid into the cache: the very extension is built anew."""
+    path = _write(tmp_path / "a" / "solution.py", 4)
+    (first,) = _load(workers, path)
+    path.write_text(path.read_text() + "# changed\n")
+    (second,) = _load(workers, path)
+    assert first.key == second.key
+    assert (first.was_cached, second.was_cached) == (False, False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import receive_frame, send_frame
-from harness.protocol.messages import REPLIES, Done, Raised, WarmUp
+from harness.protocol.messages import REPLIES, Done, Raised, Ready, WarmUp
 from harness.worker.serve import serve
 
 
@@ -34,7 +34,7 @@ class ColdDevice:
 def served(device: Any) -> Iterator[socket.socket]:
     ours, theirs = socket.socketpair()
     extensions: Any = type("NoExtensions", (), {"take_reports": lambda self: ()})()
-    thread = threading.Thread(target=serve, args=(theirs, device, extensions))
+    thread = threading.Thread(target=serve, args=(theirs, device, extensions, ("own user",)))
     thread.start()
     ours.settimeout(20)
     yield ours
@@ -46,7 +46,7 @@ def served(device: Any) -> Iterator[socket.socket]:
 def test_a_worker_stands_before_it_touches_the_device() -> None:
     device = ColdDevice()
     with served(device) as ours:
-        assert open_envelope(receive_frame(ours)[0], REPLIES) == (READY, Done())
+        assert open_envelope(receive_frame(ours)[0], REPLIES) == (READY, Ready(("own user",)))
         assert device.warmed_up == 0
         send_frame(ours, envelope("ab12", WarmUp()))
         assert open_envelope(receive_frame(ours)[0], REPLIES) == ("ab12", Done())

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import extension_log
+from harness.protocol.layout import own_extensions, own_log
 from harness.worker.extensions import Extensions
 from harness.worker.slim_build import slim_arguments
 
@@ -54,7 +54,7 @@ def build(cache: Path, *args: Any, **kwargs: Any) -> tuple[Any, str]:
     module = extensions.obtain(cpp_extension.load_inline, SIGNATURE.bind(*args, **kwargs))
     (report,) = extensions.take_reports()
     assert report.succeeded
-    return module, extension_log(cache, "cuda", report.key).read_text()
+    return module, own_log(cache, report.key).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +133,11 @@ def test_exceptions_of_the_function_become_pythons(
         getattr(functions, name)(*argument)
 
 
+def staged(folder: Path) -> list[str]:
+    """What a build has left of its work beside its outcome."""
+    return [path.name for path in own_extensions(folder).iterdir() if "." in path.name]
+
+
 class FullHeadersAlone:
     """Stands for load_inline() where the slim headers don't suffice. The full build, where it succeeds, is of C."""
 
@@ -163,10 +168,10 @@ def test_what_slim_headers_lack_is_built_with_the_full_ones(tmp_path: Path) -> N
     module: Any = extensions.obtain(FullHeadersAlone(full_succeeds=True), NEEDS_MORE)
     (report,) = extensions.take_reports()
     assert (module.__name__, module.__doc__, report.succeeded) == ("needs_more", "full", True)
-    log = extension_log(tmp_path, "cuda", report.key)
+    log = own_log(tmp_path, report.key)
     assert log.read_text() == "full: what torch says\n"
     assert log.with_suffix(".slim").read_text() == "slim: error: what is at::cat?\n"
-    assert list((tmp_path / "extensions" / "cuda" / "staging").iterdir()) == []
+    assert staged(tmp_path) == []
 
 
 def test_refusal_is_that_of_the_full_build(tmp_path: Path) -> None:
@@ -175,8 +180,8 @@ def test_refusal_is_that_of_the_full_build(tmp_path: Path) -> None:
         extensions.obtain(FullHeadersAlone(full_succeeds=False), NEEDS_MORE)
     (report,) = extensions.take_reports()
     assert not report.succeeded
-    assert extension_log(tmp_path, "cuda", report.key).read_text() == "full: what torch says\n"
-    assert list((tmp_path / "extensions" / "cuda" / "staging").iterdir()) == []
+    assert own_log(tmp_path, report.key).read_text() == "full: what torch says\n"
+    assert staged(tmp_path) == []
 
 
 def test_second_use_finds_what_the_first_built(tmp_path: Path) -> None:

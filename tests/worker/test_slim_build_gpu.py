@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import extension_log
+from harness.protocol.layout import own_log
 from harness.worker.extensions import Extensions
 
 pytestmark = pytest.mark.gpu
@@ -57,7 +57,7 @@ def build(cache: Path, name: str, declaration: str, cuda: str) -> tuple[Any, str
     function = declaration.split("(")[0].split()[-1]
     module = extensions.obtain(cpp_extension.load_inline, signature.bind(name, declaration, cuda, functions=[function]))
     (report,) = extensions.take_reports()
-    return module, extension_log(cache, "cuda", report.key).read_text()
+    return module, own_log(cache, report.key).read_text()
 
 
 def test_kernels_and_variables_of_an_unnamed_namespace_are_found(tmp_path: Path) -> None:

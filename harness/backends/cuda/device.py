@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 
 import torch
 
-from harness.backends.base import BufferHandle, Finding
+from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
+from harness.backends.cuda.markers import BEGIN_BYTES, END_BYTES, FLUSH_BYTES, bounded, with_calls
+from harness.backends.cuda.meter import DeviceFault, Meter
+from harness.backends.cuda.snapshot import Snapshots
+from harness.backends.cuda.tracer import Tracer, open_cupti
 
-_FLUSH_BYTES = 256 * 2**20
-"""Several times the largest L2 in use (50 MB on an H100)."""
+_POISON = 0xFF
+"""NaN in every floating dtype, −1 in integers."""
+_TRACE_CHARS = 4 * 2**20
+"""Half of what a message may have (protocol.frames)."""
+
+Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
+
+# Of torch's allocator itself, taken before any code of a solution runs.
+_take_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
+_give_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
 
 
 class CudaDevice:
@@ -19,13 +32,16 @@ class CudaDevice:
     torch_device = "cuda"
 
     def __init__(self) -> None:
-        self._flush: torch.Tensor | None = None
+        self._meter: Meter | None = None
+        self._tracer: Tracer | None = None
+        self._is_tracing = False
+        self._output_bytes: tuple[int, ...] = ()
+        self._poisons = _take_block is not None and _give_block is not None
 
     def warm_up(self) -> None:
         """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
         if torch.cuda.is_available():
-            self._flush_l2()
-            torch.cuda.synchronize()
+            self._ready().await_idle()
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         assert handle.token is not None
@@ -34,21 +50,41 @@ class CudaDevice:
     def close_buffer(self, buffer: torch.Tensor) -> None:
         runtime.close_ipc(buffer.data_ptr())
 
-    def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
-        """Flush L2, then events on the current stream around the call."""
-        self._flush_l2()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        start.record()
-        result = call()
-        end.record()
-        end.synchronize()
-        return result, max(1, round(start.elapsed_time(end) * 1e6))
+    def measure(self, call: Callable[[], object], fitting: Callable[[object], Pairs]) -> Measured:
+        """Events on torch's current stream around the call, on a cold cache; at once behind them, on the same stream,
+        the copies of what it returned; then the time until the whole context is idle.
 
-    def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
-        destination.copy_(source)
+        Raises: DeviceFault, and what the call raises.
+        """
+        meter = self._ready()
+        stream = meter.stream()
+        self._poison(meter, stream)
+        meter.fill(self._flushed, 0, FLUSH_BYTES, stream)
+        meter.fill(self._flushed, 0, BEGIN_BYTES, stream)
+        meter.record_start(stream)
+        result = call()
+        meter.record_end(stream)
+        meter.fill(self._flushed, 0, END_BYTES, stream)
+        pairs = fitting(result)
+        self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
+        meter.await_stored(stream)
+        tail_ns = meter.await_idle()
+        return Measured(result, meter.elapsed_ns(), tail_ns)
+
+    def start_trace(self) -> None:
+        self._ready()
+        self._is_tracing = self._tracer is not None and self._tracer.start()
+
+    def take_trace(self) -> tuple[KernelRun, ...] | None:
+        if not self._is_tracing or self._tracer is None:
+            return None
+        self._is_tracing = False
+        self.synchronize()
+        return with_calls(bounded(self._tracer.take(), _TRACE_CHARS))
 
     def synchronize(self) -> None:
-        torch.cuda.synchronize()
+        if self._meter is not None:
+            self._meter.await_idle()
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
         if count is not None:
@@ -57,7 +93,36 @@ class CudaDevice:
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         return (), 0
 
-    def _flush_l2(self) -> None:
-        if self._flush is None:
-            self._flush = torch.empty(_FLUSH_BYTES, dtype=torch.uint8, device=self.torch_device)
-        self._flush.zero_()
+    def _poison(self, meter: Meter, stream: int) -> None:
+        """Fill what the allocator would hand out next for outputs of the last call's sizes: what a solution doesn't
+        write then shows, and doesn't hold an earlier answer. Not once memory has become short: the allocator would
+        then give back what the solution has cached."""
+        if not self._poisons or not self._output_bytes:
+            return
+        assert _take_block is not None
+        assert _give_block is not None
+        taken: list[int] = []
+        try:
+            for nbytes in self._output_bytes:
+                if nbytes:
+                    taken.append(_take_block(nbytes, stream))
+                    meter.fill(taken[-1], _POISON, nbytes, stream)
+        except torch.OutOfMemoryError:
+            self._poisons = False
+        finally:
+            for address in taken:
+                _give_block(address)
+
+    def _ready(self) -> Meter:
+        """With torch's context, and everything looked up that measuring takes."""
+        if self._meter is None:
+            torch.cuda.init()  # type: ignore[no-untyped-call]
+            self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self.torch_device)
+            self._flushed = self._flush.data_ptr()
+            self._meter = Meter()
+            self._snapshots = Snapshots(self._meter)
+            if library := open_cupti():
+                self._tracer = Tracer(library)
+            with contextlib.suppress(DeviceFault):
+                self._meter.fill(self._flushed, 0, FLUSH_BYTES, 0)
+        return self._meter

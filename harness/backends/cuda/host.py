@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from harness.backends.base import BufferHandle, SharedBuffer
-from harness.backends.cuda import runtime
+from harness.backends.cuda import health, runtime
 from harness.backends.cuda.driver import worker_environment
 
 
@@ -31,3 +31,12 @@ class CudaHost:
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
+
+    def require_alive(self) -> None:
+        health.require_alive()
+
+    def free_bytes(self) -> int | None:
+        try:
+            return int(torch.cuda.mem_get_info()[0])
+        except RuntimeError:  # require_alive() says what is wrong
+            return None

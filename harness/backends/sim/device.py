@@ -5,19 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.backends.base import BufferHandle, Finding
+from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
 from harness.backends.sim.compiler import find_torch
-from harness.backends.sim.findings import parse_report
+from harness.backends.sim.findings import Report, parse_report
 from harness.backends.sim.toolkit import Toolkit
 
 if TYPE_CHECKING:
     import torch
 
 _TORCH_LIBRARIES = ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so")
+_MOST_ROWS = 1_000
 _OWN_LIBRARIES = ("libcudart.so", "libc10_cuda.so", "libtorch_cuda.so")
 
 
@@ -56,6 +58,9 @@ class SimDevice:
     def __init__(self, runtime: ctypes.CDLL) -> None:
         self._runtime = runtime
         self._is_sampling = False
+        self._traced: Counter[str] | None = None
+        self._launches = 0
+        self._findings: list[Finding] = []
         runtime.sim_take_report.restype = ctypes.c_char_p
         runtime.sim_error_string.restype = ctypes.c_char_p
         runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
@@ -82,9 +87,14 @@ class SimDevice:
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Nothing to do: the last tensor over the mapping takes it along."""
 
-    def time_call(self, call: Callable[[], object]) -> tuple[object, int | None]:
-        """The call's result; simulated time means nothing."""
-        return call(), None
+    def measure(
+        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+    ) -> Measured:
+        """The call's result, its outputs stored; simulated time means nothing."""
+        result = call()
+        for source, destination in fitting(result):
+            self.store(source, destination)
+        return Measured(result, None, None)
 
     def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
         """Copy an output into its shared buffer; when sampling blocks, only the pages that were written.
@@ -112,6 +122,34 @@ class SimDevice:
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Findings and launches since the last call; errors that make later calls fail stay in force."""
+        self._read_report()
+        taken = tuple(self._findings), self._launches
+        self._findings, self._launches = [], 0
+        return taken
+
+    def start_trace(self) -> None:
+        self._read_report()
+        self._traced = Counter()
+
+    def take_trace(self) -> tuple[KernelRun, ...] | None:
+        """A row per kernel and per operator of torch that ran, at most `_MOST_ROWS` of a name; times mean nothing."""
+        self._read_report()
+        traced, self._traced = self._traced, None
+        if traced is None:
+            return None
+        return tuple(
+            KernelRun(name, 0, 0, 0, "kernel") for name, count in traced.items() for _ in range(min(count, _MOST_ROWS))
+        )
+
+    def _read_report(self) -> None:
+        report = self._take_report()
+        self._findings += report.findings
+        self._launches += report.launches
+        if self._traced is not None:
+            self._traced.update(report.kernels)
+            self._traced.update(report.operators)
+
+    def _take_report(self) -> Report:
         return parse_report(self._runtime.sim_take_report().decode(errors="replace"))
 
     def reset_errors(self) -> None:

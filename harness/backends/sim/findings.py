@@ -43,10 +43,21 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
 }
 
 
-def parse_report(report: str) -> tuple[tuple[Finding, ...], int]:
-    """The runtime's JSON as findings and the number of launches."""
+@dataclass(frozen=True)
+class Report:
+    """The runtime's account since the last one. `kernels` and `operators` (of torch) count runs by name."""
+
+    findings: tuple[Finding, ...]
+    launches: int
+    kernels: Mapping[str, int]
+    operators: Mapping[str, int]
+
+
+def parse_report(report: str) -> Report:
+    """From the runtime's JSON."""
     data = json.loads(report)
-    return tuple(_finding(entry) for entry in data["findings"]), int(data["launches"])
+    findings = tuple(_finding(entry) for entry in data["findings"])
+    return Report(findings, int(data["launches"]), data["kernels"], data["operators"])
 
 
 def _finding(entry: dict[str, Any]) -> Finding:  # Any: just parsed from JSON that the runtime wrote

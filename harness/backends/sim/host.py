@@ -57,3 +57,9 @@ class SimHost:
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()
+
+    def require_alive(self) -> None:
+        """Nothing of a worker's stays in this process."""
+
+    def free_bytes(self) -> None:
+        return None

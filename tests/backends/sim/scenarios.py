@@ -103,6 +103,20 @@ def matmul(device: SimDevice, extension: Any) -> object:
     return _close(extension.matmul(a.cuda(), b.cuda()), a @ b)
 
 
+def trace(device: SimDevice, extension: Any) -> object:
+    """Names in a trace: a kernel of the extension, operators of torch; nothing of what ran before or after it."""
+    import torch
+
+    x = torch.rand(1, 1, 8, 8).cuda().sigmoid()
+    device.start_trace()
+    y = extension.vector_add(x.flatten(), x.flatten())
+    torch.nn.functional.max_pool2d(y.view(1, 1, 8, 8) * 2, 2)
+    rows = device.take_trace() or ()
+    x.tanh()
+    device.start_trace()
+    return [sorted({row.name for row in rows}), device.take_trace(), device.take_trace()]
+
+
 def reverse(device: SimDevice, extension: Any) -> object:
     import torch
 
@@ -238,7 +252,7 @@ def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
 
     device.sample_blocks(4, seed=1)
     try:
-        out, _ = device.time_call(lambda: extension.pool(_big_input(device), wide))
+        out = device.measure(lambda: extension.pool(_big_input(device), wide), lambda result: ()).result
         device.synchronize()
         fd = _memfd(9 * GiB)
         destination = device.open_buffer(BufferHandle("memfd", nbytes=9 * GiB), fd).view(torch.float32)
@@ -321,6 +335,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "vector_add": vector_add,
     "vector_add_of_cpu_tensors": vector_add_of_cpu_tensors,
     "matmul": matmul,
+    "trace": trace,
     "reverse": reverse,
     "positions": positions,
     "convolve": convolve,

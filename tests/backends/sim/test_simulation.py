@@ -18,6 +18,7 @@ Outcomes = dict[str, dict[str, Any]]
     [
         ("vector_add", True, 1),
         ("matmul", True, 1),
+        ("trace", [["aten::max_pool2d_with_indices", "aten::mul", "aten::view", "kernels::add"], [], None], 1),
         ("reverse", [True, True, True], 3),
         ("positions", True, 1),
         ("convolve", [421.0, 4210.0], 1),

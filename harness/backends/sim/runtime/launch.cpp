@@ -145,7 +145,7 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   launch.argument = argument;
   if (!is_accepted(launch)) return;
   launch.blocks = choose_blocks(launch.grid_blocks());
-  count_launch();
+  count_launch(kernel);
   run(launch);
 }
 

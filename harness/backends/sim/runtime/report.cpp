@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -25,6 +26,7 @@ constexpr size_t max_findings = 200;
 std::mutex mutex;
 std::vector<Finding> findings;
 long launches = 0;
+std::map<std::string, long> kernels, operators;  // by name, how often each ran
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
@@ -46,6 +48,16 @@ void append_string(std::string& json, const std::string& text) {
     json += c < 32 ? ' ' : static_cast<char>(c);
   }
   json += '"';
+}
+
+void append_counts(std::string& json, const std::map<std::string, long>& counts) {
+  json += '{';
+  for (auto entry = counts.begin(); entry != counts.end(); ++entry) {
+    if (entry != counts.begin()) json += ',';
+    append_string(json, entry->first);
+    json += ':' + std::to_string(entry->second);
+  }
+  json += '}';
 }
 
 void append_index(std::string& json, const uint3& index) {
@@ -107,9 +119,10 @@ void report_host_pointer(int position, const char* kernel, const Source& source)
        source, {0, 0, 0}, {0, 0, 0}, 1, false});
 }
 
-void count_launch() {
+void count_launch(const std::string& kernel) {
   std::lock_guard<std::mutex> guard(mutex);
   launches++;
+  kernels[kernel]++;
 }
 
 }  // namespace sim
@@ -156,6 +169,11 @@ const char* sim_error_string(int error) {
   }
 }
 
+void sim_count_operator(const char* name) {
+  std::lock_guard<std::mutex> guard(mutex);
+  operators[name]++;
+}
+
 const char* sim_take_report(void) {
   static std::string json;
   std::lock_guard<std::mutex> guard(mutex);
@@ -164,9 +182,15 @@ const char* sim_take_report(void) {
     if (i) json += ',';
     append_finding(json, findings[i]);
   }
-  json += "],\"launches\":" + std::to_string(launches) + '}';
+  json += "],\"launches\":" + std::to_string(launches) + ",\"kernels\":";
+  append_counts(json, kernels);
+  json += ",\"operators\":";
+  append_counts(json, operators);
+  json += '}';
   findings.clear();
   launches = 0;
+  kernels.clear();
+  operators.clear();
   return json.c_str();
 }
 

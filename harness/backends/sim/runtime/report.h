@@ -21,6 +21,6 @@ void raise_launch_error(cudaError_t error, const std::string& detail, const char
 
 void report_host_pointer(int position, const char* kernel, const Source& source);
 
-void count_launch();
+void count_launch(const std::string& kernel);
 
 }  // namespace sim

@@ -76,6 +76,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   for (size_t i = first; i < stack->size(); i++) (*stack)[i] = lowered((*stack)[i], aliases, request);
   if (request.names_cuda)
     for (size_t i = first; i < stack->size(); i++) refuse_mixed_devices(schema, (*stack)[i], aliases);
+  sim_count_operator(schema.name().c_str());
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   aliases.write_back();
   bool moves = request.names_cuda && !request.names_cpu;

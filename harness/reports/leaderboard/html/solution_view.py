@@ -7,9 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation
+from harness.records.evaluation import Evaluation, Failure
 from harness.records.statistics import Interval
 from harness.records.timing import Timing
+from harness.reports.evidence import kernel_rows, numbers_of, seen_by, trace_words
 from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.html.arm_view import ArmView, arm_views
 from harness.reports.leaderboard.html.case_view import CaseView, case_views, errors_by_case
@@ -17,7 +18,7 @@ from harness.reports.leaderboard.html.highlight import runs
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.leaderboard.words import source_note
-from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.numbers import format_error, format_ms, format_speedup, variants_of
 from harness.reports.untrusted import harmless, one_line, shortened
 
 Pairs = tuple[tuple[str, str], ...]
@@ -70,7 +71,11 @@ class SolutionView:
     remarks: tuple[str, ...]
     baselines: Pairs
     kernels: tuple[tuple[str, ...], ...]
+    trace: str
+    """Which kernels ran, in a sentence; '' where no turn was traced."""
+    traced: tuple[tuple[str, ...], ...]
     cases: tuple[CaseView, ...]
+    variants: str | None
     arms: tuple[ArmView, ...]
     sources: tuple[SourceView, ...]
     logs: tuple[tuple[str, str], ...]
@@ -112,13 +117,16 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         tint=_tint(standing),
         date=entry.started_at[:10],
         explanation=shortened(evaluation.solution.explanation, 8_000).strip(),
-        failure=_pairs(("what happened", failure.reason), ("next", failure.next_step)) if failure else (),
+        failure=_failure(failure) if failure else (),
         details=shortened(failure.details or "") if failure else "",
         facts=_facts(standing, evaluation),
         remarks=tuple(one_line(remark) for remark in evaluation.remarks),
         baselines=_baselines(evaluation.timing),
         kernels=_kernels(evaluation),
+        trace=trace_words(evaluation.trace) if evaluation.trace else "",
+        traced=tuple(kernel_rows(evaluation.trace.kernels)) if evaluation.trace else (),
         cases=tuple(case_views(evaluation.checks)),
+        variants=variants_of(evaluation.checks),
         arms=arm_views(evaluation.timing),
         sources=tuple(_source(name, text) for name, text in sorted(evaluation.solution.files.items())),
         logs=tuple((one_line(b.name), shortened(b.output)) for b in evaluation.builds if b.output.strip()),
@@ -193,6 +201,18 @@ def _facts(standing: Standing, evaluation: Evaluation) -> Pairs:
         ("sources", f"sha256 {evaluation.solution.sha256[:16]}…"),
         ("problem", f"sha256 {evaluation.problem.sha256[:16]}…"),
         ("weights from", weights),
+        ("protections", ", ".join(evaluation.protections)),
+    )
+
+
+def _failure(failure: Failure) -> Pairs:
+    """What happened, which checks saw it, with their numbers, and what to do."""
+    numbers = [f"{name} {value}" for one in failure.evidence for name, value in numbers_of(one)]
+    return _pairs(
+        ("what happened", failure.reason),
+        ("seen by", seen_by(failure)),
+        ("numbers", ", ".join(numbers)),
+        ("next", failure.next_step),
     )
 
 

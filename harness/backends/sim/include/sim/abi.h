@@ -91,6 +91,8 @@ cudaError_t sim_sticky_error(void);
 const char* sim_error_string(int error);
 const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
+// An operator of torch that ran on the device, by its name.
+void sim_count_operator(const char* name);
 const char* sim_take_report(void);
 void sim_reset_errors(void);
 #pragma GCC visibility pop

@@ -1,0 +1,126 @@
+"""Clocks, copies and fills of the device for a worker, by functions of the driver that are looked up once, before any
+code of a solution runs: what the solution puts in the place of torch's or the CUDA runtime's functions doesn't reach
+them. (The driver's own code in memory can still be written over; worker/guard.py looks at that, and the referee's own
+clock at what comes of it.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+
+import torch
+
+_Function = Callable[..., int]
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
+
+_clock_ns = time.perf_counter_ns
+_current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
+
+
+class DeviceFault(RuntimeError):
+    """The device reported an error; worded as torch words it."""
+
+
+class Meter:
+    """Events, copies and fills on one stream after another. Made once torch has its CUDA context."""
+
+    def __init__(self) -> None:
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        find = self._function
+        self._record = find("cuEventRecord")
+        self._await_event = find("cuEventSynchronize")
+        self._elapsed = find("cuEventElapsedTime_v2", "cuEventElapsedTime")
+        self._await_device = find("cuCtxSynchronize")
+        self._copy = find("cuMemcpyDtoDAsync_v2")
+        self._fill = find("cuMemsetD8Async")
+        self._error_string = find("cuGetErrorString")
+        self._load_module = find("cuModuleLoadData")
+        self._get_function = find("cuModuleGetFunction")
+        self._launch = find("cuLaunchKernel")
+        self._create_event = find("cuEventCreate")
+        self._set_context = find("cuCtxSetCurrent")
+        self._context = ctypes.c_void_p()
+        self.check(find("cuCtxGetCurrent")(ctypes.byref(self._context)))
+        self._start, self._end, self._stored = (self._event() for _ in range(3))
+        self._milliseconds = ctypes.c_float()
+
+    def stream(self) -> int:
+        """torch's current stream, on which the call's work is expected; the thread is back in torch's context."""
+        self.check(self._set_context(self._context))
+        return _current_stream(0)
+
+    def record_start(self, stream: int) -> None:
+        self.check(self._record(self._start, ctypes.c_void_p(stream)))
+
+    def record_end(self, stream: int) -> None:
+        self.check(self._record(self._end, ctypes.c_void_p(stream)))
+
+    def await_stored(self, stream: int) -> None:
+        """Wait until the stream has done what has been asked of it so far."""
+        self.check(self._record(self._stored, ctypes.c_void_p(stream)))
+        self.check(self._await_event(self._stored))
+
+    def elapsed_ns(self) -> int:
+        """From start to end, once both have passed."""
+        self.check(self._elapsed(ctypes.byref(self._milliseconds), self._start, self._end))
+        return max(1, round(self._milliseconds.value * 1e6))
+
+    def await_idle(self) -> int:
+        """Wait until nothing runs on the device for this process; how long that took, in ns."""
+        started = _clock_ns()
+        self.check(self._await_device())
+        return _clock_ns() - started
+
+    def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:
+        self.check(
+            self._copy(
+                ctypes.c_uint64(destination), ctypes.c_uint64(source), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream)
+            )
+        )
+
+    def fill(self, address: int, value: int, nbytes: int, stream: int) -> None:
+        self.check(
+            self._fill(
+                ctypes.c_uint64(address), ctypes.c_ubyte(value), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream)
+            )
+        )
+
+    def kernel(self, ptx: bytes, name: bytes) -> ctypes.c_void_p:
+        """A kernel of ours, compiled by the driver."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(self._load_module(ctypes.byref(module), ptx))
+        self.check(self._get_function(ctypes.byref(function), module, name))
+        return function
+
+    def launch(
+        self,
+        function: ctypes.c_void_p,
+        blocks: int,
+        threads: int,
+        arguments: ctypes.Array[ctypes.c_void_p],
+        stream: int,
+    ) -> None:
+        size = (blocks, 1, 1, threads, 1, 1, 0)
+        self.check(self._launch(function, *size, ctypes.c_void_p(stream), arguments, None))
+
+    def check(self, code: int) -> None:
+        """Raises: DeviceFault."""
+        if code == 0:
+            return
+        text = ctypes.c_char_p()
+        self._error_string(code, ctypes.byref(text))
+        raise DeviceFault(f"CUDA error: {(text.value or b'unknown').decode()}")
+
+    def _event(self) -> ctypes.c_void_p:
+        event = ctypes.c_void_p()
+        self.check(self._create_event(ctypes.byref(event), 0))
+        return event
+
+    def _function(self, *names: str) -> _Function:
+        """By the first of these names that this driver knows."""
+        for name in names:
+            if found := getattr(self._driver, name, None):
+                return found  # type: ignore[no-any-return]
+        raise RuntimeError(f"this driver has no {names[-1]}; update it")

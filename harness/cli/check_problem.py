@@ -1,0 +1,66 @@
+"""`harness check-problem`: would a problem tell the right answer from wrong ones?"""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion, exit_codes
+from harness.cli.options import Backend, BackendChoice, Cases, Quiet, Seed, Verbose
+
+if TYPE_CHECKING:
+    from harness.records.problem_check import ProblemCheck
+
+
+def check_problem(
+    problems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Folder names under problems/, or patterns. Default: all.",
+            show_default=False,
+            autocompletion=completion.problems,
+        ),
+    ] = None,
+    case: Cases = None,
+    backend: Backend = BackendChoice.AUTO,
+    seed: Seed = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a problem, a line each.")] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give wrong answers to a problem, and say which of them its inputs and its tolerance would let pass.
+
+    Mutants are zeros, the input, another call's output, half precision, an element off and their like. Solutions play
+    no part. Exit code 1 where a mutant passes or the reference contradicts itself.
+
+    Example: harness check-problem maxpool2d
+    """
+    from rich.console import Console
+
+    from harness.workspace.selection import select_problems
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
+    with Console(stderr=True, quiet=quiet).status("importing torch") as status:
+        from harness.executors.problem_check import check_problems
+
+        found = []
+        for check in check_problems(chosen, case or (), backend.value, seed, status.update):
+            found.append(check)
+            _print(check, json, verbose)
+    raise typer.Exit(exit_codes.of_problems(found))
+
+
+def _print(check: ProblemCheck, json: bool, verbose: bool) -> None:
+    from rich.console import Console
+
+    from harness.reports.problem_check import problem_check_json, problem_check_report
+
+    if json:
+        typer.echo(json_module.dumps(problem_check_json(check), allow_nan=False))
+    else:
+        Console(highlight=False).print(problem_check_report(check, verbose), "")

@@ -1,0 +1,54 @@
+"""`harness explain`: what a verdict or a check means."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.records.explanation import Explanation
+
+
+def explain(
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[VERDICT|CHECK]",
+            help="A verdict, or a check that ends in 'cheating'. Default: the list.",
+            show_default=False,
+            autocompletion=completion.explained_words,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Explain a verdict or a check: how it is observed, what causes it, how an honest author avoids it.
+
+    Example: harness explain wall_clock
+    """
+    from harness.records.explained import everything_explained
+
+    known = everything_explained()
+    if word is not None and word not in known:
+        from harness.suggest import did_you_mean
+
+        raise UsageError(f"no verdict or check '{word}'.{did_you_mean(word, known)}")
+    chosen = known if word is None else {word: known[word]}
+    if json:
+        texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}
+        typer.echo(json_module.dumps(texts if word is None else {"name": word, **texts[word]}, indent=2))
+    else:
+        _print(word, chosen)
+
+
+def _print(word: str | None, chosen: dict[str, Explanation]) -> None:
+    from rich.console import Console
+
+    from harness.reports.explain import explained, listed
+
+    Console(highlight=False).print(listed() if word is None else explained(word, chosen[word]))

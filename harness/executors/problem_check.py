@@ -1,0 +1,44 @@
+"""Judging problems on this machine: on the GPU where there is one, alone on it, else on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from harness.backends.choice import Choice, choose_backend
+from harness.executors.gpu_lock import GpuLock, locks_folder
+from harness.records.problem_check import ProblemCheck
+from harness.referee.problem_check import check_problem
+from harness.referee.seeds import draw_master_seed
+from harness.workspace.problem import Problem
+from harness.workspace.workspace import select_cases
+
+
+def check_problems(
+    problems: Sequence[Problem], cases: Sequence[str], backend: Choice, seed: int | None, notify: Callable[[str], None]
+) -> Iterator[ProblemCheck]:
+    """What mutants find in each problem, one after the other. `cases`: all of each where none is named.
+
+    The simulator plays no part: references are torch's and run on the CPU where no GPU does. Raises: MachineError;
+    UsageError for a case that a problem doesn't have.
+    """
+    selected = [(problem, select_cases(problem, cases)) for problem in problems]
+    device = "cuda" if choose_backend(backend) == "cuda" else "cpu"
+    master_seed = draw_master_seed() if seed is None else seed
+    with _alone_on(device, notify):
+        for problem, names in selected:
+            yield check_problem(problem, names, master_seed, device, notify)
+
+
+@contextlib.contextmanager
+def _alone_on(device: str, notify: Callable[[str], None]) -> Iterator[None]:
+    """Nobody else measures meanwhile on the GPU that this fills."""
+    if device == "cpu":
+        yield
+        return
+    from harness.backends.cuda.gpus import equal_gpus
+
+    gpu = equal_gpus()[0]
+    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
+        yield

@@ -1,0 +1,12 @@
+"""All explanations by the word that a user gives."""
+
+from __future__ import annotations
+
+from harness.records.checks_explained import CHECKS
+from harness.records.explanation import Explanation
+from harness.records.verdicts_explained import VERDICTS
+
+
+def everything_explained() -> dict[str, Explanation]:
+    """Verdicts, then checks."""
+    return {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS}

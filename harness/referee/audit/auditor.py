@@ -1,0 +1,183 @@
+"""The audit of one solution on one case: what is impossible ends it at once, what adds up is judged at the end."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from harness.backends.base import KernelRun
+from harness.protocol.messages import TurnTaken
+from harness.records.timing import ArmName
+from harness.records.trace import Trace
+from harness.referee.audit.claims import require_originals, require_plausible
+from harness.referee.audit.facts import Facts
+from harness.referee.audit.idle_gpu import require_idle
+from harness.referee.audit.kernels import Origins, require_custom, summarize
+from harness.referee.audit.phases import require_even_work, require_same_work
+from harness.referee.audit.roofline import require_possible
+from harness.referee.audit.tail import require_quiet_end
+from harness.referee.audit.timeline import Timeline, read_timeline, require_nothing_outside
+from harness.referee.audit.wall_clock import WallTurn, require_explained
+from harness.referee.outcome import SolutionFailed
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What goes into the record of a solution that nothing was found against."""
+
+    trace: Trace | None
+    remarks: tuple[str, ...]
+
+
+@dataclass
+class _Seen:
+    """What one arm's turns gave."""
+
+    walls: list[WallTurn] = field(default_factory=list)
+    tails_ns: list[int] = field(default_factory=list)
+    claimed_ns: list[tuple[int, ...]] = field(default_factory=list)
+    canaries_ns: list[int] = field(default_factory=list)
+    timelines: list[Timeline] = field(default_factory=list)
+    rows: list[KernelRun] = field(default_factory=list)
+    traced_calls: int = 0
+    traced_turns: int = 0
+
+
+class Auditor:
+    """`turn`, `trace` and `rest` as turns are taken, `finish` once at the end."""
+
+    def __init__(self, case: str, baseline: ArmName = "eager", facts: Facts = Facts()) -> None:
+        """`baseline`: the arm that the solution is held against."""
+        self._case = case
+        self._baseline = baseline
+        self._facts = facts
+        self._seen: dict[ArmName, _Seen] = defaultdict(_Seen)
+        self.found: Trace | None = None
+        """The solution's trace as soon as finish() has read it, however that ends."""
+
+    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        """A turn that is timed. Raises: SolutionFailed for claims that can't be true."""
+        if arm == "solution":
+            require_originals(reply.patched)
+        claimed = require_plausible([call.gpu_ns for call in reply.calls], calls, wall_ns)
+        seen = self._seen[arm]
+        seen.walls.append(WallTurn(calls, sum(claimed), wall_ns))
+        seen.claimed_ns.append(claimed)
+        seen.tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
+
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        """A traced turn; its times count as samples of nothing. Raises: SolutionFailed."""
+        seen = self._seen[arm]
+        if arm == "solution":
+            require_originals(reply.patched)
+        if any(call.gpu_ns is not None for call in reply.calls):
+            require_plausible([call.gpu_ns for call in reply.calls], calls, wall_ns)
+        seen.traced_turns += 1
+        if reply.kernels is None:
+            return
+        seen.traced_calls += calls
+        if all(row.end_ns == 0 for row in reply.kernels):  # the simulator's, which knows no times
+            seen.rows += reply.kernels
+            return
+        try:
+            timeline = read_timeline(reply.kernels, calls, self._facts.output_bytes)
+        except SolutionFailed:
+            if arm == "solution":
+                raise
+            return  # a baseline has nothing to hide: the tracer lost rows
+        seen.timelines.append(timeline)
+        seen.rows += [row for call in timeline.calls for row in call.rows]
+
+    def rest(self, canary_ns: int, after: ArmName = "solution") -> None:
+        """How long a canary took after a turn of this arm, with no worker asked for anything."""
+        self._seen[after].canaries_ns.append(canary_ns)
+
+    def finish(self, median_ns: float | None = None) -> Audited:
+        """`median_ns`: of the solution's timed calls, None where nothing was timed.
+
+        Raises: SolutionFailed: `cheating` with everything that was found, or `no_custom_kernel`.
+        """
+        solution, baseline = self._seen["solution"], self._seen[self._baseline]
+        reference = self._summary(self._baseline, Origins()) if baseline.rows else self._facts.reference
+        symbols = frozenset(row.name for row in baseline.rows if row.kind == "kernel")
+        origins = Origins(self._facts.own, symbols, self._facts.in_framework)
+        self.found = self._summary("solution", origins) if solution.traced_calls else None
+        remarks: list[str] = []
+        _require_all(self._checks(solution, baseline, median_ns, remarks))
+        if self.found is not None:
+            remarks += require_custom(self.found, reference)
+        elif solution.traced_turns:
+            remarks.append(f"{self._case}: no trace can be had here, so it isn't known whose kernels ran")
+        return Audited(self.found, tuple(remarks))
+
+    def _checks(
+        self, solution: _Seen, baseline: _Seen, median_ns: float | None, remarks: list[str]
+    ) -> Sequence[Callable[[], None]]:
+        """What is judged at the end, each on its own: a deception is often found by several."""
+        claimed = [ns for turn in solution.claimed_ns for ns in turn]
+        checks: list[Callable[[], None]] = [lambda: _require_trace(solution, baseline)]
+        checks += [
+            lambda timeline=timeline: require_nothing_outside(timeline)  # type: ignore[misc]
+            for timeline in solution.timelines
+        ]
+        checks.append(lambda: require_idle(solution.canaries_ns, baseline.canaries_ns))
+        busy_ns = [[call.busy_ns for call in timeline.calls] for timeline in solution.timelines]
+        checks.append(lambda: require_even_work(busy_ns, solution.claimed_ns))
+        if not claimed:
+            return checks
+        claimed_ns = statistics.median(claimed)
+        checks += [
+            lambda: require_explained(solution.walls, baseline.walls, _allowance_ns(solution, baseline)),
+            lambda: require_quiet_end(solution.tails_ns, baseline.tails_ns, claimed_ns),
+            lambda: require_same_work([ns for turn in busy_ns for ns in turn], claimed_ns),
+        ]
+        work, ceilings = self._facts.work, self._facts.ceilings
+        if median_ns is not None and work is not None and ceilings is not None:
+            checks.append(
+                lambda: remarks.extend(
+                    f"{self._case}: {remark}"
+                    for remark in require_possible(median_ns, work, ceilings, self._facts.share_that_matters)
+                )
+            )
+        return checks
+
+    def _summary(self, arm: ArmName, origins: Origins) -> Trace:
+        seen = self._seen[arm]
+        return summarize(self._case, seen.traced_calls, seen.rows, origins)
+
+
+def _require_all(checks: Sequence[Callable[[], None]]) -> None:
+    """Raises: SolutionFailed: the first, with the evidence of all, one of each check."""
+    failures: list[SolutionFailed] = []
+    for check in checks:
+        try:
+            check()
+        except SolutionFailed as error:
+            failures.append(error)
+    if not failures:
+        return
+    found = {item.check: item for error in reversed(failures) for item in error.failure.evidence}
+    evidence = tuple(reversed(found.values()))
+    failures[0].failure = dataclasses.replace(failures[0].failure, evidence=evidence)
+    raise failures[0]
+
+
+def _require_trace(solution: _Seen, baseline: _Seen) -> None:
+    """Raises: SolutionFailed where only the solution's process has no trace."""
+    if baseline.traced_calls and solution.traced_turns and not solution.traced_calls:
+        raise SolutionFailed.cheating(
+            "trace", "the baseline's process could be traced, the solution's reports no trace: it was switched off"
+        )
+
+
+def _allowance_ns(solution: _Seen, baseline: _Seen) -> float:
+    """What storing outputs of an unusual layout takes longer, as the traces show: element by element an H100 copies
+    0.3 TB/s, and in one piece 2.8."""
+    ours, theirs = (
+        statistics.median([timeline.strided_ns for timeline in seen.timelines]) if seen.timelines else 0.0
+        for seen in (solution, baseline)
+    )
+    return max(0.0, 1.1 * ours - theirs)

@@ -1,0 +1,46 @@
+"""What a worker says of its calls, as far as it contradicts itself or the referee's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.referee.outcome import SolutionFailed
+
+
+def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int) -> tuple[int, ...]:
+    """The times of the calls. None can have taken no time, nor all together more than the referee waited for them.
+
+    Raises: SolutionFailed.
+    """
+    if len(claimed_ns) != calls:
+        raise SolutionFailed.cheating("claimed_times", f"{len(claimed_ns)} times were reported for {calls} calls")
+    known = tuple(ns for ns in claimed_ns if ns is not None)
+    if len(known) != calls:
+        raise SolutionFailed.cheating("claimed_times", f"{len(known)} times were reported for {calls} timed calls")
+    if min(known) <= 0:
+        raise SolutionFailed.cheating("claimed_times", f"a call of {min(known)} ns was reported")
+    if sum(known) > wall_ns:
+        raise SolutionFailed.cheating(
+            "claimed_times",
+            f"{calls} calls are claimed to have taken {sum(known)} ns, but the referee waited {wall_ns} ns",
+            claimed_ns=sum(known),
+            wall_ns=wall_ns,
+        )
+    return known
+
+
+def require_originals(patched: Sequence[str]) -> None:
+    """A worker that finds its own clocks or its device's functions replaced has no reason to make that up; that it
+    finds none replaced proves nothing.
+
+    Raises: SolutionFailed.
+    """
+    if not patched:
+        return
+    named = ", ".join(name[:100] for name in patched[:5])
+    more = f" and {len(patched) - 5} more" if len(patched) > 5 else ""
+    raise SolutionFailed.cheating(
+        "patched_functions",
+        f"functions that measure or judge were replaced in the worker's process: {named}{more}",
+        functions=len(patched),
+    )

@@ -1,0 +1,53 @@
+"""What the audit knows of a case besides the turns."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.records.build import ExtensionBuild
+from harness.records.ceilings import Ceilings
+from harness.records.evaluation import Work
+from harness.records.trace import Trace
+from harness.referee.audit.kernels import InFramework, in_torch_libraries, own_kernels
+from harness.referee.audit.operators import operators_of_reference
+from harness.referee.audit.roofline import share_of_inputs
+from harness.referee.ceilings import device_ceilings
+from harness.referee.setting import Setting
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`own`: kernels that the compiler made of the solution's sources. `output_bytes`: of one call, all outputs.
+    `share_that_matters`: see roofline.require_possible()."""
+
+    own: frozenset[str] = frozenset()
+    output_bytes: int = 0
+    work: Work | None = None
+    ceilings: Ceilings | None = None
+    in_framework: InFramework = lambda symbol: False
+    share_that_matters: Callable[[], float] = lambda: 1.0
+    reference: Trace | None = None
+    """What the reference consists of, where no baseline is traced."""
+
+
+def gather_facts(
+    setting: Setting, builds: Sequence[ExtensionBuild], work: Work | None, cache: Path, driver: str | None
+) -> Facts:
+    """`driver` is None without a GPU. The device's ceilings are measured if no earlier run has: the GPU should be
+    idle."""
+    spec = setting.spec
+    return Facts(
+        own=own_kernels(builds),
+        output_bytes=sum(
+            math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
+        ),
+        work=work,
+        ceilings=device_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
+        in_framework=in_torch_libraries if setting.reference.on_gpu else lambda symbol: False,
+        share_that_matters=functools.partial(share_of_inputs, setting),
+        reference=operators_of_reference(setting),
+    )

@@ -1,0 +1,72 @@
+"""Whether the GPU is idle between turns: a fill of the referee's own shows it, since two processes share the GPU by
+slices of about two milliseconds."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+import torch
+
+from harness.referee.outcome import SolutionFailed
+
+_CANARY_BYTES = 256 * 2**20
+_FACTOR = 3.0
+_LEAST_NS = 500_000
+"""On an H100 a canary takes 0.09 to 0.10 ms on an idle GPU, 0.25 after the GPU has changed between processes, and 1.2
+to 2.5 while another process keeps the GPU busy."""
+
+
+class Canary:
+    """A fill of 256 MiB. Context manager; holds its memory from the first time on."""
+
+    def __init__(self) -> None:
+        self._memory: torch.Tensor | None = None
+
+    def sing(self) -> int:
+        """How long the fill took by the referee's clock, in ns."""
+        if self._memory is None:
+            self._memory = torch.empty(_CANARY_BYTES, dtype=torch.uint8, device="cuda")
+            self._fill()
+        return self._fill()
+
+    def close(self) -> None:
+        self._memory = None
+
+    def __enter__(self) -> Canary:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def _fill(self) -> int:
+        assert self._memory is not None
+        torch.cuda.synchronize()
+        started = time.perf_counter_ns()
+        self._memory.zero_()
+        torch.cuda.synchronize()
+        return time.perf_counter_ns() - started
+
+
+def require_idle(after_solution_ns: Sequence[int], quiet_ns: Sequence[int]) -> None:
+    """`quiet_ns`: canaries before the solution was loaded, or after the baseline's turns.
+
+    Raises: SolutionFailed.
+    """
+    if not after_solution_ns:
+        return
+    usual_ns = min(quiet_ns, default=0)
+    found_ns = statistics.median(after_solution_ns)
+    tolerance_ns = max(_LEAST_NS, _FACTOR * usual_ns)
+    if found_ns <= tolerance_ns:
+        return
+    raise SolutionFailed.cheating(
+        "idle_gpu",
+        f"after the solution's turns, with nothing asked of it, the GPU was busy: a fill of 256 MiB took "
+        f"{found_ns / 1e6:.2f} ms (median of {len(after_solution_ns)}) instead of {usual_ns / 1e6:.2f} ms",
+        canary_ns=found_ns,
+        quiet_canary_ns=usual_ns,
+        tolerance_ns=tolerance_ns,
+    )

@@ -1,0 +1,126 @@
+"""A traced turn as the device ran it: what lies inside the calls, and what lies outside of them.
+
+The worker's device marks where a timed call begins and ends by fills of peculiar sizes (backends.cuda.markers), flushes
+the cache before, and copies the outputs after; none of these may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import BEGIN, END, FLUSH, STRIDED_COPY
+from harness.referee.outcome import SolutionFailed
+
+_OVERLAP_NS = 2_000
+"""Timestamps of neighbours on one stream overlap by up to a microsecond (H100, CUPTI 13.0)."""
+_OUTSIDE_LEAST_NS = 20_000
+_OUTSIDE_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """What ran between a call's beginning and its end, in order; `interval_ns` is the time between."""
+
+    rows: tuple[KernelRun, ...]
+    interval_ns: int
+
+    @property
+    def busy_ns(self) -> int:
+        """How long at least one of them ran."""
+        return _covered([(row.start_ns, row.end_ns) for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """`outside` are kernels, and moves beyond the device's own, that ran when no call did, with how long of each lies
+    there. `strided_ns` is what storing outputs of another layout took, per call."""
+
+    calls: tuple[TracedCall, ...]
+    outside: tuple[tuple[KernelRun, int], ...]
+    strided_ns: float
+
+
+def read_timeline(rows: Sequence[KernelRun], calls: int, output_bytes: int) -> Timeline:
+    """`output_bytes`: of one call, all outputs. Raises: SolutionFailed where the device's marks are missing."""
+    ordered = sorted(rows, key=lambda row: (row.start_ns, row.end_ns))
+    begins = [row.end_ns for row in ordered if row.name == BEGIN]
+    ends = [row.start_ns for row in ordered if row.name == END]
+    _require_marks(ordered, begins, ends, calls)
+    intervals = list(zip(begins, ends, strict=True))
+    foreign = [row for row in ordered if row.name not in (BEGIN, END)]
+    return Timeline(
+        calls=tuple(
+            TracedCall(tuple(row for row in foreign if begin - _OVERLAP_NS <= row.start_ns < end), end - begin)
+            for begin, end in intervals
+        ),
+        outside=tuple(_outside(foreign, intervals, output_bytes)),
+        strided_ns=sum(row.end_ns - row.start_ns for row in foreign if row.name == STRIDED_COPY) / calls,
+    )
+
+
+def require_nothing_outside(timeline: Timeline) -> None:
+    """Raises: SolutionFailed where the device worked for the solution when no call was being timed."""
+    per_call_ns = sum(ns for _, ns in timeline.outside) / len(timeline.calls)
+    busy_ns = sum(call.busy_ns for call in timeline.calls) / len(timeline.calls)
+    tolerance_ns = max(_OUTSIDE_LEAST_NS, _OUTSIDE_SHARE * busy_ns)
+    if per_call_ns <= tolerance_ns:
+        return
+    names = ", ".join(dict.fromkeys(row.name[:80] for row, _ in timeline.outside[:3]))
+    raise SolutionFailed.cheating(
+        "trace",
+        f"the device worked {per_call_ns / 1e3:.0f} µs per call for the solution outside of what is timed: {names}",
+        outside_ns_per_call=per_call_ns,
+        inside_ns_per_call=busy_ns,
+        tolerance_ns=tolerance_ns,
+    )
+
+
+def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Sequence[int], calls: int) -> None:
+    flushes = len([row for row in rows if row.name == FLUSH])
+    in_turn = all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
+    whole = len(begins) == len(ends) == calls and in_turn and flushes >= calls
+    if whole and all(begin <= end + _OVERLAP_NS for begin, end in zip(begins, ends, strict=True)):
+        return
+    raise SolutionFailed.cheating(
+        "trace",
+        f"a trace of {calls} calls shows {len(begins)} beginnings, {len(ends)} ends and {flushes} cache flushes, or "
+        "not in their order: the trace was tampered with",
+        calls=calls,
+        begins=len(begins),
+        ends=len(ends),
+        flushes=flushes,
+    )
+
+
+def _outside(
+    rows: Sequence[KernelRun], intervals: Sequence[tuple[int, int]], output_bytes: int
+) -> list[tuple[KernelRun, int]]:
+    """Kernels, and what exceeds the poison and the copies that the device itself makes of every call's outputs."""
+    kernels: list[tuple[KernelRun, int]] = []
+    moves: list[tuple[KernelRun, int]] = []
+    for row in rows:
+        if row.name in (FLUSH, STRIDED_COPY):
+            continue
+        inside = sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in intervals)
+        length = row.end_ns - row.start_ns - inside
+        if length > _OVERLAP_NS:
+            (kernels if row.kind == "kernel" else moves).append((row, length))
+    moved = sum(_bytes_of(row) for row, _ in moves)
+    excess = max(0, moved - 2 * output_bytes * len(intervals))
+    return kernels + [(row, length * excess // moved) for row, length in moves if excess]
+
+
+def _bytes_of(row: KernelRun) -> int:
+    """As tracer.py words it: 'copy of 4096 bytes'."""
+    words = row.name.split()
+    return int(words[2]) if len(words) == 4 and words[2].isdecimal() else 0
+
+
+def _covered(spans: Sequence[tuple[int, int]]) -> int:
+    total = reached = 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,119 @@
+"""What a call costs beyond the time that is claimed for it, by the referee's clock over turns of different length.
+
+A turn's wall time is a constant plus, for each call, the claimed time and the worker's own part: poisoning, the cache
+flush, the copies of the outputs, a little Python. That part is the same for every arm, since all return the same
+outputs; so what a solution's calls cost beyond the baseline's is work that its claims leave out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.referee.outcome import SolutionFailed
+
+_LEAST_NS = 250_000
+"""Between honest arms the difference was at most 145 µs (there with turns of 1 and 2 calls alone, uncertain by 800), at
+most 97 otherwise: 20 solutions, among them some that synchronise, fork streams, start threads, replay graphs or work on
+the host for long, against eager (H100)."""
+_CONSTANT_NS = 400_000
+"""By which the constants of two arms' turns may differ: it counts where there is one length of turns alone."""
+_SHARE = 0.03
+"""Of a call's wall time: copies and flushes of gigabytes vary so much with what the memory was just used for."""
+_DEVIATIONS = 4.0
+_LEAST_TURNS = 3
+"""Of a length, for it to count."""
+
+
+@dataclass(frozen=True)
+class WallTurn:
+    """One turn: how many calls, what they are claimed to have taken together, what the referee waited."""
+
+    calls: int
+    claimed_ns: int
+    wall_ns: int
+
+    @property
+    def unexplained_ns(self) -> int:
+        return self.wall_ns - self.claimed_ns
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What a call of the solution costs besides, beyond the baseline's `usual_ns`. `uncertain_ns`: how far the
+    difference may be off, noise and constants together."""
+
+    per_call_ns: float
+    usual_ns: float
+    uncertain_ns: float
+
+
+def excess_of(solution: Sequence[WallTurn], baseline: Sequence[WallTurn]) -> Excess | None:
+    """By the slopes where both arms have turns of several lengths, else by turns of the same length; None without."""
+    ours, theirs = _by_length(solution), _by_length(baseline)
+    if len(ours) > 1 and len(theirs) > 1:
+        (our_slope, our_deviation), (their_slope, their_deviation) = slope_of(ours), slope_of(theirs)
+        return Excess(our_slope - their_slope, their_slope, _DEVIATIONS * (our_deviation + their_deviation))
+    common = sorted(ours.keys() & theirs.keys())
+    if not common:
+        return None
+    calls = common[-1]
+    usual_ns = statistics.median(theirs[calls]) / calls
+    excess_ns = statistics.median(ours[calls]) / calls - usual_ns
+    spread_ns = (_deviation(ours[calls]) + _deviation(theirs[calls])) / calls
+    return Excess(excess_ns, usual_ns, _CONSTANT_NS / calls + _DEVIATIONS * spread_ns)
+
+
+def slope_of(by_length: Mapping[int, Sequence[int]]) -> tuple[float, float]:
+    """Unexplained time per call, and its deviation: the median of the slopes between turns of different length (Theil
+    and Sen), which a turn that was held up now and then doesn't move."""
+    slopes = [
+        (second - first) / (more - fewer)
+        for (fewer, low), (more, high) in itertools.combinations(sorted(by_length.items()), 2)
+        for first, second in itertools.product(low, high)
+    ]
+    turns = sum(map(len, by_length.values()))
+    return statistics.median(slopes), _deviation(slopes) * (len(slopes) / turns) ** 0.5
+
+
+def require_explained(solution: Sequence[WallTurn], baseline: Sequence[WallTurn], allowance_ns: float) -> None:
+    """`allowance_ns`: what a call of the solution may cost more for a reason that was seen.
+
+    Raises: SolutionFailed.
+    """
+    excess = excess_of(solution, baseline)
+    if excess is None:
+        return
+    call_ns = statistics.median(turn.wall_ns / turn.calls for turn in solution)
+    tolerance_ns = max(_LEAST_NS, _SHARE * call_ns) + excess.uncertain_ns
+    if excess.per_call_ns <= tolerance_ns + allowance_ns:
+        return
+    claimed_ns = statistics.median(turn.claimed_ns / turn.calls for turn in solution)
+    raise SolutionFailed.cheating(
+        "wall_clock",
+        f"each call takes {excess.per_call_ns / 1e3:.0f} µs of the referee's clock beyond the {claimed_ns / 1e3:.0f} "
+        f"µs that are claimed and what a call costs besides ({excess.usual_ns / 1e3:.0f} µs, from the baseline); "
+        f"{tolerance_ns / 1e3:.0f} µs would be let pass",
+        hidden_ns_per_call=excess.per_call_ns,
+        claimed_ns_per_call=claimed_ns,
+        besides_ns_per_call=excess.usual_ns,
+        tolerance_ns=tolerance_ns,
+        allowance_ns=allowance_ns,
+    )
+
+
+def _by_length(turns: Sequence[WallTurn]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for turn in turns:
+        found[turn.calls].append(turn.unexplained_ns)
+    return {calls: unexplained for calls, unexplained in found.items() if len(unexplained) >= _LEAST_TURNS}
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Of the values' median, from the median distance to it."""
+    middle = statistics.median(values)
+    spread = statistics.median([abs(value - middle) for value in values])
+    return float(1.4826 * spread / len(values) ** 0.5)

@@ -1,0 +1,186 @@
+"""All processes of one worker, also those that have left its session or lost their parent (proc(5))."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.protocol.cell import FIRST_USER, user_of
+from harness.referee.worker_environment import MARK
+
+_ROUNDS = 200
+_ROUND_S = 0.005
+_SHARED_MEMORY = Path("/dev/shm")
+_NAME_CHARS = 40
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    group: int
+    session: int
+    user: int
+    name: str
+    anonymous_bytes: int
+    """Resident memory that it shares with nobody."""
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What a worker's end didn't take along: names of processes outside its group, and shared memory by name."""
+
+    processes: tuple[str, ...] = ()
+    shared_memory: tuple[str, ...] = ()
+
+    @property
+    def remark(self) -> str | None:
+        """None where there was nothing."""
+        said = []
+        if self.processes:
+            names = ", ".join(sorted({name[:_NAME_CHARS] for name in self.processes})[:5])
+            said.append(f"{len(self.processes)} processes that had left its group ({names})")
+        if self.shared_memory:
+            said.append(f"{len(self.shared_memory)} files of shared memory")
+        return f"the solution left behind {' and '.join(said)}; they were removed" if said else None
+
+
+class Family:
+    """The processes of the worker `leader`; those of a user of its own, if it has one, else those that bear `mark`.
+
+    A process that leaves the session, loses its parent and forgets its environment is found by its user alone.
+    """
+
+    def __init__(self, leader: int, mark: str) -> None:
+        self._leader = leader
+        self._mark = f"{MARK}={mark}".encode()
+        self._strangers: set[tuple[int, int | None]] = set()
+
+    def members(self) -> list[Process]:
+        """Those that live, the leader included. Who was a stranger once isn't looked at again: that takes 0.15 ms for
+        each process of the machine, and workers are stopped and woken for every turn."""
+        starts = {pid: start_of(pid) for pid in _numbers()}
+        everybody = list(_living(pid for pid, start in starts.items() if (pid, start) not in self._strangers))
+        found = {one.pid for one in everybody if self._is_member(one)}
+        while more := {one.pid for one in everybody if one.parent in found} - found:
+            found |= more
+        self._strangers |= {(one.pid, starts[one.pid]) for one in everybody if one.pid not in found}
+        return [one for one in everybody if one.pid in found]
+
+    def shared_memory(self) -> list[Path]:
+        """Files of its own user's in /dev/shm; with no such user nobody can tell whose a file is."""
+        found = []
+        with contextlib.suppress(OSError):
+            for path in _SHARED_MEMORY.iterdir():
+                with contextlib.suppress(OSError):
+                    if path.lstat().st_uid == user_of(self._leader):
+                        found.append(path)
+        return found
+
+    def stop(self) -> None:
+        """Have them all stand still (SIGSTOP), also those outside the leader's group; what the GPU has been asked for
+        it still does."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def end(self) -> Leftovers:
+        """End them all and wait for their ends; the leader's remains to be reaped. What they left is removed."""
+        strays = [one for one in self.members() if one.group != self._leader]
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._leader, signal.SIGKILL)
+        _kill(strays)
+        with contextlib.suppress(ChildProcessError):  # reaped already
+            os.waitid(os.P_PID, self._leader, os.WEXITED | os.WNOWAIT)
+        for _ in range(_ROUNDS):
+            left = self.members()
+            if not left:
+                break
+            _kill(left)
+            time.sleep(_ROUND_S)
+        shared = self.shared_memory()
+        for path in shared:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return Leftovers(tuple(one.name for one in strays), tuple(path.name for path in shared))
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._leader, number)
+        for one in self.members():
+            if one.group != self._leader:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(one.pid, number)
+
+    def _is_member(self, one: Process) -> bool:
+        if one.pid == os.getpid():
+            return False
+        if one.session == self._leader or one.user == user_of(self._leader):
+            return True
+        return one.user == os.getuid() and self._mark in _environment(one.pid)
+
+
+def _kill(processes: list[Process]) -> None:
+    for one in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(one.pid, signal.SIGKILL)
+
+
+def living() -> list[Process]:
+    """Every process but zombies."""
+    return list(_living(_numbers()))
+
+
+def start_of(pid: int) -> int | None:
+    """When a process started, in ticks since boot: with its number, that names it for good. None where it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def is_own_user(user: int) -> bool:
+    """Whether the user can only be a worker's."""
+    return user >= FIRST_USER
+
+
+def _numbers() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _living(pids: Iterable[int]) -> Iterator[Process]:
+    for pid in pids:
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            facts = _status(pid)
+            if facts["State"][:1] not in ("Z", "X"):
+                yield _process(pid, facts)
+
+
+def _status(pid: int) -> dict[str, str]:
+    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def _process(pid: int, facts: dict[str, str]) -> Process:
+    return Process(
+        pid=pid,
+        parent=int(facts["PPid"]),
+        group=int(facts["NSpgid"].split()[0]) if "NSpgid" in facts else os.getpgid(pid),
+        session=int(facts["NSsid"].split()[0]) if "NSsid" in facts else os.getsid(pid),
+        user=int(facts["Uid"].split()[0]),
+        name=facts["Name"],
+        anonymous_bytes=int(facts.get("RssAnon", "0").split()[0]) * 1024,
+    )
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,42 @@
+"""What an evaluation has gathered so far, and how long its stages took."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from harness.records.check import Check
+from harness.records.evaluation import WeightsSource, Work
+from harness.records.timing import Timing
+from harness.records.trace import Trace
+
+
+@dataclass
+class Found:
+    """What an evaluation has gathered so far; becomes the record however it ends."""
+
+    checks: list[Check] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stages_s: dict[str, float] = field(default_factory=dict)
+    weights: WeightsSource | None = None
+    timing: Timing | None = None
+    work: Work | None = None
+    trace: Trace | None = None
+    protections: tuple[str, ...] = ()
+    case: str | None = None
+    """The one that is being judged or timed."""
+
+
+class Stage:
+    """Context: the wall-clock seconds of a stage, kept however it ends, and added up where it comes twice."""
+
+    def __init__(self, found: Found, name: str) -> None:
+        self._found = found
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._started = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        seconds = time.monotonic() - self._started
+        self._found.stages_s[self._name] = self._found.stages_s.get(self._name, 0.0) + seconds

@@ -1,0 +1,62 @@
+"""Wrong once, or wrong always: a call whose values are wrong is given the same inputs again."""
+
+from __future__ import annotations
+
+from harness.records.check import Check, Scope
+from harness.records.verdict import Verdict
+from harness.referee.judgement import require_passed
+from harness.referee.outcome import SolutionFailed
+from harness.referee.seated_case import KeptRow, SeatedCase, Taken, at
+
+_TIMES = 3
+
+
+def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """The check of one call of a turn, and the failure that it amounts to."""
+    check = case.judge(taken, call, scope)
+    return check, None if check.passed else _failure(case, taken, call, check)
+
+
+def judge_row(case: SeatedCase, taken: Taken, row: KeptRow) -> tuple[Check, SolutionFailed | None]:
+    """As judge_call(), for the row that was kept."""
+    check = case.judge_row(taken, row)
+    return check, None if check.passed else _failure(case, taken, row.call, check)
+
+
+def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> SolutionFailed:
+    """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right.
+
+    The turn, not the call alone: what an earlier call left behind must be there again.
+    """
+    try:
+        with at(check.case, taken.drawn[call]):
+            try:
+                require_passed(check)
+            except SolutionFailed as wrong:
+                tries = _tries_until_right(case, taken, call)
+                if tries is None:
+                    raise
+                raise SolutionFailed(
+                    Verdict.NONDETERMINISTIC,
+                    f"the same inputs gave wrong values {_times(tries)}, then right ones; when wrong, {wrong}",
+                    wrong.failure.details,
+                ) from None
+    except SolutionFailed as failed:
+        return failed
+    raise AssertionError("a check that passed has no failure")
+
+
+def _tries_until_right(case: SeatedCase, taken: Taken, call: int) -> int | None:
+    """How often it was wrong before it was right; None where it never was."""
+    for number in range(1, _TIMES + 1):
+        try:
+            repeated = case.again(taken)
+        except SolutionFailed:
+            return None  # the first failure is told
+        if case.judge(repeated, call, "complete").passed:
+            return number
+    return None
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

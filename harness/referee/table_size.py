@@ -1,0 +1,57 @@
+"""How many calls one table has places for: buffers of their own for each, beside all that needs memory too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.records.timing import Baseline
+from harness.referee.setting import Setting
+
+CALLS = 2
+"""At most, in a turn of a case that isn't timed: enough to meet caches by address and by content."""
+_SHARED_SHARE = 0.45
+"""Of the device's memory, for all shared buffers."""
+_USABLE_SHARE = 0.9
+_PROCESS_BYTES = 2**30
+"""A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
+_WORKSPACE_BYTES = 3 * 2**30
+"""For what a library lays out anew, and for the pieces of the oracle."""
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """Up to `calls` places, in the company of these baselines; without any, the solution sits alone."""
+
+    calls: int = CALLS
+    baselines: tuple[Baseline, ...] = ()
+
+    def places(self, setting: Setting, inputs: Sequence[Any]) -> int:
+        """As many as the GPU's memory permits, one at least."""
+        if not setting.reference.on_gpu:
+            return self.calls
+        free, total = torch.cuda.mem_get_info()
+        return self.affordable(tensor_bytes(inputs), output_bytes(setting), free, total)
+
+    def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int) -> int:
+        """Every arm holds two sets of outputs and a workspace; one that changes the layout holds the inputs, too. The
+        referee makes the inputs of one call at a time, and the oracle works in pieces."""
+        arm = 2 * output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
+        arms = (1 + len(self.baselines)) * arm + ("channels-last" in self.baselines) * input_bytes
+        left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
+        places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
+        return max(1, min(self.calls, int(places)))
+
+
+def output_bytes(setting: Setting) -> int:
+    """Of one call, all outputs."""
+    forms = zip(setting.spec.shapes, setting.spec.dtypes, strict=True)
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in forms)
+
+
+def tensor_bytes(values: Sequence[Any]) -> int:
+    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))

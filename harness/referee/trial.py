@@ -1,0 +1,140 @@
+"""One loaded solution before the referee: case by case, the timed one last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from harness.protocol.messages import TurnTaken
+from harness.records.build import ExtensionBuild
+from harness.records.config import Config
+from harness.records.timing import Baseline
+from harness.referee.audit import Auditor, Canary, gather_facts
+from harness.referee.correctness import CaseOutcome, Notify, check_case
+from harness.referee.found import Found, Stage
+from harness.referee.seated_case import seat_case
+from harness.referee.setting import Setting, prepare_setting
+from harness.referee.table_size import TableSize
+from harness.referee.timed_case import Watchers, ready_for_timing
+from harness.referee.work import work_of
+from harness.referee.worker_process import WorkerProcess, Workers
+from harness.workspace.problem import FULL, Problem
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged: a problem's cases under a master seed, with the extensions that the solution built."""
+
+    problem: Problem
+    cases: tuple[str, ...]
+    seed: int
+    config: Config
+    builds: Sequence[ExtensionBuild]
+    driver: str | None
+    """Of the GPU; None without one."""
+
+
+class Trial:
+    """Gathers in `found` what every case gives."""
+
+    def __init__(self, subject: Subject, workers: Workers, worker: WorkerProcess, found: Found, notify: Notify) -> None:
+        """`worker` has loaded the solution."""
+        self._subject = subject
+        self._workers = workers
+        self._worker = worker
+        self._found = found
+        self._notify = notify
+
+    @property
+    def is_timed(self) -> bool:
+        return is_timed(self._subject, self._workers)
+
+    def check(self) -> None:
+        """All cases but the timed one, the cheap ones first; of one a turn is traced. Raises: SolutionFailed."""
+        subject = self._subject
+        cases = [case for case in subject.cases if not (self.is_timed and case == subject.config.timing.case)]
+        for case in sorted(cases, key=lambda name: name == FULL):
+            is_traced = not self.is_timed and case == self._traced_case
+            self._check_case(case, is_traced)
+
+    def time(self, references: dict[Baseline, WorkerProcess], stack: ExitStack) -> None:
+        """Judge the timed case, then measure. `references` gets the workers that are started for it, and `stack` ends
+        them.
+
+        Raises: SolutionFailed, InvalidProblem where the reference fails.
+        """
+        config = self._subject.config
+        with ExitStack() as seating, Canary() as canary:  # the table goes before the workers that sit at it
+            with Stage(self._found, "timing"):
+                setting = self._prepare(config.timing.case)
+                auditor = self._auditor(setting)
+                table = TableSize(config.timing.calls_per_turn, config.timing.baselines)
+                case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
+                timed = ready_for_timing(case, references, Watchers(auditor, canary), config, self._notify)
+            with Stage(self._found, "correctness"):
+                self._keep(timed.check(self._notify))
+            with Stage(self._found, "timing"):
+                self._notify("timing")
+                self._workers.settle()
+                others = {name: stack.enter_context(self._workers.start()) for name in config.timing.baselines[1:]}
+                references |= others
+                outcome = timed.measure(others, config, self._notify)
+                self._found.timing = outcome.timing
+                self._found.checks += outcome.checks
+                self._found.remarks += outcome.remarks
+                self._finish(auditor, outcome.timing.median_ns("solution"))
+
+    @property
+    def _traced_case(self) -> str:
+        """The one that stands for the solution: what a GPU would time, else the largest."""
+        wanted, cases = self._subject.config.timing.case, self._subject.cases
+        if wanted in cases:
+            return wanted
+        return FULL if FULL in cases else cases[-1]
+
+    def _check_case(self, case: str, is_traced: bool) -> None:
+        setting = self._prepare(case)
+        auditor = self._auditor(setting) if is_traced else None
+        watch = _watch(auditor) if auditor else None
+        host, config = self._workers.host, self._subject.config
+        self._keep(check_case(setting, host, self._worker, config, self._notify, watch))
+        if auditor is not None:
+            self._finish(auditor, None)
+
+    def _prepare(self, case: str) -> Setting:
+        self._found.case = case
+        subject = self._subject
+        setting = prepare_setting(subject.problem, case, subject.seed, self._workers.host.torch_device)
+        if case == subject.config.timing.case:
+            self._found.work = work_of(setting)
+        return setting
+
+    def _auditor(self, setting: Setting) -> Auditor:
+        driver = self._subject.driver if self.is_timed else None
+        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver)
+        return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
+
+    def _keep(self, outcome: CaseOutcome) -> None:
+        """Raises: SolutionFailed where the outcome is a failure."""
+        self._found.checks += outcome.checks
+        self._found.remarks += outcome.remarks
+        self._found.weights = outcome.weights
+        if outcome.failed:
+            raise outcome.failed
+
+    def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
+        """Raises: SolutionFailed, with the trace kept in any case."""
+        try:
+            self._found.remarks += auditor.finish(median_ns).remarks
+        finally:
+            self._found.trace = auditor.found
+
+
+def is_timed(subject: Subject, workers: Workers) -> bool:
+    timing = subject.config.timing
+    return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
+
+
+def _watch(auditor: Auditor) -> Callable[[TurnTaken, int], None]:
+    return lambda reply, wall_ns: auditor.trace("solution", len(reply.calls), reply, wall_ns)

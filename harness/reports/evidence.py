@@ -1,0 +1,77 @@
+"""What was seen of a deception, and which kernels ran: words and rows for every report, all of them harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.records.evaluation import Failure
+from harness.records.evidence import Evidence
+from harness.records.trace import Trace, TracedKernel
+from harness.reports.numbers import format_ms
+from harness.reports.untrusted import one_line
+
+_UNITS = {
+    "_ns_per_call": ("ms per call", 1e6),
+    "_bytes_per_s": ("GB/s", 1e9),
+    "_per_s": ("per s", 1.0),
+    "_ns": ("ms", 1e6),
+    "_bytes": ("MB", 1e6),
+    "_s": ("s", 1.0),
+}
+"""By the end of a number's name, the longest ends first."""
+_NAME_LENGTH = 60
+
+
+def seen_by(failure: Failure | None) -> str | None:
+    """'wall_clock, tail': the checks that saw it; None where none did."""
+    return ", ".join(dict.fromkeys(one.check for one in failure.evidence)) or None if failure else None
+
+
+def numbers_of(evidence: Evidence) -> list[tuple[str, str]]:
+    """Each number under its name, in the unit that its name ends with: ('claimed', '0.1200 ms')."""
+    return [_quantity(name, value) for name, value in evidence.numbers.items()]
+
+
+def kernel_rows(kernels: Sequence[TracedKernel]) -> list[tuple[str, str, str, str, str]]:
+    """Name, origin, launches, time in ms and its share, what takes longest first; '—' where nothing is timed."""
+    total = sum(kernel.ns for kernel in kernels)
+    ordered = sorted(kernels, key=lambda kernel: (-kernel.ns, -kernel.launches, kernel.name))
+    return [
+        (
+            short_name(kernel.name),
+            kernel.origin,
+            str(kernel.launches),
+            format_ms(kernel.ns) if total else "—",
+            f"{100 * kernel.ns / total:.1f} %" if total else "—",
+        )
+        for kernel in ordered
+    ]
+
+
+def trace_words(trace: Trace) -> str:
+    """'3 calls of case full; 98.2 % of the device's time in kernels of the solution's own'."""
+    calls = f"{trace.calls} call{'' if trace.calls == 1 else 's'} of case {one_line(trace.case)}"
+    if trace.own_share is not None:
+        return f"{calls}; {100 * trace.own_share:.1f} % of the device's time in kernels of the solution's own"
+    own = sum(kernel.launches for kernel in trace.kernels if kernel.origin == "own")
+    computing = sum(kernel.launches for kernel in trace.kernels if kernel.origin != "move")
+    return f"{calls}; {own} of {computing} launches that compute are of the solution's own kernels"
+
+
+def short_name(kernel: str) -> str:
+    """Without its parameters and 'void'; the middle of a very long one is left out."""
+    plain = one_line(kernel).removeprefix("void ")
+    name = plain.partition("(")[0] or plain
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 21]}…{name[-20:]}"
+
+
+def _quantity(name: str, value: float) -> tuple[str, str]:
+    for ending, (unit, size) in _UNITS.items():
+        if name.endswith(ending):
+            shown = format_ms(value) if unit.startswith("ms") and value >= 0 else f"{value / size:.4g}"
+            return _plain(name.removesuffix(ending)), f"{shown} {unit}"
+    return _plain(name), f"{value:.6g}"
+
+
+def _plain(name: str) -> str:
+    return one_line(name.replace("_", " "))

@@ -1,0 +1,115 @@
+"""What a worker gives up before it runs anything: done by itself, kept up by the kernel, and never to be undone.
+
+Each means stands in a module of its own. Where the machine lacks one the worker runs without it; the referee is told
+which were there.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.protocol.cell import Cell
+from harness.protocol.layout import files_folder, scratch_folder
+from harness.worker.confinement import landlock
+from harness.worker.confinement.limits import end_first, limit_resources
+from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
+from harness.worker.confinement.own_user import become_own_user, drop_rights
+from harness.worker.confinement.readable import hidden_places, listed_places, needed_places, readable_places
+from harness.worker.confinement.system_calls import filter_calls
+
+OWN_USER = "own user"
+DROPPED_RIGHTS = "dropped rights"
+READ_ONLY_FILES = "read-only files"
+SCOPED_SIGNALS = "scoped signals"
+FILTERED_CALLS = "filtered system calls"
+NO_NETWORK = "no network"
+LIMITS = "resource limits"
+_SIGNAL_ABI = 6
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidia*", "/dev/nvhost*",
+            "/dev/nvmap", "/dev/dxg")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A means that this machine hasn't got."""
+
+    name: str
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Confined:
+    """Which means are in force, by name, and which are missing."""
+
+    active: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def confine(cell: Cell, descriptor: int) -> Confined:
+    """Confine this process, which has one thread. `descriptor` is the only one that stays open besides the standard
+    three, for this process alone."""
+    _close_others(descriptor)
+    end_first()
+    active: list[str] = []
+    missing: list[Missing] = []
+
+    def try_out(name: str, means: Callable[[], object]) -> object:
+        try:
+            result = means()
+        except Unavailable as error:
+            missing.append(Missing(name, str(error), error.remedy))
+            return None
+        active.append(name)
+        return result
+
+    needed = needed_places()
+    try_out(OWN_USER, lambda: become_own_user(cell.path, needed))
+    has_own_user = OWN_USER in active
+    if not has_own_user and os.geteuid() == 0:
+        try_out(DROPPED_RIGHTS, drop_rights)
+    abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
+    _note_scope(abi if isinstance(abi, int) else 0, active, missing)
+    limit_resources(has_own_user)
+    try_out(FILTERED_CALLS, lambda: filter_calls(None if has_own_user else cell.referee))
+    if FILTERED_CALLS in active and NO_NETWORK not in active:
+        active.append(NO_NETWORK)
+    end_with(cell.referee)
+    return Confined((*active, LIMITS), tuple(missing))
+
+
+def end_with(referee: int) -> None:
+    """A referee that is killed takes its workers along (PR_SET_PDEATHSIG(2const)); a change of user undoes that."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != referee:
+        os._exit(0)
+
+
+def _note_scope(abi: int, active: list[str], missing: list[Missing]) -> None:
+    if abi >= _SIGNAL_ABI:
+        active.append(SCOPED_SIGNALS)
+    else:
+        missing.append(Missing(SCOPED_SIGNALS, "the kernel's Landlock can't scope signals", "Linux 6.12 or newer"))
+
+
+def _allowed(cell: Cell, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
+    """CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of other processes' entries there only
+    those of the same user could be written, so without a user of its own a worker gets its own entry alone."""
+    hidden = hidden_places((*cell.hidden, cell.folder), cell.home)
+    allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
+    allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
+    allowed += [(Path(name), landlock.USE) for pattern in _DEVICES for name in glob.glob(pattern)]
+    allowed += [(files_folder(cell.path), landlock.READ), (scratch_folder(cell.path), landlock.OWN)]
+    allowed.append((Path("/proc") if has_own_user else Path("/proc/self"), landlock.USE))
+    return [*allowed, (Path("/dev/shm"), landlock.OWN)]
+
+
+def _close_others(descriptor: int) -> None:
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
+    os.set_inheritable(descriptor, False)

@@ -1,0 +1,71 @@
+"""What a worker may read: everything but what it must not see, and of that what Python and compilers need."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
+            "/etc/ssh", "/etc/ssl/private", "/run/secrets", "/var/run/secrets")  # fmt: skip
+_PATH_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+_FOLDER_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_MPS_PIPE_DIRECTORY")
+
+
+def hidden_places(named: Iterable[str], home: str) -> set[Path]:
+    """Folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of their
+    own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
+    resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev")}
+    return resolved | set(_dot_entries(Path(home))) - {Path("/")}
+
+
+def needed_places() -> set[Path]:
+    """What this interpreter and the compilers of its environment are made of, and this very package, resolved."""
+    names = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *sysconfig.get_paths().values()]
+    names += [site.getuserbase(), *sys.path, str(Path(__file__).parents[2])]
+    names += [entry for name in _PATH_VARIABLES for entry in os.environ.get(name, "").split(os.pathsep)]
+    names += [os.environ.get(name, "") for name in _FOLDER_VARIABLES]
+    names += [word for name in ("CC", "CXX", "NVCC_CCBIN", "PYTORCH_NVCC") for word in os.environ.get(name, "").split()]
+    return {Path(os.path.realpath(name)) for name in names if os.path.isabs(name)}
+
+
+def listed_places(hidden: set[Path]) -> set[Path]:
+    """Folders of modules in which something hidden lies, as in a checkout that is a workspace too: Python finds no
+    module where it may not list. That shows names of what is hidden, and no more."""
+    places = {Path(os.path.realpath(entry)) for entry in sys.path if os.path.isabs(entry)}
+    return {place for place in places if any(place in other.parents for other in hidden)}
+
+
+def readable_places(hidden: set[Path], needed: Iterable[Path]) -> list[Path]:
+    """The fewest places whose contents are everything but what is hidden, and what is needed of that."""
+    found = set(_around(Path("/"), hidden))
+    for place in needed:
+        inside = {other for other in hidden if other != place and other not in place.parents}
+        found |= set(_around(place, inside))
+    return sorted(found)
+
+
+def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
+    """`place`, or where something below it is hidden, its entries but for that."""
+    if place in hidden:
+        return
+    if not any(place in other.parents for other in hidden):
+        yield place
+        return
+    for entry in _entries(place):
+        if not entry.is_symlink():  # what it leads to has a rule where it stands
+            yield from _around(entry, hidden)
+
+
+def _dot_entries(home: Path) -> Iterator[Path]:
+    return (entry for entry in _entries(home.resolve()) if entry.name.startswith("."))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []

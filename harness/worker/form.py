@@ -1,0 +1,73 @@
+"""What a call returned: its structure, the form of every output, and which of them can be copied as they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.protocol.messages import OutputForm
+
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
+"""Exactly these. A subclass may compute its values when they are looked at, after the clock has stopped."""
+
+
+def unpack(returned: object) -> tuple[str, list[Any]]:
+    """The structure's name and the outputs; none where it is no structure that a reference can have."""
+    if isinstance(returned, torch.Tensor):
+        return "tensor", [returned]
+    if type(returned) is tuple or type(returned) is list:
+        return type(returned).__name__, list(returned)
+    return str(type(returned).__name__), []
+
+
+def form_of(output: object) -> OutputForm:
+    """Raises nothing, whatever the solution made up."""
+    if not is_plain(output):
+        return OutputForm(_described(output))
+    assert isinstance(output, torch.Tensor)
+    return OutputForm(None, str(output.dtype).removeprefix("torch."), tuple(output.shape), str(output.device.type))
+
+
+def is_plain(output: object) -> bool:
+    """A dense tensor of torch's own class, whose values lie in its memory."""
+    return type(output) in _PLAIN_TYPES and _peculiarity(output) is None
+
+
+def fitting(outputs: Sequence[object], destinations: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Outputs with the buffers that they can be copied into; no buffer takes what has another form."""
+    if len(outputs) != len(destinations):
+        return []
+    pairs = zip(outputs, destinations, strict=True)
+    return [(output, buffer) for output, buffer in pairs if isinstance(output, torch.Tensor) and _fits(output, buffer)]
+
+
+def _fits(output: torch.Tensor, destination: torch.Tensor) -> bool:
+    return (
+        is_plain(output)
+        and output.shape == destination.shape
+        and output.dtype == destination.dtype
+        and output.device.type == destination.device.type
+    )
+
+
+def _described(output: object) -> str:
+    if type(output) not in _PLAIN_TYPES:
+        return str(type(output).__name__)
+    return f"{_peculiarity(output)} tensor"
+
+
+def _peculiarity(output: Any) -> str | None:
+    """What keeps a tensor from being plain memory of numbers."""
+    if output.is_nested:
+        return "nested"
+    if output.layout is not torch.strided:
+        return str(output.layout).removeprefix("torch.").replace("_", " ")
+    if output.is_quantized:
+        return "quantized"
+    if output.is_conj() or output.is_neg():  # a flag on values that are still to be computed: resolve_conj() does it
+        return "lazily conjugated or negated"
+    if torch._C._functorch.is_functorch_wrapped_tensor(output):
+        return "functorch-wrapped"
+    return None

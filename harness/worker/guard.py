@@ -1,0 +1,160 @@
+"""Functions that no honest solution replaces: clocks, events, comparisons, the worker's own, and the driver's code.
+
+What stands here is looked at before the solution is loaded and after each turn. A worker that finds a replacement says
+so; that it finds none proves nothing, since what looks could have been replaced as well. Left out is whatever an honest
+library may wrap: torch.nn.functional, Module.__call__, torch.compile and the profilers, print(), __import__().
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+_PYTHON = {
+    "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
+    "builtins": "isinstance type len getattr zip tuple list id hash all any min max sum int float",
+    "json": "dumps loads",
+    "socket": "socket send_fds recv_fds",
+    "struct": "Struct pack unpack",
+    "torch": "equal allclose isclose",
+    "torch.testing": "assert_close",
+    "torch.cuda": "synchronize current_stream Event Stream",
+    "torch._C": "_cuda_synchronize _cuda_getCurrentRawStream",
+}
+_METHODS = {
+    "torch.cuda.Event": "__new__ record wait query elapsed_time synchronize",
+    "torch.cuda.Stream": "__new__ synchronize wait_event wait_stream record_event query",
+    "torch.Tensor": "copy_ data_ptr clone equal allclose isclose __eq__ __ne__ stride size untyped_storage",
+    "socket.socket": "send sendall sendmsg recv recv_into recvmsg settimeout close fileno",
+}
+_NATIVE = {
+    "libcudart": "cudaEventRecord cudaEventElapsedTime cudaEventSynchronize cudaDeviceSynchronize "
+    "cudaStreamSynchronize cudaLaunchKernel cudaMemcpyAsync",
+    "libcuda": "cuEventRecord cuEventElapsedTime cuEventElapsedTime_v2 cuEventSynchronize cuCtxSynchronize "
+    "cuStreamSynchronize cuLaunchKernel cuLaunchKernelEx cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
+    "libcupti": "cuptiActivityEnable cuptiActivityDisable cuptiActivityFlushAll cuptiActivityGetNextRecord "
+    "cuptiActivityRegisterCallbacks",
+    "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",
+}
+_CODE_BYTES = 16
+"""As long as a jump to anywhere takes on x86-64 (14 bytes)."""
+_LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
+_RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
+
+_getattr, _string_at = getattr, ctypes.string_at  # found even where builtins are replaced
+
+
+class Guard:
+    """Made before the solution is loaded."""
+
+    def __init__(self, *held: object) -> None:
+        """`held`: objects of ours that measure. What they call may be exchanged in them alone."""
+        self._held = [(one, _callables(one), _methods(one)) for one in _reachable(held)]
+        self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
+        self._codes = [
+            (function, function.__code__, function.__defaults__, said) for function, said in _own_functions()
+        ]
+        self._native = [(address, _string_at(address, _CODE_BYTES), said) for address, said in _native_functions()]
+
+    def patched(self) -> tuple[str, ...]:
+        """Names of what is no longer the original; takes about 0.2 ms."""
+        found = [
+            said for owner, name, original, said in self._attributes if _getattr(owner, name, None) is not original
+        ]
+        found += [
+            said
+            for function, code, defaults, said in self._codes
+            if function.__code__ is not code or function.__defaults__ is not defaults
+        ]
+        found += [said for address, code, said in self._native if _string_at(address, _CODE_BYTES) != code]
+        for one, callables, methods in self._held:
+            state = vars(one)
+            names = [name for name, original in callables if state.get(name) is not original]
+            found += [f"{type(one).__name__}.{name}" for name in (*names, *(methods & state.keys()))]
+        return (*dict.fromkeys(found),)
+
+
+def _reachable(held: Iterable[object]) -> list[object]:
+    """These objects, and those of ours that they hold."""
+    found: list[object] = []
+    waiting = list(held)
+    while waiting:
+        one = waiting.pop()
+        if type(one).__module__.split(".")[0] == "harness" and hasattr(one, "__dict__") and one not in found:
+            found.append(one)
+            waiting += vars(one).values()
+    return found
+
+
+def _callables(one: object) -> list[tuple[str, object]]:
+    """What it has of its own to call, and the objects of ours that it holds, by attribute."""
+    return [
+        (name, value)
+        for name, value in vars(one).items()
+        if callable(value) or type(value).__module__.split(".")[0] == "harness"
+    ]
+
+
+def _methods(one: object) -> set[str]:
+    """Names that only its class should answer for."""
+    return {name for cls in type(one).__mro__ for name, value in vars(cls).items() if isinstance(value, FunctionType)}
+
+
+def _guarded() -> Iterator[tuple[Any, str, str]]:
+    """Owner, attribute and what to call it."""
+    for module, names in _PYTHON.items():
+        owner = importlib.import_module(module)
+        yield from ((owner, name, f"{module}.{name}") for name in names.split() if hasattr(owner, name))
+    for path, names in _METHODS.items():
+        module, _, name_of_class = path.rpartition(".")
+        cls = _getattr(importlib.import_module(module), name_of_class)
+        yield from ((cls, name, f"{path}.{name}") for name in names.split() if hasattr(cls, name))
+    for own in _own_modules():
+        for name, value in vars(own).items():
+            if callable(value):
+                yield own, name, f"{own.__name__}.{name}"
+            if isinstance(value, type) and value.__module__ == own.__name__:
+                methods = [key for key, function in vars(value).items() if isinstance(function, FunctionType)]
+                yield from ((value, key, f"{own.__name__}.{name}.{key}") for key in methods)
+
+
+def _own_modules() -> list[ModuleType]:
+    return [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "harness"]
+
+
+def _own_functions() -> Iterator[tuple[FunctionType, str]]:
+    """Ours: their code could be exchanged without touching a name."""
+    for owner, name, said in _guarded():
+        value = _getattr(owner, name)
+        if isinstance(value, FunctionType) and value.__module__.split(".")[0] == "harness":
+            yield value, said
+
+
+def _native_functions() -> Iterator[tuple[int, str]]:
+    """Address and name of each, in the libraries that are loaded already."""
+    for library, path in _loaded_libraries().items():
+        try:
+            handle = ctypes.CDLL(path, mode=_RTLD_NOLOAD)
+        except OSError:
+            continue
+        for name in _NATIVE[library].split():
+            function = _getattr(handle, name, None)
+            if function is not None:
+                address = ctypes.cast(function, ctypes.c_void_p).value
+                if address:
+                    yield address, f"{library}: {name}"
+
+
+def _loaded_libraries() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if match := _LIBRARY.search(line):
+            found.setdefault(match[2], match[1])
+    return found

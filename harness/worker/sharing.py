@@ -1,0 +1,64 @@
+"""Whose memory the outputs of a call lie in, as far as it isn't their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+_Extent = tuple[int, int]
+"""First address and the one behind the last. Noted while a tensor is young: torch refuses to tell it of an output of a
+CUDA graph that has run again."""
+
+
+class Sharing:
+    """Follows the outputs of one arm's calls.
+
+    Of an earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the same
+    living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has a
+    new storage each time; it is known by its address, but only while the earlier output is kept alive, since torch's
+    allocator rightly hands out the memory of what is gone.
+    """
+
+    def __init__(self) -> None:
+        self._earlier: dict[int, tuple[str, StorageWeakRef]] = {}
+        self._kept: list[tuple[str, _Extent, torch.Tensor]] = []
+
+    def of(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
+    ) -> str | None:
+        """What the first output that shares something shares it with; `buffers` are all of the referee's."""
+        for output in outputs:
+            start, end = _extent(output)
+            if start == end:
+                continue
+            own = [(f"input {i}", _extent(value)) for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)]
+            kept = [(name, extent) for name, extent, _ in self._kept]
+            foreign = [("a buffer of the referee", _extent(value)) for value in buffers.values()]
+            for name, (first, last) in [*own, *kept, *foreign]:
+                if start < last and first < end:
+                    return name
+            if output.untyped_storage()._cdata in self._earlier:
+                return self._earlier[output.untyped_storage()._cdata][0]
+        return None
+
+    def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
+        """`outputs` are now earlier ones; with `keeps` they stay alive until the next call's are remembered."""
+        self._earlier = {}
+        self._kept = []
+        for number, output in enumerate(outputs):
+            name = f"output {number} of an earlier call"
+            storage = output.untyped_storage()
+            self._earlier[storage._cdata] = (name, StorageWeakRef(storage))  # type: ignore[no-untyped-call]
+            if keeps:
+                self._kept.append((name, _extent(output), output))
+
+    def release(self) -> None:
+        """Let go of what was kept alive."""
+        self._kept = []
+
+
+def _extent(tensor: torch.Tensor) -> _Extent:
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()

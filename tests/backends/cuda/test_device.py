@@ -1,0 +1,158 @@
+"""Measuring on a real GPU, with what a solution might do about it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from harness.backends.base import Measured
+from harness.backends.cuda.device import CudaDevice
+from harness.backends.cuda.markers import BEGIN, END, FLUSH
+
+pytestmark = pytest.mark.gpu
+
+N = 2**26 + 2**20
+LAYOUTS = [
+    ((32, 64, 128), (0, 2, 1)),
+    ((64, 32, 8, 8, 8), (4, 1, 0, 3, 2)),
+    ((1000, 77), (1, 0)),
+    ((3, 1, 4), (2, 1, 0)),
+]
+DTYPES = [torch.uint8, torch.float16, torch.float32, torch.float64, torch.complex128]
+
+
+@pytest.fixture(scope="module")
+def device() -> CudaDevice:
+    ready = CudaDevice()
+    ready.warm_up()
+    return ready
+
+
+@pytest.fixture(scope="module")
+def x(device: CudaDevice) -> torch.Tensor:
+    return torch.rand(N, device="cuda")
+
+
+def measure(device: CudaDevice, call: Callable[[], torch.Tensor], into: torch.Tensor) -> Measured:
+    def fitting(result: object) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        assert isinstance(result, torch.Tensor)
+        return [(result, into)]
+
+    return device.measure(call, fitting)
+
+
+def measured_ns(measured: Measured) -> tuple[int, int]:
+    assert measured.gpu_ns is not None
+    assert measured.tail_ns is not None
+    return measured.gpu_ns, measured.tail_ns
+
+
+def test_a_call_is_timed_and_its_output_stored(device: CudaDevice, x: torch.Tensor) -> None:
+    into = torch.empty_like(x)
+    gpu_ns, tail_ns = measured_ns(measure(device, lambda: x * 2, into))
+    assert torch.equal(into, x * 2)
+    assert 20_000 < gpu_ns < 20_000_000
+    assert tail_ns < 2_000_000
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "order"), LAYOUTS)
+def test_any_layout_is_stored(
+    shape: tuple[int, ...], order: tuple[int, ...], dtype: torch.dtype, device: CudaDevice
+) -> None:
+    view = torch.randn(shape, device="cuda").to(dtype).permute(order)
+    into = torch.empty(view.shape, dtype=dtype, device="cuda")
+    measure(device, lambda: view, into)
+    assert torch.equal(into, view)
+
+
+def test_expanded_and_sliced_outputs_are_stored(device: CudaDevice) -> None:
+    base = torch.rand(64, 1000, device="cuda")
+    for view in (base[:, :1].expand(64, 1000), base[:, ::2], base[5], base[3, 4]):
+        into = torch.empty(view.shape, device="cuda")
+        measure(device, lambda view=view: view, into)  # type: ignore[misc]
+        assert torch.equal(into, view)
+
+
+def test_what_a_call_doesnt_write_shows(device: CudaDevice) -> None:
+    into = torch.empty(2**22, device="cuda")
+    measure(device, lambda: torch.ones(2**22, device="cuda"), into)
+    measure(device, lambda: torch.empty(2**22, device="cuda"), into)
+    assert bool(into.isnan().all())
+
+
+@pytest.fixture
+def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda.Event, "elapsed_time", lambda self, end: 0.001)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: None)
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda self, other, non_blocking=False: self)
+
+
+@pytest.mark.usefixtures("patched")
+def test_replaced_functions_of_torch_dont_matter(device: CudaDevice, x: torch.Tensor) -> None:
+    into = torch.zeros_like(x)
+    gpu_ns, _ = measured_ns(measure(device, lambda: x * 2, into))
+    assert gpu_ns > 20_000
+    assert torch.equal(into, x * 2)
+
+
+def test_work_on_a_stream_that_nobody_waits_for_is_in_the_tail(device: CudaDevice, x: torch.Tensor) -> None:
+    side, into = torch.cuda.Stream(), torch.empty_like(x)
+
+    def hidden() -> torch.Tensor:
+        with torch.cuda.stream(side):
+            for _ in range(40):
+                y = x * 2
+        return y
+
+    _, tail_ns = measured_ns(measure(device, hidden, into))
+    assert tail_ns > 500_000
+
+
+def test_another_current_stream_is_measured_too(device: CudaDevice, x: torch.Tensor) -> None:
+    into, before = torch.empty_like(x), torch.cuda.current_stream()
+    torch.cuda.set_stream(torch.cuda.Stream())
+    try:
+        gpu_ns, _ = measured_ns(measure(device, lambda: x * 2, into))
+    finally:
+        torch.cuda.set_stream(before)
+    assert gpu_ns > 20_000
+    assert torch.equal(into, x * 2)
+
+
+def test_a_joined_thread_is_measured_too(device: CudaDevice, x: torch.Tensor) -> None:
+    def in_thread() -> torch.Tensor:
+        made: list[torch.Tensor] = []
+        thread = threading.Thread(target=lambda: made.append(x * 2))
+        thread.start()
+        thread.join()
+        return made[0]
+
+    into = torch.empty_like(x)
+    gpu_ns, tail_ns = measured_ns(measure(device, in_thread, into))
+    assert gpu_ns > 20_000
+    assert tail_ns < 2_000_000
+    assert torch.equal(into, x * 2)
+
+
+def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Tensor) -> None:
+    into = torch.empty_like(x)
+    device.start_trace()
+    for _ in range(2):
+        measure(device, lambda: x * 2, into)
+    rows = device.take_trace()
+    assert rows is not None
+    names = [row.name for row in rows]
+    assert (names.count(BEGIN), names.count(END), names.count(FLUSH)) == (2, 2, 2)
+    assert [row.call for row in rows if row.kind == "kernel"] == [0, 1]
+    assert names.count(f"copy of {N * 4 // 8} bytes") == 16
+    measure(device, lambda: x * 2, into)
+    assert device.take_trace() is None  # nothing is recorded outside of traced turns
+
+
+def test_what_the_call_raises_is_passed_on(device: CudaDevice) -> None:
+    with pytest.raises(ZeroDivisionError):
+        device.measure(lambda: 1 / 0, lambda result: [])

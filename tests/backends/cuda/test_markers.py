@@ -1,0 +1,25 @@
+"""Rows of a trace by the marks between them."""
+
+from __future__ import annotations
+
+from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import BEGIN, END, bounded, with_calls
+
+
+def rows(*names: str) -> list[KernelRun]:
+    return [KernelRun(name, number, number + 1, 7, "kernel") for number, name in enumerate(names)]
+
+
+def test_a_row_belongs_to_the_call_that_began_last() -> None:
+    found = with_calls(rows("flush", BEGIN, "a", END, "copy", BEGIN, "b", END))
+    assert [row.call for row in found] == [None, 0, 0, 0, 0, 1, 1, 1]
+
+
+def test_a_short_trace_is_kept_whole() -> None:
+    assert len(bounded(rows("flush", BEGIN, "a", END), 10_000)) == 4
+
+
+def test_of_a_long_trace_marks_and_what_lies_outside_are_kept() -> None:
+    long = rows(BEGIN, *["a"] * 50, END, "hidden", BEGIN, "b", END, "hidden")
+    kept = [row.name for row in bounded(long, 400)]
+    assert kept == [BEGIN, "a", END, "hidden", BEGIN, END, "hidden"]

@@ -1,0 +1,4 @@
+#pragma once
+#include <torch/types.h>
+
+torch::Tensor twice(torch::Tensor x);

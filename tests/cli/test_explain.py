@@ -1,0 +1,54 @@
+"""`harness explain`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.records.evidence import CHECK_NAMES
+from harness.records.verdict import Verdict
+from tests.cli.shell import Shell
+
+
+def test_without_a_word_everything_is_listed(harness: Shell) -> None:
+    outcome = harness("explain")
+    assert outcome.code == 0
+    first = {line.split(" ")[0] for line in outcome.out.splitlines()}
+    assert {verdict.value for verdict in Verdict} | set(CHECK_NAMES) <= first
+
+
+def test_a_verdict_is_explained(harness: Shell) -> None:
+    words = " ".join(harness("explain", "no_custom_kernel").out.split())
+    assert words.startswith("no_custom_kernel: only the framework's kernels did the work.")
+    for heading in ("how it is seen", "what causes it", "what to do", "in the record"):
+        assert heading in words
+    assert "trace.kernels" in words
+
+
+def test_a_check_is_explained(harness: Shell) -> None:
+    words = " ".join(harness("explain", "tail").out.split())
+    assert "record an event on the side stream and let the current stream wait for it" in words
+
+
+def test_a_typo_gets_a_suggestion(harness: Shell) -> None:
+    outcome = harness("explain", "wall_clok")
+    assert outcome.code == 2
+    assert outcome.err == "harness: no verdict or check 'wall_clok'. Did you mean 'wall_clock'?\n"
+
+
+def test_programs_get_json(harness: Shell) -> None:
+    one = json.loads(harness("explain", "timeout", "--json").out)
+    assert one["name"] == "timeout"
+    assert one["meaning"] == "no answer within the time limit"
+    assert set(one) == {"name", "meaning", "observed", "causes", "avoid", "look"}
+    every = json.loads(harness("explain", "--json").out)
+    assert len(every) == len(Verdict) + len(CHECK_NAMES)
+
+
+@pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",)])
+def test_explanations_fit_eighty_columns(
+    harness: Shell, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in harness("explain", *words).out.splitlines() if len(line) > 80] == []

@@ -1,0 +1,171 @@
+"""The corpus of exploits, faults and honest look-alikes: its tables, and evaluating its cases.
+
+tests/cheats/ and tests/faults/ are workspaces with a solution folder per case. families.yaml in each says what a case
+must end as, by family: a verdict, or the check whose evidence makes it `cheating`; several words where chance decides.
+`needs: gpu` marks what the simulator can't show.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+
+from harness.executors.session import open_session
+from harness.records.evaluation import Evaluation
+from harness.records.evidence import CHECK_NAMES
+from harness.records.verdict import Verdict
+from harness.workspace.problem import FULL, Problem
+from harness.workspace.selection import Task
+from harness.workspace.workspace import Workspace
+
+CorpusBackend = Literal["sim", "cuda"]
+MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
+HONEST = "honest"
+"""The family of the look-alikes."""
+_KEYS = {"caught_by", "needs", "config", "says"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One solution folder. `says`: words that its failure's reason must hold; `config`: one of the workspace's."""
+
+    family: str
+    problem: str
+    solution: str
+    caught_by: tuple[str, ...]
+    needs: tuple[str, ...]
+    config: str
+    says: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem}/{self.solution}"
+
+    @property
+    def verdicts(self) -> set[Verdict]:
+        return {Verdict.CHEATING if word in CHECK_NAMES else Verdict(word) for word in self.caught_by}
+
+    @property
+    def runs_on_sim(self) -> bool:
+        return "gpu" not in self.needs
+
+
+def read_families(root: Path, config: str) -> list[Case]:
+    """The cases of a workspace's families.yaml, which run under `config` unless they name another."""
+    table = yaml.safe_load((root / "families.yaml").read_text())
+    return [
+        _case(family, name, written, config)
+        for family, about in table.items()
+        for name, written in about["cases"].items()
+    ]
+
+
+def folders(root: Path) -> set[str]:
+    """What there is: `problem/solution` for every solution folder."""
+    return {f"{path.parent.parent.name}/{path.parent.name}" for path in root.glob("solutions/*/*/solution.py")}
+
+
+def parameters(cases: Sequence[Case]) -> list[Any]:
+    """Of a test that takes `backend` and `case`: every case on the GPU, and on the simulator what it can show."""
+    backends: tuple[CorpusBackend, ...] = ("sim", "cuda")
+    return [
+        pytest.param(backend, case, marks=MARKS[backend], id=f"{backend}-{case.name.replace('/', '-')}")
+        for backend in backends
+        for case in cases
+        if backend == "cuda" or case.runs_on_sim
+    ]
+
+
+class Corpus:
+    """Evaluates cases when first asked for one: all that this test run has selected, in a session per config."""
+
+    def __init__(
+        self,
+        root: Path,
+        results: Path,
+        selected: Iterable[tuple[CorpusBackend, Case]],
+        observe: Callable[[Evaluation], None] = lambda evaluation: None,
+    ) -> None:
+        """`observe` is told of every evaluation as it comes."""
+        self._observe = observe
+        self._workspace = Workspace(root)
+        self._results = results
+        self._selected = list(selected)
+        self._found: dict[tuple[CorpusBackend, str], Evaluation] = {}
+
+    def evaluation(self, backend: CorpusBackend, case: Case) -> Evaluation:
+        if (backend, case.name) not in self._found:
+            wanted = {one.name: one for chosen, one in self._selected if chosen == backend} | {case.name: case}
+            self._evaluate(backend, [one for one in wanted.values() if (backend, one.name) not in self._found])
+        return self._found[backend, case.name]
+
+    def _evaluate(self, backend: CorpusBackend, cases: Sequence[Case]) -> None:
+        by_config = defaultdict(list)
+        for case in cases:
+            by_config[case.config].append(case)
+        lanes = 2 if backend == "sim" else None
+        for config, these in by_config.items():
+            tasks = [self._task(backend, case) for case in these]
+            settings = self._workspace.config(config)
+            with open_session(
+                backend, self._workspace.root, self._results, settings, None, lambda what: None, lanes=lanes
+            ) as session:
+                for evaluation in session.evaluate(tasks, lambda job, what: None):
+                    name = f"{evaluation.problem.name}/{evaluation.solution.name}"
+                    self._found[backend, name] = evaluation
+                    self._observe(evaluation)
+
+    def _task(self, backend: CorpusBackend, case: Case) -> Task:
+        problem = self._workspace.problem(case.problem)
+        (solution,) = self._workspace.solutions(case.problem, [case.solution])
+        return Task(problem, solution, _cases_of(problem, backend))
+
+
+def selected_in(request: pytest.FixtureRequest) -> list[tuple[CorpusBackend, Case]]:
+    """The backends and cases of the tests of this module that pytest is going to run."""
+    found: list[tuple[CorpusBackend, Case]] = []
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec"):
+            backend, case = (item.callspec.params.get(name) for name in ("backend", "case"))
+            if isinstance(case, Case):
+                found.append(("sim" if backend == "sim" else "cuda", case))
+    return found
+
+
+def require_caught(evaluation: Evaluation, case: Case) -> None:
+    """The verdict is one that the table names; `cheating` by a check that it names, with its numbers in words."""
+    failure = evaluation.failure
+    if failure is None:
+        assert Verdict.PASSED in case.verdicts, (case.name, evaluation.verdict)
+        return
+    assert evaluation.verdict in case.verdicts, (case.name, evaluation.verdict, failure)
+    assert failure.next_step
+    if evaluation.verdict is Verdict.CHEATING:
+        checks = {evidence.check for evidence in failure.evidence}
+        assert checks & set(case.caught_by), (case.name, failure.evidence)
+    if case.says is not None:
+        assert case.says in f"{failure.reason}\n{failure.details}", (case.name, failure)
+
+
+def _case(family: str, name: str, written: Any, config: str) -> Case:
+    about = written if isinstance(written, dict) else {"caught_by": written}
+    assert set(about) <= _KEYS, f"{name}: unknown keys {set(about) - _KEYS}"
+    problem, solution = name.split("/")
+    caught_by, needs = _several(about.get("caught_by") or "passed"), _several(about.get("needs") or [])
+    return Case(family, problem, solution, caught_by, needs, about.get("config", config), about.get("says"))
+
+
+def _several(written: str | list[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
+
+
+def _cases_of(problem: Problem, backend: CorpusBackend) -> tuple[str, ...]:
+    """On the simulator the small ones, where there are such."""
+    small = tuple(name for name in problem.cases if name != FULL)
+    return small if backend == "sim" and small else tuple(problem.cases)

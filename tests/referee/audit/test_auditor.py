@@ -1,0 +1,130 @@
+"""A whole audit over scripted turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.backends.base import KernelRun
+from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
+from harness.records.timing import ArmName
+from harness.records.verdict import Verdict
+from harness.referee.audit import Auditor, Facts
+from harness.referee.outcome import SolutionFailed
+from tests.referee.audit.traces import OUTPUT_BYTES, kernel, marked
+
+US = 1_000
+FACTS = Facts(own=frozenset({"own_kernel"}), output_bytes=OUTPUT_BYTES)
+FORM = OutputForm(None, "float32", (1024,), "cuda")
+
+
+def reply(
+    calls: int,
+    us: int = 0,
+    tail_us: int = 3,
+    kernels: tuple[KernelRun, ...] | None = None,
+    patched: tuple[str, ...] = (),
+) -> TurnTaken:
+    taken = CallTaken("tensor", (FORM,), us * US or None, tail_us * US if us else None)
+    return TurnTaken((taken,) * calls, (), 0, (), kernels, patched)
+
+
+def play(auditor: Auditor, arm: ArmName, us: int, hidden_us: int = 0, tail_us: int = 3) -> None:
+    """Turns of 1, 3 and 5 calls; a call costs 400 µs besides."""
+    for calls in (1, 5, 3, 1, 3, 5, 5, 3, 1):
+        auditor.turn(arm, calls, reply(calls, us, tail_us), (800 + calls * (us + 400 + hidden_us)) * US)
+        auditor.rest(93 * US, after=arm)
+
+
+def audited(own: list[KernelRun], hidden_us: int = 0, tail_us: int = 3, **facts: Any) -> Auditor:
+    """Eager takes 1,000 µs a call, the solution 200."""
+    auditor = Auditor("full", "eager", FACTS)
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 200, hidden_us, tail_us)
+    eager = [*marked(2_000, 1_000), kernel(2_000, 990, "_ZN2at6native3addEv")]
+    auditor.trace("eager", 1, reply(1, 1_000, kernels=tuple(eager)), 10_000 * US)
+    auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 200), *own)), 10_000 * US)
+    return auditor
+
+
+def test_an_honest_solution_passes_with_its_trace() -> None:
+    found = audited([kernel(2_001, 198)]).finish(200 * US)
+    assert found.remarks == ()
+    assert found.trace is not None
+    assert [(row.name, row.origin, row.launches) for row in found.trace.kernels] == [("own_kernel", "own", 1)]
+    assert found.trace.own_share == 1.0
+
+
+def test_hidden_work_is_found_by_several_checks() -> None:
+    auditor = audited([kernel(2_001, 198), kernel(2_300, 900, stream=13)], hidden_us=900, tail_us=850)
+    with pytest.raises(SolutionFailed) as caught:
+        auditor.finish(200 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock", "tail"]
+    assert auditor.found is not None  # kept for the record
+
+
+def test_a_solution_that_behaves_while_traced_only_is_found() -> None:
+    auditor = Auditor("full", "eager", FACTS)
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 20)
+    auditor.trace("solution", 1, reply(1, 400, kernels=(*marked(2_000, 400), kernel(2_001, 398))), 10_000 * US)
+    with pytest.raises(SolutionFailed) as caught:
+        auditor.finish(20 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["phases"]
+
+
+def test_the_frameworks_kernels_alone_are_no_custom_kernel() -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        audited([kernel(2_001, 198, "_ZN2at6native3mulEv")]).finish(200 * US)
+    assert caught.value.verdict is Verdict.NO_CUSTOM_KERNEL
+
+
+def test_an_impossible_claim_ends_the_audit_at_once() -> None:
+    with pytest.raises(SolutionFailed, match="but the referee waited"):
+        Auditor("full").turn("solution", 2, reply(2, 100), 150 * US)
+
+
+def test_replaced_clocks_end_the_audit_at_once() -> None:
+    with pytest.raises(SolutionFailed, match=r"time\.time_ns"):
+        Auditor("full").turn("solution", 1, reply(1, 100, patched=("time.time_ns",)), 500 * US)
+
+
+def test_a_trace_that_only_the_solution_lacks_was_switched_off() -> None:
+    auditor = Auditor("full", "eager", FACTS)
+    auditor.trace("eager", 1, reply(1, 100, kernels=(*marked(2_000, 100), kernel(2_010, 80))), 900 * US)
+    auditor.trace("solution", 1, reply(1, 100), 900 * US)
+    with pytest.raises(SolutionFailed, match="switched off"):
+        auditor.finish()
+
+
+def test_without_any_trace_the_record_says_so() -> None:
+    auditor = Auditor("full")
+    auditor.trace("solution", 1, reply(1), 900 * US)
+    assert auditor.finish().remarks == ("full: no trace can be had here, so it isn't known whose kernels ran",)
+
+
+def test_a_gpu_kept_busy_between_turns_is_found() -> None:
+    auditor = audited([kernel(2_001, 198)])
+    for _ in range(9):
+        auditor.rest(2_400 * US)
+    with pytest.raises(SolutionFailed) as caught:
+        auditor.finish(200 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["idle_gpu"]
+
+
+def test_the_simulators_rows_count_launches_alone() -> None:
+    rows = tuple(KernelRun(name, 0, 0, 0, "kernel") for name in ("aten::empty", "pool<float>", "pool<float>"))
+    auditor = Auditor("small", facts=Facts())
+    auditor.trace("solution", 1, reply(1, kernels=rows), 900 * US)
+    found = auditor.finish()
+    assert found.trace is not None
+    assert [(row.origin, row.launches) for row in found.trace.kernels] == [("own", 2), ("move", 1)]
+    assert found.trace.own_share is None
+
+
+def test_on_the_simulator_torch_alone_is_no_custom_kernel() -> None:
+    auditor = Auditor("small")
+    auditor.trace("solution", 1, reply(1, kernels=(KernelRun("aten::max_pool2d", 0, 0, 0, "kernel"),)), 900 * US)
+    with pytest.raises(SolutionFailed, match=r"only the framework's: aten::max_pool2d"):
+        auditor.finish()

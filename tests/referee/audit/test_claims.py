@@ -1,0 +1,49 @@
+"""Claims of a worker against the referee's clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.verdict import Verdict
+from harness.referee.audit.claims import require_originals, require_plausible
+from harness.referee.outcome import SolutionFailed
+
+
+@pytest.mark.parametrize(("claimed", "wall_ns"), [((10, 20), 31), ((10, 20), 30), ((1, 1), 10**9)])
+def test_a_plausible_turn_goes_through(claimed: tuple[int, ...], wall_ns: int) -> None:
+    assert require_plausible(claimed, 2, wall_ns) == claimed
+
+
+@pytest.mark.parametrize(
+    ("claimed", "observed"),
+    [
+        ((10,), "1 times were reported for 2 calls"),
+        ((10, 10, 10), "3 times were reported for 2 calls"),
+        ((), "0 times were reported for 2 calls"),
+        ((10, None), "1 times were reported for 2 timed calls"),
+        ((10, 0), "a call of 0 ns was reported"),
+        ((-5, 10), "a call of -5 ns was reported"),
+        ((60, 41), "2 calls are claimed to have taken 101 ns, but the referee waited 100 ns"),
+    ],
+)
+def test_an_impossible_turn_is_cheating_with_its_evidence(claimed: tuple[int | None, ...], observed: str) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        require_plausible(claimed, 2, 100)
+    assert (caught.value.verdict, caught.value.failure.reason) == (Verdict.CHEATING, observed)
+    assert caught.value.failure.evidence[0].check == "claimed_times"
+
+
+def test_originals_go_through() -> None:
+    require_originals(())
+
+
+def test_replaced_functions_are_named() -> None:
+    with pytest.raises(SolutionFailed, match=r"time\.perf_counter, torch\.equal$") as caught:
+        require_originals(("time.perf_counter", "torch.equal"))
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("patched_functions", {"functions": 2})
+
+
+def test_of_many_replaced_functions_the_first_are_named() -> None:
+    with pytest.raises(SolutionFailed, match=r"a, b, c, d, e and 2 more$"):
+        require_originals(tuple("abcdefg"))

@@ -1,0 +1,196 @@
+"""Whose kernels ran: symbols as an H100 with torch 2.11 reported them."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends.base import KernelRun
+from harness.records.build import ExtensionBuild, KernelResources
+from harness.records.trace import KernelOrigin, Trace, TracedKernel
+from harness.records.verdict import Verdict
+from harness.referee.audit.kernels import Origins, own_kernels, require_custom, summarize
+from harness.referee.compiler_log import demangled
+from harness.referee.outcome import SolutionFailed
+
+SIGMOID = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11SigmoidFuncIfEESt5arrayIPcLm2EEEEviT0_T1_"
+FILL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm2EEEEviT0_T1_"
+POOL = (
+    "_ZN2at6native52_GLOBAL__N__e57809e0_19_DilatedMaxPool2d_cu_6258b57421max_pool_forward_nchwIfiEEvT0_PKT_"
+    "llliiiiiiiiiiPS4_Pl"
+)
+OWN = "_Z12scale_kernelPKfPfl"
+VENDORS = (
+    "_ZN17cutlass__5x_cudnn6KernelI66cutlass_tensorop_s1688fprop_optimized_tf32_256x64_16x4_nhwc_align4EEvNT_6ParamsE",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_kernel"
+    "__5x_cublas",
+    "nvjet_tss_128x64_64x8_4x1_v_bz_NNT",
+    "ampere_sgemm_128x64_nn",
+    "_ZN7cutlass7Kernel2I51cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4EEvNT_6ParamsE",
+)
+
+
+def origin(symbol: str, origins: Origins, kind: str = "kernel") -> KernelOrigin:
+    assert kind in ("kernel", "copy", "fill")
+    row = KernelRun(symbol, 0, 1, 7, "kernel" if kind == "kernel" else "copy" if kind == "copy" else "fill")
+    return origins.of(row, demangled([symbol])[0])
+
+
+@pytest.mark.parametrize("symbol", [SIGMOID, POOL, *VENDORS, "triton_poi_fused_mul_sigmoid_0", "aten::max_pool2d"])
+def test_the_frameworks_kernels_are_known_by_name(symbol: str) -> None:
+    assert origin(symbol, Origins()) == "framework"
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        FILL,
+        "_ZN5cudnn19engines_precompiled16nchwToNhwcKernelIfffLb0ELb1EL21cudnnKernelDataType_t2EEEvNS0_18nchw2nhwc_"
+        "params_tIT1_EEPKT_PT0_",
+        "aten::empty",
+        "aten::copy_",
+    ],
+)
+def test_moves_are_held_against_nobody(symbol: str) -> None:
+    assert origin(symbol, Origins()) == "move"
+
+
+def test_copies_and_fills_are_moves() -> None:
+    assert origin("copy of 4096 bytes", Origins(), "copy") == "move"
+    assert origin("fill of 4096 bytes", Origins(), "fill") == "move"
+
+
+def test_what_the_solution_compiled_is_its_own() -> None:
+    assert origin(OWN, Origins(own={"scale_kernel(float const*, float*, long)"})) == "own"
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    ["nchwToNhwc_kernel", "winograd_conv", "flash_fwd_kernel", "sm90_gemm_mine", "implicit_convolve_mine", "sgemm_own"],
+)
+def test_an_own_kernel_may_be_called_after_its_algorithm(symbol: str) -> None:
+    assert origin(symbol, Origins(own={symbol})) == "own"
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "softmax_kernel",
+        "fused_attention",
+        "kernel",
+        "_Z3foov",
+        "void pool<c10::Half>(c10::Half const*, c10::Half*)",
+        "void scale<float>(at::GenericPackedTensorAccessor<float, 4ul, at::RestrictPtrTraits, int>)",
+        "void (anonymous namespace)::mine<thrust::tuple<int, int> >(cub::KeyValuePair<int, float>*)",
+    ],
+)
+def test_a_kernel_compiled_at_run_time_is_the_solutions(symbol: str) -> None:
+    assert origin(symbol, Origins()) == "own"
+
+
+@pytest.mark.parametrize("symbol", [SIGMOID, POOL])
+def test_templates_of_torch_in_the_solutions_own_library_are_its_own(symbol: str) -> None:
+    origins = Origins(own={demangled([symbol])[0]}, in_framework=lambda symbol: False)
+    assert origin(symbol, origins) == "own"
+
+
+@pytest.mark.parametrize("symbol", [SIGMOID, POOL])
+def test_an_own_kernel_cant_hide_the_frameworks_of_the_same_symbol(symbol: str) -> None:
+    origins = Origins(own={demangled([symbol])[0]}, in_framework=lambda searched: searched == symbol)
+    assert origin(symbol, origins) == "framework"
+
+
+@pytest.mark.parametrize("symbol", VENDORS)
+def test_no_solution_compiles_a_vendors_symbol_by_chance(symbol: str) -> None:
+    assert origin(symbol, Origins(own={demangled([symbol])[0]})) == "framework"
+
+
+def test_a_symbol_that_the_reference_ran_is_the_frameworks() -> None:
+    assert (
+        origin("odd_vendor_kernel", Origins(own={"odd_vendor_kernel"}, reference={"odd_vendor_kernel"})) == "framework"
+    )
+
+
+def test_an_unknown_symbol_is_searched_for_in_the_framework() -> None:
+    assert origin("_Z3barv", Origins(in_framework=lambda symbol: symbol == "_Z3barv")) == "framework"
+
+
+def test_a_plain_name_is_not_searched_for() -> None:
+    """'kernel' or 'add_kernel' may well stand somewhere in a library of a gigabyte."""
+    assert origin("add_kernel", Origins(in_framework=lambda symbol: True)) == "own"
+
+
+def test_own_kernels_come_from_the_builds() -> None:
+    resources = KernelResources("scale_kernel(float*)", "sm_90", 32, 0, 0, 0, 0)
+    build = ExtensionBuild("scale", "0" * 32, False, 1.0, "log", (resources,))
+    assert own_kernels([build, build]) == {"scale_kernel(float*)"}
+
+
+def test_launches_of_a_kernel_are_summed_and_the_longest_comes_first() -> None:
+    rows = [
+        KernelRun(OWN, 0, 10, 7, "kernel"),
+        KernelRun(SIGMOID, 10, 200, 7, "kernel"),
+        KernelRun(OWN, 300, 330, 7, "kernel"),
+    ]
+    trace = summarize("full", 2, rows, Origins())
+    assert [(kernel.origin, kernel.launches, kernel.ns) for kernel in trace.kernels] == [
+        ("framework", 1, 190),
+        ("own", 2, 40),
+    ]
+    assert trace.kernels[1].name == "scale_kernel(float const*, float*, long)"
+
+
+def trace(*kernels: tuple[str, KernelOrigin, int, int]) -> Trace:
+    return Trace("full", 1, tuple(TracedKernel(*kernel) for kernel in kernels))
+
+
+EAGER = trace(("sigmoid", "framework", 1, 500), ("mul", "framework", 1, 480), ("copy", "move", 1, 10))
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (trace(("sigmoid", "framework", 1, 500)), "no kernel of the solution's ran, only the framework's: sigmoid"),
+        (trace(("copy", "move", 1, 500)), "the device only moved data"),
+        (trace(), "the device only moved data"),
+        (trace(("own", "own", 1, 4), ("gemm", "framework", 1, 996)), "took 0.40% of the computing time"),
+        (
+            trace(("own", "own", 1, 300), ("sigmoid", "framework", 1, 500), ("mul", "framework", 2, 480)),
+            "the framework did all that the reference consists of itself, and for longer",
+        ),
+    ],
+)
+def test_the_frameworks_work_is_no_custom_kernel(found: Trace, reason: str) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        require_custom(found, EAGER)
+    assert caught.value.verdict is Verdict.NO_CUSTOM_KERNEL
+    assert reason in caught.value.failure.reason
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        trace(("own", "own", 1, 500)),
+        trace(("own", "own", 1, 500), ("copy", "move", 3, 5_000)),
+        trace(("own", "own", 1, 500), ("sigmoid", "framework", 1, 400)),
+        trace(("own", "own", 1, 0), ("aten::mul", "framework", 1, 0)),  # the simulator's, without times
+    ],
+)
+def test_own_work_is_custom(found: Trace) -> None:
+    assert require_custom(found, EAGER) == ()
+
+
+def test_a_framework_that_does_most_of_the_work_is_remarked_on() -> None:
+    found = trace(("own", "own", 1, 100), ("gemm", "framework", 1, 300))
+    assert require_custom(found, EAGER) == ("full: the framework's kernels took 75% of the computing time: gemm",)
+
+
+def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
+    with pytest.raises(SolutionFailed, match="the device only moved data"):
+        require_custom(trace(("copy", "move", 1, 5)), None)
+
+
+def test_on_the_simulator_a_kernel_beside_all_of_the_references_operators_is_a_decoy() -> None:
+    reference = trace(("aten::sigmoid", "framework", 1, 0))
+    found = trace(("own", "own", 1, 0), ("aten::sigmoid", "framework", 1, 0))
+    with pytest.raises(SolutionFailed, match="did all that the reference consists of itself: aten::sigmoid"):
+        require_custom(found, reference)

@@ -1,0 +1,80 @@
+"""Tail, phases and canaries, for scripted numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.referee.audit.idle_gpu import require_idle
+from harness.referee.audit.phases import require_even_work, require_same_work
+from harness.referee.audit.tail import require_quiet_end
+from harness.referee.outcome import SolutionFailed
+
+US, MS = 1_000, 1_000_000
+
+
+def check_of(failed: SolutionFailed) -> str:
+    (evidence,) = failed.failure.evidence
+    return evidence.check
+
+
+@pytest.mark.parametrize(
+    ("solution_ns", "baseline_ns"),
+    [
+        ([], []),
+        ([5 * US] * 9, [4 * US] * 9),
+        ([5 * US] * 6 + [20 * MS] * 3, [5 * US] * 9),
+        ([120 * US] * 5, [90 * US] * 5),
+    ],
+)
+def test_a_short_or_rare_tail_is_let_pass(solution_ns: list[int], baseline_ns: list[int]) -> None:
+    require_quiet_end(solution_ns, baseline_ns, call_ns=MS)
+
+
+def test_a_tail_after_most_calls_is_cheating() -> None:
+    with pytest.raises(SolutionFailed, match="still busy for 1800 µs") as caught:
+        require_quiet_end([1800 * US] * 6 + [3 * US] * 3, [3 * US] * 9, call_ns=MS)
+    assert check_of(caught.value) == "tail"
+
+
+@pytest.mark.parametrize("busy_ns", [[], [900 * US], [100 * US], [1290 * US], [900 * US, 910 * US, 9 * MS]])
+def test_a_traced_call_may_differ_a_little_and_be_much_shorter(busy_ns: list[int]) -> None:
+    require_same_work(busy_ns, claimed_ns=MS)
+
+
+def test_more_work_while_traced_is_cheating() -> None:
+    with pytest.raises(SolutionFailed, match="busy for 5000 µs, but timed calls are claimed to take 1000 µs") as caught:
+        require_same_work([5 * MS, 5 * MS, 5 * MS], claimed_ns=MS)
+    assert check_of(caught.value) == "phases"
+
+
+@pytest.mark.parametrize(
+    "after_ns", [[], [95 * US] * 5, [300 * US, 95 * US, 95 * US], [2 * MS, 96 * US, 97 * US, 96 * US]]
+)
+def test_an_idle_gpu_is_let_pass(after_ns: list[int]) -> None:
+    require_idle(after_ns, [93 * US, 300 * US, 94 * US])
+
+
+def test_a_gpu_that_works_between_turns_is_cheating() -> None:
+    with pytest.raises(SolutionFailed, match=r"took 2\.30 ms \(median of 3\) instead of 0\.09 ms") as caught:
+        require_idle([2300 * US] * 3, [93 * US] * 3)
+    assert check_of(caught.value) == "idle_gpu"
+
+
+EVEN = [[MS, MS, MS], [MS, 2 * MS], [5 * US, 60 * US, 5 * US], [MS]]
+
+
+def test_calls_of_a_turn_may_differ_as_calls_do() -> None:
+    require_even_work(EVEN, EVEN)
+    require_even_work([], [])
+
+
+def test_a_turn_that_was_held_up_now_and_then_is_let_pass() -> None:
+    require_even_work([], [[10 * US, 9 * MS], [10 * US, 12 * US], [10 * US, 11 * US], [10 * US]])
+
+
+@pytest.mark.parametrize("is_traced", [True, False])
+def test_one_call_that_does_the_work_of_all_is_cheating(is_traced: bool) -> None:
+    turns = [[5 * MS, 10 * US, 10 * US, 10 * US, 10 * US], [3 * MS, 10 * US, 10 * US]]
+    with pytest.raises(SolutionFailed, match=r"between 10 and 5000 µs, in 2 of 2 turns") as caught:
+        require_even_work(turns if is_traced else EVEN, EVEN if is_traced else turns)
+    assert check_of(caught.value) == "phases"

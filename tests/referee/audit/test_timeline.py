@@ -1,0 +1,72 @@
+"""Reading a traced turn."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import BEGIN, END, STRIDED_COPY
+from harness.referee.audit.timeline import read_timeline, require_nothing_outside
+from harness.referee.outcome import SolutionFailed
+from tests.referee.audit.traces import OUTPUT_BYTES, US, kernel, marked, move
+
+TWO_CALLS = [*marked(1_000, 100), *marked(2_000, 100)]
+
+
+def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
+    rows = [*TWO_CALLS, kernel(1_010, 80), kernel(2_010, 30), kernel(2_020, 40, stream=9)]
+    timeline = read_timeline(rows, 2, OUTPUT_BYTES)
+    assert [len(call.rows) for call in timeline.calls] == [1, 2]
+    assert [call.busy_ns for call in timeline.calls] == [80 * US, 50 * US]  # overlapping time counts once
+    assert [call.interval_ns for call in timeline.calls] == [100 * US, 100 * US]
+    assert timeline.outside == ()
+    require_nothing_outside(timeline)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        [kernel(1_020, 500, stream=13)],  # a side stream that nobody waits for
+        [kernel(1_200, 300, stream=13), kernel(2_200, 300)],  # work deferred until after the end
+        [kernel(700, 100)],  # work done ahead
+        [move(1_300, 400, 10 * OUTPUT_BYTES), move(2_300, 400, 10 * OUTPUT_BYTES)],  # copies of an earlier answer
+    ],
+)
+def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
+    with pytest.raises(SolutionFailed, match="outside of what is timed") as caught:
+        require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *hidden], 2, OUTPUT_BYTES))
+    assert caught.value.failure.evidence[0].check == "trace"
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        [kernel(1_050, 65)],  # ends 15 µs late in one of two calls
+        [kernel(1_110, 900, name=STRIDED_COPY)],  # the device stores an output of another layout
+        [move(1_050, 30, 10**6), move(1_080, 10, 10**6, "fill")],  # a solution's copies inside its calls
+    ],
+)
+def test_harmless_rows_are_let_pass(harmless: list[KernelRun]) -> None:
+    require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *harmless], 2, OUTPUT_BYTES))
+
+
+def test_storing_another_layout_is_counted_per_call() -> None:
+    rows = [*TWO_CALLS, kernel(1_110, 300, name=STRIDED_COPY), kernel(2_110, 500, name=STRIDED_COPY)]
+    assert read_timeline(rows, 2, OUTPUT_BYTES).strided_ns == 400 * US
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [row for row in TWO_CALLS if row.name != END],
+        [row for row in TWO_CALLS if row.name != BEGIN],
+        [row for row in TWO_CALLS if "268435456" not in row.name],
+        [*TWO_CALLS, *marked(3_000, 100)],
+        [*TWO_CALLS, KernelRun(END, 3_000 * US, 3_001 * US, 7, "fill")],
+    ],
+)
+def test_missing_or_surplus_marks_are_tampering(rows: list[KernelRun]) -> None:
+    with pytest.raises(SolutionFailed, match="tampered") as caught:
+        read_timeline(rows, 2, OUTPUT_BYTES)
+    assert caught.value.failure.evidence[0].check == "trace"

@@ -1,0 +1,92 @@
+"""What a call costs besides its claimed time, for scripted turns."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from harness.referee.audit.wall_clock import WallTurn, excess_of, require_explained
+from harness.referee.outcome import SolutionFailed
+
+MS = 1_000_000
+
+
+def turns(claimed_ns: int, besides_ns: int, hidden_ns: int = 0, noise_ns: int = 0) -> list[WallTurn]:
+    """24 turns of 1, 3 and 5 calls; a turn costs 900 µs whatever its length."""
+    rng = random.Random(5)
+    return [
+        WallTurn(
+            calls,
+            calls * claimed_ns,
+            900_000 + calls * (claimed_ns + besides_ns + hidden_ns) + rng.randint(0, noise_ns),
+        )
+        for _ in range(8)
+        for calls in (1, 3, 5)
+    ]
+
+
+def excess_ns(solution: list[WallTurn], baseline: list[WallTurn]) -> float:
+    excess = excess_of(solution, baseline)
+    assert excess is not None
+    return excess.per_call_ns
+
+
+def test_the_slope_leaves_the_turns_constant_out() -> None:
+    late = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 5 * MS) for turn in turns(2 * MS, 400_000)]
+    assert excess_ns(late, turns(MS, 400_000)) == 0
+
+
+def test_a_turn_that_was_held_up_does_not_move_the_slope() -> None:
+    disturbed = turns(2 * MS, 400_000)
+    disturbed[4] = WallTurn(3, 6 * MS, 400 * MS)
+    disturbed[9] = WallTurn(1, 2 * MS, 300 * MS)
+    assert abs(excess_ns(disturbed, turns(MS, 400_000))) < 20_000
+
+
+def test_with_one_length_alone_turns_of_that_length_are_compared() -> None:
+    """The baseline had longer turns while it warmed up; the solution's first call took long, so all others are 1."""
+    solution = [WallTurn(1, MS, 2_500_000)] * 8
+    baseline = [WallTurn(5, 5 * MS, 7 * MS)] * 2 + [WallTurn(1, MS, 2_400_000)] * 8
+    assert excess_ns(solution, baseline) == 100_000
+    require_explained(solution, baseline, 0)
+
+
+def test_arms_without_a_common_length_are_not_compared() -> None:
+    assert excess_of([WallTurn(1, MS, 9 * MS)] * 8, [WallTurn(5, 5 * MS, 6 * MS)] * 8) is None
+
+
+@pytest.mark.parametrize("besides_ns", [0, 380_000, 400_000, 480_000])
+def test_an_honest_solution_is_explained(besides_ns: int) -> None:
+    require_explained(turns(MS, besides_ns, noise_ns=60_000), turns(2 * MS, 400_000, noise_ns=60_000), 0)
+
+
+def test_a_solution_whose_host_works_while_the_device_flushes_is_explained() -> None:
+    """Its calls cost less besides than the baseline's: that is never held against it."""
+    require_explained(turns(5 * MS, 100_000), turns(2 * MS, 400_000), 0)
+
+
+def test_hidden_work_is_found_with_its_numbers() -> None:
+    with pytest.raises(
+        SolutionFailed, match="each call takes 1500 µs of the referee's clock beyond the 500 µs"
+    ) as caught:
+        require_explained(turns(500_000, 400_000, hidden_ns=1_500_000), turns(2 * MS, 400_000), 0)
+    (evidence,) = caught.value.failure.evidence
+    assert evidence.check == "wall_clock"
+    assert evidence.numbers["hidden_ns_per_call"] == 1_500_000
+    assert evidence.numbers["claimed_ns_per_call"] == 500_000
+    assert evidence.numbers["tolerance_ns"] == 250_000
+
+
+def test_hidden_work_is_found_under_noise() -> None:
+    with pytest.raises(SolutionFailed):
+        require_explained(turns(500_000, 400_000, 500_000, noise_ns=80_000), turns(MS, 400_000, noise_ns=80_000), 0)
+
+
+def test_a_reason_that_was_seen_is_allowed_for() -> None:
+    require_explained(turns(MS, 3_400_000), turns(MS, 400_000), allowance_ns=3_000_000)
+
+
+def test_nothing_to_compare_with_is_no_accusation() -> None:
+    require_explained([], turns(MS, 1), 0)
+    require_explained(turns(MS, 1), [], 0)

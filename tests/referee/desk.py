@@ -1,0 +1,155 @@
+"""A worker in the test's own process, on the CPU: the real arm behind a device that only calls and copies."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
+from harness.backends.sim.host import SimHost
+from harness.backends.sim.toolkit import Toolkit
+from harness.protocol.messages import Attach, Construct, Detach, Load, Loaded, Raised, TakeTurn, TurnTaken
+from harness.records.config import Config, CorrectnessConfig
+from harness.referee.correctness import CaseOutcome, Watch, check_case
+from harness.referee.setting import Setting, prepare_setting
+from harness.referee.worker_process import SolutionRaised
+from harness.worker.arm import Arm
+from harness.workspace.problem import load_problem
+
+
+class DeskDevice:
+    """Implements base.WorkerDevice. `times` are what its clock shows for one call after another, `tail_ns` for every
+    tail."""
+
+    torch_device = "cpu"
+
+    def __init__(self, times: Sequence[int | None], tail_ns: int) -> None:
+        self._times = itertools.cycle(times)
+        self._tail_ns = tail_ns
+
+    def warm_up(self) -> None: ...
+
+    def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
+        assert fd is not None
+        whole = torch.frombuffer(mmap.mmap(fd, handle.offset + handle.nbytes), dtype=torch.uint8)
+        return whole[handle.offset : handle.offset + handle.nbytes]
+
+    def close_buffer(self, buffer: torch.Tensor) -> None: ...
+
+    def measure(
+        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+    ) -> Measured:
+        result = call()
+        for source, destination in fitting(result):
+            destination.copy_(source)
+        nanoseconds = next(self._times)
+        return Measured(result, nanoseconds, None if nanoseconds is None else self._tail_ns)
+
+    def synchronize(self) -> None: ...
+
+    def sample_blocks(self, count: int | None, seed: int) -> None: ...
+
+    def take_findings(self) -> tuple[tuple[Finding, ...], int]:
+        return (), 0
+
+    def start_trace(self) -> None: ...
+
+    def take_trace(self) -> tuple[KernelRun, ...] | None:
+        return ()
+
+
+class DeskWorker:
+    """Answers as a WorkerProcess does. `turns` are the requests for turns that it got."""
+
+    def __init__(
+        self, model: type[torch.nn.Module] | None = None, times: Sequence[int | None] = (None,), tail_ns: int = 0
+    ) -> None:
+        """Without a model it takes that of the file which it is told to load."""
+        extensions: Any = type("NoExtensions", (), {"take_reports": lambda self: ()})()
+        self._arm = Arm(DeskDevice(times, tail_ns), extensions)
+        self._arm._class = model
+        self.backend = "sim"
+        self.turns: list[TakeTurn] = []
+        self.is_paused = self.is_closed = False
+        self._text = ""
+
+    def bring_text(self, name: str, text: str) -> str:
+        self._text = text
+        return name
+
+    def ask(self, request: Any, timeout_s: float, descriptors: Sequence[int] = ()) -> Any:
+        assert not self.is_paused, "asked while it stands still"
+        assert not self.is_closed, "asked after its end"
+        try:
+            with torch.no_grad():
+                return self._answer(request, descriptors)
+        except Exception as error:
+            raise SolutionRaised(Raised(type(error).__name__, str(error), "")) from error
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def __enter__(self) -> DeskWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _answer(self, request: Any, descriptors: Sequence[int]) -> Any:
+        if isinstance(request, Load):
+            names: dict[str, Any] = {"__name__": "brought"}
+            exec(self._text, names)
+            self._arm._class = names[request.class_name]
+            return Loaded(())
+        if isinstance(request, Attach):
+            return self._arm.attach(request, descriptors[0])
+        if isinstance(request, Detach):
+            return self._arm.detach(request)
+        if isinstance(request, Construct):
+            return self._arm.construct(request)
+        assert isinstance(request, TakeTurn)
+        self.turns.append(request)
+        return _as_on_a_gpu(self._arm.take_turn(request))
+
+
+def _as_on_a_gpu(reply: TurnTaken) -> TurnTaken:
+    """What lies on the CPU here is what would lie on 'cuda'."""
+    calls = []
+    for call in reply.calls:
+        forms = tuple(replace(form, device="cuda") if form.device == "cpu" else form for form in call.outputs)
+        calls.append(replace(call, outputs=forms))
+    return replace(reply, calls=tuple(calls))
+
+
+def desk_host() -> SimHost:
+    return SimHost(Toolkit(Path("never-built")))
+
+
+def setting_of(folder: Path, source: str, yaml: str = "", case: str = "full") -> Setting:
+    """The setting of a problem with this problem.py and problem.yaml."""
+    (folder / "pool").mkdir(parents=True, exist_ok=True)
+    (folder / "pool" / "problem.py").write_text(source)
+    if yaml:
+        (folder / "pool" / "problem.yaml").write_text(yaml)
+    return prepare_setting(load_problem(folder / "pool"), case, 7, "cpu")
+
+
+def checked(
+    setting: Setting, model: type[torch.nn.Module], seeds: int = 3, watch: Watch | None = None
+) -> tuple[CaseOutcome, DeskWorker]:
+    """What check_case() makes of a module."""
+    worker: Any = DeskWorker(model)
+    config = Config(correctness=CorrectnessConfig(seeds=seeds))
+    return check_case(setting, desk_host(), worker, config, lambda what: None, watch), worker

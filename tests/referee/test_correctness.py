@@ -1,0 +1,294 @@
+"""What a case's turns find out: families of faults and cheats, and honest modules beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.records.verdict import Verdict
+from harness.referee.correctness import CaseOutcome
+from harness.referee.outcome import SolutionFailed
+from harness.referee.setting import Setting
+from tests.referee.desk import checked, setting_of
+
+DOUBLE = """\
+import torch
+from torch import nn
+rows = 6
+columns = 5000
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [torch.rand(rows, columns)]
+def get_init_inputs():
+    return []
+"""
+
+
+class Honest(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+
+@pytest.fixture
+def double(tmp_path: Path) -> Setting:
+    return setting_of(tmp_path, DOUBLE, "independent_batch: true\n")
+
+
+def verdict_of(setting: Setting, model: type[nn.Module], seeds: int = 3) -> tuple[Verdict, str]:
+    """With the reason. A module that gets through is a failed test."""
+    try:
+        failed = checked(setting, model, seeds)[0].failed
+    except SolutionFailed as error:
+        failed = error
+    assert failed is not None, "it passed"
+    return failed.verdict, failed.failure.reason
+
+
+def require_passed(outcome: CaseOutcome) -> None:
+    assert outcome.failed is None, outcome.failed
+    assert all(check.passed for check in outcome.checks)
+
+
+def test_honest_module_passes_with_every_variant(double: Setting) -> None:
+    outcome, _ = checked(double, Honest)
+    require_passed(outcome)
+    words = {(check.variant or "none").partition(" (")[0] for check in outcome.checks}
+    assert words == {"none", "rescaled", "shifted", "negative", "few distinct"}
+    assert {check.variant for check in outcome.checks} >= {"rescaled (times 2^20)", "rescaled (times 2^-20)"}
+    assert outcome.remarks == ()
+
+
+def test_no_two_calls_of_a_turn_share_a_buffer_or_a_value(double: Setting) -> None:
+    outcome, worker = checked(double, Honest, seeds=8)
+    assert {len(turn.calls) for turn in worker.turns} == {1, 2}
+    for turn in worker.turns:
+        used = [ref.buffer for call in turn.calls for ref in (*call.outputs, *(i.tensor for i in call.inputs))]
+        assert len(set(used)) == len(used)
+    orders = {tuple(call.outputs[0].buffer for call in turn.calls) for turn in worker.turns if len(turn.calls) == 2}
+    assert len(orders) == 2
+    assert len({check.seed for check in outcome.checks}) == len(outcome.checks)
+
+
+def _cached_by(key: Any) -> type[nn.Module]:
+    class Caching(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._results: dict[Any, torch.Tensor] = {}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if key(x) not in self._results:
+                self._results[key(x)] = x * 2
+            return self._results[key(x)].clone()
+
+    return Caching
+
+
+@pytest.mark.parametrize(
+    "key", [lambda x: x.data_ptr(), lambda x: x.shape, lambda x: 0], ids=["address", "shape", "nothing"]
+)
+def test_results_of_earlier_inputs_are_wrong(double: Setting, key: Any) -> None:
+    assert verdict_of(double, _cached_by(key))[0] is Verdict.WRONG_VALUES
+
+
+def test_results_of_the_very_same_contents_are_right(double: Setting) -> None:
+    require_passed(checked(double, _cached_by(lambda x: x.sum().item()))[0])
+
+
+def test_a_module_that_computes_for_its_first_calls_only_is_wrong(double: Setting) -> None:
+    class Tiring(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x * 2 if self.calls <= 2 else torch.zeros_like(x)
+
+    assert verdict_of(double, Tiring)[0] is Verdict.WRONG_VALUES
+
+
+@pytest.mark.parametrize("wrong_once_in", [3, 5])
+def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_once_in: int) -> None:
+    class Racing(nn.Module):
+        calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return torch.zeros_like(x) if self.calls % wrong_once_in == 0 else x * 2
+
+    verdict, reason = verdict_of(double, Racing, seeds=6)
+    assert verdict is Verdict.NONDETERMINISTIC
+    assert reason.startswith("the same inputs gave wrong values once, then right ones; when wrong, ")
+
+
+def _changing(change: Any) -> type[nn.Module]:
+    class Changing(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result = x * 2
+            change(x)
+            return result
+
+    return Changing
+
+
+def _swap(x: torch.Tensor) -> None:
+    x[0, 0], x[0, 1] = x[0, 1].clone(), x[0, 0].clone()
+
+
+CHANGES = {
+    "doubled": lambda x: x.mul_(2),
+    "one element": lambda x: x[3, 17].add_(1.0),
+    "the last element": lambda x: x[-1, -1].neg_(),
+    "two swapped": _swap,
+    "rows rotated": lambda x: x.copy_(x.roll(1, 0)),
+    "columns rotated": lambda x: x.copy_(x.roll(2, 1)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_inputs_that_are_changed_are_seen(double: Setting, change: Any) -> None:
+    assert verdict_of(double, _changing(change)) == (Verdict.WRONG_VALUES, "input 0 was changed by the call")
+
+
+def test_what_the_reference_does_to_its_input_a_solution_may_do(tmp_path: Path) -> None:
+    class InPlace(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mul_(2)
+
+    setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "x.mul_(2)"))
+    require_passed(checked(setting, InPlace)[0])
+    require_passed(checked(setting, Honest)[0])
+
+
+def test_an_input_that_is_returned_shares_its_memory(tmp_path: Path) -> None:
+    class Returning(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x[:]
+
+    copied = setting_of(tmp_path / "copied", DOUBLE.replace("x * 2", "x.clone()"))
+    assert verdict_of(copied, Returning) == (Verdict.WRONG_VALUES, "an output shares its memory with input 0")
+    returned = setting_of(tmp_path / "returned", DOUBLE.replace("x * 2", "x.view(rows, columns)"))
+    require_passed(checked(returned, Returning)[0])
+
+
+class ReturningItsBuffer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self._result = torch.empty(6, 5000)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul(x, 2, out=self._result)
+
+
+class WrappingForeignMemory(nn.Module):
+    """A new tensor over the same memory at every call, as torch::from_blob makes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._memory = bytearray(4 * 6 * 5000)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul(x, 2, out=torch.frombuffer(self._memory, dtype=torch.float32).view(6, 5000))
+
+
+@pytest.mark.parametrize("model", [ReturningItsBuffer, WrappingForeignMemory])
+def test_a_buffer_that_is_returned_again_shares_its_memory(double: Setting, model: type[nn.Module]) -> None:
+    assert verdict_of(double, model, seeds=8) == (
+        Verdict.WRONG_VALUES,
+        "an output shares its memory with output 0 of an earlier call",
+    )
+
+
+def test_views_of_one_fresh_tensor_are_fine_as_several_outputs(tmp_path: Path) -> None:
+    class Halves(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            doubled = x + x
+            return doubled[:, :2500], doubled[:, 2500:]
+
+    setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "tuple((x * 2).chunk(2, 1))"))
+    require_passed(checked(setting, Halves)[0])
+
+
+def test_a_workspace_that_is_kept_is_fine(double: Setting) -> None:
+    class Workspace(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._space = torch.empty(6, 5000)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.mul(x, 2, out=self._space).clone()
+
+    require_passed(checked(double, Workspace)[0])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: (x * 2).t().contiguous().t(),
+        lambda x: torch.cat([x * 2, x], 1)[:, :5000],
+        lambda x: nn.Parameter(x * 2),
+        lambda x: (x * 2).requires_grad_(),
+    ],
+    ids=["transposed", "a slice", "a parameter", "with a gradient"],
+)
+def test_layout_and_gradient_are_the_solutions_affair(double: Setting, made: Any) -> None:
+    class Made(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return made(x)
+
+    require_passed(checked(double, Made)[0])
+
+
+def test_an_expanded_output_is_fine_as_values(tmp_path: Path) -> None:
+    class Expanded(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sum().expand(rows := 6, 5000 + rows - rows)
+
+    require_passed(checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum() + 0 * x")), Expanded)[0])
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+PECULIAR = {
+    "a subclass": (lambda x: (x * 2).as_subclass(Subclass), "a Subclass where a tensor belongs"),
+    "sparse": (lambda x: (x * 2).to_sparse(), "a sparse coo tensor where a tensor belongs"),
+    "compressed": (lambda x: (x * 2).to_sparse_csr(), "a sparse csr tensor where a tensor belongs"),
+    "nested": (lambda x: torch.nested.nested_tensor([x, x]), "a nested tensor where a tensor belongs"),
+    "quantized": (
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
+        "a quantized tensor where a tensor belongs",
+    ),
+    "lazily negated": (
+        lambda x: torch._neg_view(x * -2),
+        "a lazily conjugated or negated tensor where a tensor belongs",
+    ),
+    "meta": (lambda x: torch.empty_like(x, device="meta"), "a tensor on meta, want cuda"),
+    "a list": (lambda x: [x * 2], "returned a list of 1 where the reference returns a tensor"),
+    "nothing": (lambda x: None, "returned a NoneType where the reference returns a tensor"),
+}
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor support", "ignore:torch.quantize"
+)
+@pytest.mark.parametrize(("made", "reason"), PECULIAR.values(), ids=PECULIAR)
+def test_peculiar_outputs_are_named(double: Setting, made: Any, reason: str) -> None:
+    class Peculiar(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return made(x)
+
+    assert verdict_of(double, Peculiar) == (Verdict.WRONG_OUTPUT_TYPE, reason)
+
+
+def test_a_traced_turn_is_told_once(double: Setting) -> None:
+    told: list[int] = []
+    outcome, worker = checked(double, Honest, watch=lambda reply, wall_ns: told.append(len(reply.calls)))
+    require_passed(outcome)
+    assert [len(turn.calls) for turn in worker.turns if turn.traced] == told
+    assert len(told) == 1

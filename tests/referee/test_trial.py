@@ -1,0 +1,130 @@
+"""One loaded solution, from case to case: what is kept of each, and in which order it all ends."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from torch import nn
+
+from harness.records.config import Config
+from harness.records.trace import Trace
+from harness.records.verdict import Verdict
+from harness.referee import trial as trial_module
+from harness.referee.found import Found
+from harness.referee.outcome import SolutionFailed
+from harness.referee.trial import Subject, Trial
+from harness.workspace.problem import load_problem
+from tests.referee.desk import DeskWorker, desk_host
+from tests.referee.test_correctness import DOUBLE, Honest
+from tests.referee.test_timed_case import CONFIG, Listener
+
+TRACE = Trace("full", 1, ())
+CASES = "independent_batch: true\ncases: {small: {constants: {rows: 2}}, odd: {constants: {rows: 3}}}\n"
+
+
+class ScriptedAuditor(Listener):
+    """Finds what it is told to find, at the end."""
+
+    ends: tuple[float | None, ...] = ()
+    accuses = False
+    found: Trace | None = None
+
+    def __init__(self, case: str, baseline: str, facts: Any) -> None:
+        super().__init__()
+        self.case = case
+
+    def finish(self, median_ns: float | None) -> Any:
+        type(self).ends += (median_ns,)
+        self.found = replace(TRACE, case=self.case)
+        if self.accuses:
+            raise SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
+        return SimpleNamespace(remarks=("audited",))
+
+
+class Canary:
+    def sing(self) -> int:
+        return 99
+
+    def __enter__(self) -> Canary:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def auditor(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedAuditor]:
+    class Auditor(ScriptedAuditor):
+        pass
+
+    monkeypatch.setattr(trial_module, "Auditor", Auditor)
+    monkeypatch.setattr(trial_module, "Canary", Canary)
+    return Auditor
+
+
+def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[str, ...]) -> tuple[Trial, Found, Any]:
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    (tmp_path / "pool" / "problem.yaml").write_text(CASES)
+    workers: Any = SimpleNamespace(
+        host=desk_host(), cache=tmp_path, settle=lambda: None, start=lambda: DeskWorker(times=(2_000,))
+    )
+    worker: Any = DeskWorker(model, times=(1_000,))
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, (), None)
+    return Trial(subject, workers, worker, found, lambda what: None), found, worker
+
+
+@pytest.mark.parametrize(
+    ("cases", "traced"), [(("small", "full", "odd"), "full"), (("small", "odd"), "odd"), (("odd", "small"), "small")]
+)
+def test_the_case_that_stands_for_the_solution_is_traced(
+    tmp_path: Path, auditor: type[ScriptedAuditor], cases: tuple[str, ...], traced: str
+) -> None:
+    trial, found, worker = tried(tmp_path, Honest, CONFIG, cases)
+    trial.check()
+    assert {check.case for check in found.checks} == set(cases)
+    assert found.checks[-1].case == ("full" if "full" in cases else cases[-1])
+    assert (found.trace, auditor.ends, found.remarks) == (replace(TRACE, case=traced), (None,), ["audited"])
+    assert sum(turn.traced for turn in worker.turns) == 1
+
+
+def test_a_trace_is_kept_where_it_convicts(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    auditor.accuses = True
+    trial, found, _ = tried(tmp_path, Honest, CONFIG, ("full",))
+    with pytest.raises(SolutionFailed, match="only the framework's kernels ran"):
+        trial.check()
+    assert found.trace == TRACE
+
+
+def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    """DeskWorker refuses it: workers that are started late must outlive the table at which they sit."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
+    trial, found, _ = tried(tmp_path, Honest, config, ("full",))
+    references: Any = {"eager": DeskWorker(times=(2_000,))}
+    with ExitStack() as stack:
+        trial.time(references, stack)
+        assert not any(worker.is_closed for worker in references.values())
+    assert set(references) == {"eager", "cudnn-benchmark"}
+    assert references["cudnn-benchmark"].is_closed
+    assert found.timing is not None
+    assert found.timing.baselines == ("eager", "cudnn-benchmark")
+    assert auditor.ends == (1_000.0,)
+    assert set(found.stages_s) == {"timing", "correctness"}
+    assert {check.scope for check in found.checks} == {"complete", "timed_turn"}
+
+
+def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    class Wrong(Honest):
+        def forward(self, x: Any) -> Any:
+            return x * 3
+
+    trial, found, _ = tried(tmp_path, Wrong, CONFIG, ("full",))
+    with ExitStack() as stack, pytest.raises(SolutionFailed, match="outside the tolerance"):
+        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    assert (found.timing, auditor.ends) == (None, ())
+    assert not found.checks[0].passed

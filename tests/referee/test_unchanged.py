@@ -1,0 +1,71 @@
+"""Files that were edited while a solution was judged spoil the result; a worker's own edit is a cheat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.protocol.cell import FIRST_USER
+from harness.referee import unchanged
+from harness.referee.outcome import SolutionFailed
+from harness.referee.unchanged import change_meanwhile, remember_harness
+from harness.workspace.problem import Problem, load_problem
+from tests.workspace.test_problem import SOURCE
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for the harness's own folder."""
+    made = tmp_path / "harness"
+    made.mkdir()
+    (made / "judge.py").write_text("RIGHT = True")
+    monkeypatch.setattr(unchanged, "_OWN_PACKAGE", made)
+    remember_harness.cache_clear()
+    remember_harness()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    remember_harness.cache_clear()
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    folder = tmp_path / "problems" / "pool"
+    folder.mkdir(parents=True)
+    (folder / "problem.py").write_text(SOURCE)
+    return load_problem(folder)
+
+
+def test_nothing_is_said_where_nothing_has_changed(package: Path, problem: Problem) -> None:
+    os.utime(package / "judge.py")  # touched, with the same content
+    assert change_meanwhile(problem, problem.sha256) is None
+
+
+def test_an_edit_of_the_harness_spoils_the_result(package: Path, problem: Problem) -> None:
+    (package / "judge.py").write_text("RIGHT = 1 > 0")
+    found = change_meanwhile(problem, problem.sha256)
+    assert isinstance(found, HarnessError)
+    assert str(found) == f"{package / 'judge.py'} was changed while the solution was judged; evaluate it again"
+
+
+def test_an_edit_of_the_problem_spoils_the_result(package: Path, problem: Problem) -> None:
+    before = problem.sha256
+    (problem.folder / "problem.py").write_text(SOURCE + "# edited\n")
+    assert isinstance(change_meanwhile(problem, before), HarnessError)
+
+
+def test_a_file_that_a_worker_wrote_is_a_cheat(package: Path, problem: Problem) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    (package / "judge.py").write_text("RIGHT = False or True")
+    os.chown(package / "judge.py", FIRST_USER + 77, -1)
+    found = change_meanwhile(problem, problem.sha256)
+    assert isinstance(found, SolutionFailed)
+    assert [one.check for one in found.failure.evidence] == ["harness_files"]

@@ -1,0 +1,294 @@
+"""What a confined process can't do any more. Each test confines a real child here and has it try.
+
+What a means denies is tested where the machine has that means; elsewhere the test says which one is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.protocol.cell import Cell
+from harness.protocol.layout import scratch_folder
+from harness.referee.own_python import own_python
+from harness.referee.worker_environment import of_own_folder, scrubbed
+from harness.referee.worker_folder import make_folder, remove_folder
+
+TRY = """
+import ctypes, json, os, socket, sys
+from pathlib import Path
+from harness.protocol.cell import Cell
+from harness.worker.confinement import confine
+cell = Cell.from_argument(sys.argv[2])
+confined = confine(cell, int(sys.argv[1]))
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(what):
+    try:
+        return repr(what())
+    except OSError as error:
+        return type(error).__name__
+def call(number, *arguments):
+    result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return result
+found = {}
+"""
+
+
+class Child:
+    """Runs code in a confined child; its answers are what it put into `found`."""
+
+    def __init__(self, folder: Path, workspace: Path) -> None:
+        self.folder = folder
+        self.workspace = workspace
+        self.active: tuple[str, ...] = ()
+
+    def run(self, code: str, **environment: str) -> dict[str, Any]:
+        hidden = (str(self.workspace / "solutions"), "/tmp")
+        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid())
+        ours, theirs = os.pipe()
+        text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
+        with os.fdopen(ours), os.fdopen(theirs):
+            done = subprocess.run(
+                [*own_python("-")[:2], text, str(theirs), cell.to_argument()],
+                capture_output=True,
+                pass_fds=[theirs],
+                env={**scrubbed(os.environ, ()), **environment, **of_own_folder(self.folder, "ab")},
+                cwd=scratch_folder(self.folder) / "work",
+                start_new_session=True,
+                timeout=60,
+                check=False,
+            )
+        assert done.returncode == 0, done.stderr.decode()
+        active, found = json.loads(done.stdout.splitlines()[-1])
+        self.active = tuple(active)
+        return dict(found)
+
+    def require(self, means: str) -> None:
+        if means not in self.active:
+            pytest.skip(f"this machine lacks the means '{means}'")
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Iterator[Child]:
+    folder = make_folder()
+    for name in ("solutions/other", "library", "home/.ssh"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "solutions/other/solution.py").write_text("secret")
+    (tmp_path / "home/.ssh/id").write_text("secret")
+    yield Child(folder, tmp_path)
+    remove_folder(folder)
+
+
+def test_only_its_scratch_can_be_written(child: Child) -> None:
+    package = Path(__file__).parents[2] / "harness" / "x.py"
+    found = child.run(
+        f"""
+for place in ({str(child.workspace / "library" / "x")!r}, {str(package)!r}, "/tmp/x", "/etc/x",
+              str(cell.path / "files" / "x"), str(cell.path / "x"), os.environ["TMPDIR"] + "/x",
+              os.environ["HOME"] + "/x", "x"):
+    found[place.rpartition("/")[0]] = attempt(lambda: Path(place).write_text("1"))
+found["device"] = attempt(lambda: Path("/dev/null").write_text("1"))
+"""
+    )
+    child.require("read-only files")
+    scratch = scratch_folder(child.folder)
+    allowed = {place for place, outcome in found.items() if outcome == "1"}
+    assert allowed == {str(scratch / "tmp"), str(scratch / "home"), "", "device"}
+
+
+def test_other_solutions_and_keys_cannot_be_read(child: Child) -> None:
+    found = child.run(
+        f"""
+found["solution"] = attempt(lambda: Path({str(child.workspace / "solutions/other/solution.py")!r}).read_text())
+found["names"] = attempt(lambda: os.listdir({str(child.workspace / "solutions")!r}))
+found["key"] = attempt(lambda: Path({str(child.workspace / "home/.ssh/id")!r}).read_text())
+found["shadow"] = attempt(lambda: Path("/etc/shadow").read_text())
+found["passwd"] = attempt(lambda: len(Path("/etc/passwd").read_text()) > 9)
+found["package"] = attempt(lambda: "harness" in __import__("harness.codec").codec.__doc__ or True)
+"""
+    )
+    child.require("read-only files")
+    denied = dict.fromkeys(("solution", "names", "key", "shadow"), "PermissionError")
+    assert found == {**denied, "passwd": "True", "package": "True"}
+
+
+def test_what_the_referee_lays_beside_its_scratch_can_be_read(child: Child) -> None:
+    (child.folder / "files" / "solution.py").write_text("mine")
+    assert child.run('found["own"] = (cell.path / "files" / "solution.py").read_text()') == {"own": "mine"}
+
+
+def test_there_is_no_network(child: Child) -> None:
+    found = child.run(
+        """
+for family in ("AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET"):
+    found[family] = attempt(lambda: socket.socket(getattr(socket, family)))
+found["pair"] = attempt(lambda: [end.close() for end in socket.socketpair()])
+"""
+    )
+    child.require("no network")
+    refused = dict.fromkeys(("AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET"), "PermissionError")
+    assert found == {**refused, "pair": "[None, None]"}
+
+
+@pytest.mark.parametrize("number", ["0", "signal.SIGSTOP", "signal.SIGKILL"])
+def test_the_referee_cannot_be_signalled(child: Child, number: str) -> None:
+    found = child.run(
+        f"""
+import signal
+found["referee"] = attempt(lambda: os.kill(cell.referee, {number}))
+found["group"] = attempt(lambda: os.killpg(os.getpgid(cell.referee), {number}))
+"""
+    )
+    if not {"own user", "scoped signals", "filtered system calls"} & set(child.active):
+        pytest.skip("this machine lacks every means against signals")
+    assert found == {"referee": "PermissionError", "group": "PermissionError"}
+
+
+def test_the_referees_memory_and_environment_cannot_be_read(child: Child) -> None:
+    found = child.run(
+        """
+for name in ("mem", "environ", "fd/0", "maps", "cwd", "root/etc/passwd"):
+    path = f"/proc/{cell.referee}/{name}"
+    found[name] = attempt(lambda: os.listdir(path) if name == "cwd" else open(path, "rb").read(1))
+found["own"] = attempt(lambda: len(open("/proc/self/maps").read()) > 9)
+"""
+    )
+    if not {"own user", "read-only files"} & set(child.active):
+        pytest.skip("this machine lacks both means")
+    assert found == {
+        **dict.fromkeys(("mem", "environ", "fd/0", "maps", "cwd", "root/etc/passwd"), "PermissionError"),
+        "own": "True",
+    }
+
+
+X86_64 = {"ptrace": 101, "process_vm_readv": 310, "kcmp": 312, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
+          "mount": 165, "unshare": 272, "setns": 308, "chroot": 161, "keyctl": 250, "reboot": 169, "init_module": 175,
+          "open_by_handle_at": 304, "pidfd_getfd": 438, "shmget": 29, "clock_settime": 227}  # fmt: skip
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are x86_64's")
+def test_instruments_of_the_kernel_are_out_of_reach(child: Child) -> None:
+    found = child.run(f"found.update({{name: attempt(lambda: call(number)) for name, number in {X86_64}.items()}})")
+    child.require("filtered system calls")
+    assert found == dict.fromkeys(X86_64, "PermissionError")
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are x86_64's")
+@pytest.mark.parametrize("flag", [0x10000000, 0x20000000, 0x40000000, 0x00020000])
+def test_no_namespace_can_be_made(child: Child, flag: int) -> None:
+    found = child.run(f'found["clone"] = attempt(lambda: call(56, {flag} | 17, 0, 0, 0, 0))')
+    child.require("filtered system calls")
+    assert found == {"clone": "PermissionError"}
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are x86_64's")
+def test_the_second_table_of_system_calls_is_closed(child: Child) -> None:
+    """A filter that looks at plain numbers alone lets 0x40000000 + number through."""
+    found = child.run('found["x32"] = attempt(lambda: call(0x40000000 + 101, 0))')
+    child.require("filtered system calls")
+    assert found == {"x32": "PermissionError"}
+
+
+def test_rights_cannot_be_had_back(child: Child) -> None:
+    found = child.run(
+        """
+for name in ("setuid", "setgid"):
+    found[name] = attempt(lambda: getattr(os, name)(0))
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+found["rights"] = int(status["CapEff"], 16) | int(status["CapPrm"], 16)
+found["bounds"] = int(status["CapBnd"], 16)
+found["new"] = status["NoNewPrivs"].strip()
+found["core"] = __import__("resource").getrlimit(4)
+"""
+    )
+    child.require("own user")
+    read_search = 1 << 2  # for an environment below /root, if any
+    assert found["setuid"] == found["setgid"] == "PermissionError"
+    assert found["rights"] in (0, read_search)
+    assert found["bounds"] in (0, read_search)
+    assert (found["new"], found["core"]) == ("1", [0, 0])
+
+
+def test_children_are_confined_alike(child: Child) -> None:
+    found = child.run(
+        f"""
+import subprocess
+path = {str(child.workspace / "solutions/other/solution.py")!r}
+found["cat"] = subprocess.run(["cat", path], capture_output=True).returncode
+found["touch"] = subprocess.run(["touch", "/tmp/harness-escaped"], capture_output=True).returncode
+found["own"] = subprocess.run(["sh", "-c", "echo 1 > made && cat made"], capture_output=True).stdout.decode()
+"""
+    )
+    child.require("read-only files")
+    assert found == {"cat": 1, "touch": 1, "own": "1\n"}
+    assert not Path("/tmp/harness-escaped").exists()
+
+
+def test_no_descriptor_is_inherited_but_its_own(child: Child) -> None:
+    leaked = os.open("/etc/passwd", os.O_RDONLY)
+    os.set_inheritable(leaked, True)
+    found = child.run(
+        """
+import subprocess
+found["open"] = sorted(int(name) for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}"))
+found["own"] = int(sys.argv[1])
+listed = subprocess.run(["ls", "/proc/self/fd"], capture_output=True, close_fds=False).stdout
+found["of_child"] = len(listed.split())
+"""
+    )
+    os.close(leaked)
+    assert found["open"] == [0, 1, 2, found["own"]]
+    assert found["of_child"] == 4  # the three, and the listed folder itself
+
+
+def test_the_environment_is_scrubbed(monkeypatch: pytest.MonkeyPatch, child: Child) -> None:
+    secrets = ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "https_proxy", "CUDA_API_KEY", "TORCH_TOKEN")
+    for name in secrets:
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX")
+    found = child.run("found.update(os.environ)")
+    assert not {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "https_proxy", "CUDA_API_KEY", "TORCH_TOKEN"} & set(
+        found
+    )
+    assert found["NVCC_APPEND_FLAGS"] == "-DX"
+    assert {found[name].startswith(str(child.folder)) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")} == {True}
+
+
+def test_multiprocessing_works_inside(child: Child) -> None:
+    found = child.run(
+        """
+import multiprocessing, threading
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+started = context.Process(target=queue.put, args=(7,))
+started.start()
+found["queue"] = queue.get(timeout=30)
+started.join()
+thread = threading.Thread(target=lambda: found.update(thread=1))
+thread.start()
+thread.join()
+"""
+    )
+    assert found == {"queue": 7, "thread": 1}
+
+
+def test_a_worker_without_its_referee_ends_at_once(child: Child) -> None:
+    cell = Cell(str(child.folder), (), "/nowhere", os.getpid() + 1)  # as if it had ended before the kernel was told
+    text = TRY + "print('went on')"
+    done = subprocess.run(
+        [sys.executable, "-c", text, "0", cell.to_argument()],
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
