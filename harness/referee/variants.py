@@ -64,6 +64,8 @@ def rungs(name: VariantName, rng: random.Random) -> list[list[Variant]]:
     """The variants of a name; of each the wilder ones first, then what to try where the reference can't bear those."""
     if name == "rescaled":
         return [[_rescaled(sign * exponent) for exponent in _EXPONENTS] for sign in (1, -1)]
+    if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
+        return [[_OTHERS[name]], [_rescaled_negative(exponent) for exponent in _EXPONENTS]]
     if name == "shifted":
         spreads = rng.choice((-1, 1)) * rng.uniform(2, 4)
         return [[Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * _spread(value)))]]
@@ -124,6 +126,11 @@ def is_fair(
 def _rescaled(exponent: int) -> Variant:
     words = f"rescaled (times 2^{exponent})"
     return Variant("rescaled", words, lambda value, generator: value.mul_(2.0**exponent))
+
+
+def _rescaled_negative(exponent: int) -> Variant:
+    words = f"negative (times 2^{exponent})"
+    return Variant("negative", words, lambda value, generator: value.abs_().mul_(-(2.0**exponent)))
 
 
 def _negative(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -65,7 +65,7 @@ def test_honest_module_passes_with_every_variant(double: Setting) -> None:
 
 
 def test_no_two_calls_of_a_turn_share_a_buffer_or_a_value(double: Setting) -> None:
-    outcome, worker = checked(double, Honest, seeds=8)
+    outcome, worker = checked(double, Honest, seeds=80)  # of 40 orders two are different
     assert {len(turn.calls) for turn in worker.turns} == {1, 2}
     for turn in worker.turns:
         used = [ref.buffer for call in turn.calls for ref in (*call.outputs, *(i.tensor for i in call.inputs))]

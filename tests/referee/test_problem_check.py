@@ -51,7 +51,7 @@ def test_a_sound_problem_lets_none_pass(tmp_path: Path) -> None:
     assert check.is_sound
     assert check.complaints == ()
     caught = {one.name: len(one.caught_by) for one in check.mutants}
-    assert caught["zeros"] == caught["stale"] == caught["one_element"] == 6
+    assert caught["zeros"] == caught["stale"] == caught["one_element"] == 7
     assert {"float16", "bfloat16", "input_returned", "last_column", "mixed_up", "sign"} <= set(caught)
 
 
@@ -60,9 +60,11 @@ def test_each_variant_of_each_case_is_tried(tmp_path: Path) -> None:
     assert [draw.label for draw in check.draws] == [
         "full",
         "full, negative",
+        "full, negative (times 2^20)",
         "full, few distinct",
         "odd",
         "odd, negative",
+        "odd, negative (times 2^20)",
         "odd, few distinct",
     ]
 

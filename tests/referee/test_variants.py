@@ -77,6 +77,7 @@ def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: t
         "rescaled (times 2^-20)",
         "shifted",
         "negative",
+        "negative (times 2^20)",
         "few distinct",
     }
 
@@ -87,7 +88,7 @@ def test_half_precision_passed_off_as_tf32_is_wrong(problem: str, model: type[nn
     failed = checked(ours(problem), model)[0].failed
     assert failed is not None
     assert failed.verdict is Verdict.WRONG_VALUES
-    assert failed.failure.reason.startswith("with rescaled (times 2^")
+    assert failed.failure.reason.startswith(("with rescaled (times 2^", "with negative (times 2^"))
 
 
 class MaxPool(nn.Module):
@@ -102,6 +103,11 @@ class MaxPool(nn.Module):
 class MaxPoolFromZero(MaxPool):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return super().forward(x).clamp(min=0)
+
+
+class MaxPoolFromMinusThousand(MaxPool):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).clamp(min=-1000)
 
 
 class MaxPoolOverZeroPadding(nn.Module):
@@ -136,6 +142,7 @@ def test_a_maximum_passes_with_all_variants(case: str) -> None:
     ("model", "case", "variants"),
     [
         (MaxPoolFromZero, "small", ("negative", "shifted", "infinite")),
+        (MaxPoolFromMinusThousand, "small", ("negative", "infinite")),
         (MaxPoolOverZeroPadding, "small", ("negative", "shifted")),
         (MaxPoolFromLowest, "identity", ("infinite",)),
         (MaxPoolWithoutNan, "small", ("NaN",)),
@@ -170,7 +177,8 @@ def fair_in(setting: Setting) -> tuple[set[str], tuple[str, ...]]:
     return {drawn.variant.words for drawn in found.drawn if drawn.variant}, found.remarks
 
 
-ALL = {"rescaled (times 2^20)", "rescaled (times 2^-20)", "shifted", "negative", "few distinct"}
+NEGATIVE = {"negative", "negative (times 2^20)"}
+ALL = {"rescaled (times 2^20)", "rescaled (times 2^-20)", "shifted", "few distinct", *NEGATIVE}
 
 
 @pytest.mark.parametrize(
@@ -190,10 +198,10 @@ def test_common_operations_bear_all_default_variants(tmp_path: Path, forward: st
 
 def test_where_the_reference_itself_gives_nan_a_variant_does_not_count(tmp_path: Path) -> None:
     words, remarks = fair_in(made(tmp_path, "x.sqrt()"))
-    assert words == ALL - {"negative"} or words == ALL - {"negative", "shifted"}
+    assert words == ALL - NEGATIVE or words == ALL - NEGATIVE - {"shifted"}
     assert len(remarks) == 1
     assert "not tried with" in remarks[0]
-    assert "negative inputs, where the reference itself errs or fails" in remarks[0]
+    assert "negative, negative (times 2^4) inputs, where the reference itself errs or fails" in remarks[0]
 
 
 def test_what_the_reference_cannot_bear_is_tried_milder(tmp_path: Path) -> None:
@@ -223,7 +231,7 @@ def test_integers_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
-    assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, nan]\n"))[0] == {"negative", "NaN"}
+    assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, nan]\n"))[0] == {"NaN", *NEGATIVE}
     assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
     with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
         made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from harness.protocol.cell import FIRST_USER
 from harness.referee import worker_folder
 from harness.referee.family import start_of
 from harness.referee.worker_folder import make_folder, remove_folder
@@ -67,3 +69,16 @@ def test_what_a_killed_referee_left_is_removed_at_the_next_start(temporary: Path
     worker_folder._remove_abandoned.cache_clear()
     make_folder()
     assert [path.exists() for path in (dead, number_reused, young, living, other)] == [False, False, True, True, True]
+
+
+def test_what_workers_of_a_killed_referee_left_running_is_ended(temporary: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives workers users of their own")
+    user = FIRST_USER + 12345
+    folder = abandoned(temporary, 2**22 + 1, 1, 3600)
+    os.chown(folder / "scratch", user, -1)
+    with subprocess.Popen(["sleep", "1000"], user=user) as orphan:
+        worker_folder._remove_abandoned.cache_clear()
+        make_folder()
+        assert orphan.wait(timeout=20) == -signal.SIGKILL
+    assert not folder.exists()

@@ -14,7 +14,7 @@ import pytest
 from harness.protocol.exchange import READY, open_envelope
 from harness.protocol.frames import receive_frame
 from harness.protocol.messages import REPLIES
-from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch
+from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch, surroundings_of
 
 
 @pytest.fixture
@@ -141,6 +141,21 @@ def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(tmp_path:
     one.close()
     other.close()
     assert [folder.exists() for folder in folders] == [False, False]
+
+
+def test_a_run_hides_the_workspace_the_cache_and_temporary_folders(tmp_path: Path) -> None:
+    around = surroundings_of(tmp_path / "kernels", tmp_path / "kept", ())
+    hidden = make_launch("cuda", tmp_path / "cache", [], {}, around).hidden
+    names = ("problems", "solutions", "results", "tests", ".git")
+    wanted = {str(tmp_path / "kernels" / name) for name in names}
+    assert set(hidden) >= wanted | {str(tmp_path / "kept"), str(tmp_path / "cache"), "/tmp"}
+
+
+def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTLASS_PATH", "/opt/cutlass")
+    passing = make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ("CUTLASS_PATH",)))
+    assert ("CUTLASS_PATH", "/opt/cutlass") in passing.environment
+    assert passing != make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ()))
 
 
 def test_closing_ends_what_waits(spares: Spares, tmp_path: Path) -> None:

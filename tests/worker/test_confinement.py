@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,13 @@ import ctypes, json, os, socket, sys
 from pathlib import Path
 from harness.protocol.cell import Cell
 from harness.worker.confinement import confine
+import harness.worker.confinement as means
+from harness.worker.confinement.linux import Unavailable
+def lacks(*arguments):
+    raise Unavailable("not on this machine", "another machine")
+for name in sys.argv[3:]:  # as on a machine without it
+    place, _, function = name.rpartition(".")
+    setattr(getattr(means, place) if place else means, function, lacks)
 cell = Cell.from_argument(sys.argv[2])
 confined = confine(cell, int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
@@ -51,17 +58,17 @@ class Child:
         self.workspace = workspace
         self.active: tuple[str, ...] = ()
 
-    def run(self, code: str, **environment: str) -> dict[str, Any]:
+    def run(self, code: str, lacks: Sequence[str] = ()) -> dict[str, Any]:
         hidden = (str(self.workspace / "solutions"), "/tmp")
         cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid())
         ours, theirs = os.pipe()
         text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
         with os.fdopen(ours), os.fdopen(theirs):
             done = subprocess.run(
-                [*own_python("-")[:2], text, str(theirs), cell.to_argument()],
+                [*own_python("-")[:2], text, str(theirs), cell.to_argument(), *lacks],
                 capture_output=True,
                 pass_fds=[theirs],
-                env={**scrubbed(os.environ, ()), **environment, **of_own_folder(self.folder, "ab")},
+                env={**scrubbed(os.environ, ()), **of_own_folder(self.folder, "ab")},
                 cwd=scratch_folder(self.folder) / "work",
                 start_new_session=True,
                 timeout=60,
@@ -216,6 +223,53 @@ found["core"] = __import__("resource").getrlimit(4)
     assert found["rights"] in (0, read_search)
     assert found["bounds"] in (0, read_search)
     assert (found["new"], found["core"]) == ("1", [0, 0])
+
+
+NO_OWN_USER = ("become_own_user",)
+FILTER_ALONE = ("become_own_user", "landlock.restrict")
+
+
+@pytest.mark.parametrize("lacks", [NO_OWN_USER, FILTER_ALONE], ids=["no_own_user", "filter_alone"])
+def test_without_a_user_of_its_own_the_referee_is_still_out_of_reach(child: Child, lacks: Sequence[str]) -> None:
+    found = child.run(
+        """
+import signal
+for name, target in (("process", cell.referee), ("everybody", -1), ("group", -os.getpgid(cell.referee))):
+    found[name] = attempt(lambda: os.kill(target, signal.SIGKILL))
+found["thread"] = attempt(lambda: call(234, cell.referee, cell.referee, 9))
+found["limits"] = attempt(lambda: __import__("resource").prlimit(cell.referee, 0))
+found["pace"] = attempt(lambda: os.sched_setaffinity(cell.referee, {0}))
+found["priority"] = attempt(lambda: os.setpriority(os.PRIO_PROCESS, cell.referee, 19))
+found["own"] = attempt(lambda: os.kill(os.getpid(), 0))
+""",
+        lacks,
+    )
+    child.require("filtered system calls")
+    assert "own user" not in child.active
+    names = ("process", "everybody", "group", "thread", "limits", "pace", "priority")
+    assert found == {**dict.fromkeys(names, "PermissionError"), "own": "None"}
+
+
+def test_a_root_that_cannot_change_users_has_no_rights_left(child: Child) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("there are no rights to drop")
+    found = child.run(
+        """
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+found["rights"] = int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16)
+found["device"] = attempt(lambda: os.mknod("device", 0o600 | 0o020000, os.makedev(1, 3)))
+""",
+        NO_OWN_USER,
+    )
+    assert "dropped rights" in child.active
+    assert found["rights"] in (0, 1 << 2)
+    assert found["device"] == "PermissionError"
+
+
+def test_what_is_missing_is_named_with_its_remedy(child: Child) -> None:
+    found = child.run("found.update({one.name: [one.why, one.remedy] for one in confined.missing})", FILTER_ALONE)
+    assert found["own user"] == found["read-only files"] == ["not on this machine", "another machine"]
+    assert not {"own user", "read-only files", "scoped signals"} & set(child.active)
 
 
 def test_children_are_confined_alike(child: Child) -> None:
