@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 OracleKind = Literal["float64", "float32"]
-Scope = Literal["complete", "sampled_blocks", "timed_turn"]
+Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from harness.referee.draws import Drawn, draw_variants
 from harness.referee.judgement import describe_finding
 from harness.referee.lengths import drawn_lengths, split
 from harness.referee.outcome import SolutionFailed
-from harness.referee.repetition import judge_call
+from harness.referee.repetition import judge_call, judge_row
 from harness.referee.sampling import check_sampled, must_be_sampled
 from harness.referee.seated_case import SeatedCase, at, seat_case, seeds_of
 from harness.referee.setting import Setting
@@ -88,12 +88,19 @@ class _Found:
     failed: SolutionFailed | None = None
 
     def judge(self, case: SeatedCase, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
-        """Take a turn and judge each of its calls, up to the first that fails."""
+        """Take a turn and judge each of its calls, up to the first that fails.
+
+        Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
+        row of each other: the oracle would take longer than all the rest.
+        """
         is_traced = is_traced and self.watch is not None
         taken = case.turn(drawn, traced=is_traced)
         self.findings += taken.reply.findings
-        for call in range(len(drawn)):
-            check, self.failed = judge_call(case, taken, call, "complete")
+        whole = case.rng.randrange(len(drawn))
+        for call, one in enumerate(drawn):
+            row = case.row_of(taken, call) if call != whole and one.variant is None else None
+            judged = judge_row(case, taken, row, "row") if row else judge_call(case, taken, call, "complete")
+            check, self.failed = judged
             self.checks.append(check)
             if self.failed:
                 return

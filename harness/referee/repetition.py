@@ -17,9 +17,9 @@ def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple
     return check, None if check.passed else _failure(case, taken, call, check)
 
 
-def judge_row(case: SeatedCase, taken: Taken, row: KeptRow) -> tuple[Check, SolutionFailed | None]:
-    """As judge_call(), for the row that was kept."""
-    check = case.judge_row(taken, row)
+def judge_row(case: SeatedCase, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """As judge_call(), for one row."""
+    check = case.judge_row(taken, row, scope)
     return check, None if check.passed else _failure(case, taken, row.call, check)
 
 

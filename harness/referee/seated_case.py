@@ -26,6 +26,7 @@ from harness.referee.audit.claims import require_originals
 from harness.referee.draws import Drawn, make_inputs
 from harness.referee.imprint import imprint, is_unchanged
 from harness.referee.judgement import judge_form, judge_sharing, judge_values
+from harness.referee.oracle import rows_of
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.stillness import Stillness
@@ -36,6 +37,8 @@ from harness.referee.worker_process import WorkerProcess
 
 _KEPT_SHARE = 0.05
 """Outputs up to this share of the device's memory can be kept alive beside the next call's."""
+_CHEAP_BYTES = 2**26
+"""Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
 _SCARCE_SHARE = 0.3
 """With less of the memory free, the referee gives back what its allocator caches before a turn."""
 
@@ -120,12 +123,19 @@ class SeatedCase:
         self._give_back_if_scarce()
         return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
 
-    def judge_row(self, taken: Taken, row: KeptRow) -> Check:
+    def judge_row(self, taken: Taken, row: KeptRow, scope: Scope) -> Check:
         """One row of one call's outputs; the others are not compared."""
         got = [output[row.row : row.row + 1] for output in self.table.outputs(taken.places[row.call])]
         drawn = taken.drawn[row.call]
         compared = judge_values(got, row.inputs, self.setting, drawn.tolerances)
-        return self.setting.check(drawn.seed, "timed_turn", tuple(_moved(one, row.row) for one in compared))
+        return self.setting.check(drawn.seed, scope, tuple(_moved(one, row.row) for one in compared))
+
+    def row_of(self, taken: Taken, call: int) -> KeptRow | None:
+        """A random row of what a call was given, made anew; None where all of its outputs are judged: where rows
+        aren't independent, and where there is little to judge."""
+        if not self.setting.reference.on_gpu or output_bytes(self.setting) < _CHEAP_BYTES:
+            return None
+        return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
     def _lay_at(self, drawn: Sequence[Drawn], places: Sequence[int]) -> None:
         for one, place in zip(drawn, places, strict=True):
@@ -177,13 +187,16 @@ class SeatedCase:
 
     def _keep_row(self, places: Sequence[int]) -> KeptRow | None:
         call = self.rng.randrange(len(places))
-        values = self.table.values(places[call])
-        count = self.setting.oracle.common_rows(values, self.setting.spec)
+        return self._row(self.table.values(places[call]), call)
+
+    def _row(self, inputs: Sequence[Any], call: int) -> KeptRow | None:
+        """A random row, in memory of its own; None where rows aren't independent."""
+        count = self.setting.oracle.common_rows(inputs, self.setting.spec)
         if not count:
             return None
         row = self.rng.randrange(count)
-        kept = [v[row : row + 1].clone() if isinstance(v, torch.Tensor) else v for v in values]
-        return KeptRow(call, row, kept)
+        kept = rows_of(inputs, slice(row, row + 1))
+        return KeptRow(call, row, [v.clone() if isinstance(v, torch.Tensor) else v for v in kept])
 
     def _give_back_if_scarce(self) -> None:
         """The workers need the memory more."""

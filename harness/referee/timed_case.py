@@ -205,7 +205,7 @@ class WorkerPlayer:
         if is_complete:
             check, failed = judge_call(self._case, taken, self._case.rng.randrange(len(taken.drawn)), "timed_turn")
         elif taken.row is not None:
-            check, failed = judge_row(self._case, taken, taken.row)
+            check, failed = judge_row(self._case, taken, taken.row, "timed_turn")
         else:
             return
         if is_complete or failed:

