@@ -16,13 +16,14 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from harness.executors.session import open_session
+from harness.executors.session import Session, open_session
 from harness.records.evaluation import Evaluation
 from harness.records.evidence import CHECK_NAMES
 from harness.records.verdict import Verdict
 from harness.workspace.problem import FULL, Problem
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace
+from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
@@ -116,15 +117,34 @@ class Corpus:
             with open_session(
                 backend, self._workspace.root, self._results, settings, None, lambda what: None, lanes=lanes
             ) as session:
-                for evaluation in session.evaluate(tasks, lambda job, what: None):
-                    name = f"{evaluation.problem.name}/{evaluation.solution.name}"
-                    self._found[backend, name] = evaluation
-                    self._observe(evaluation)
+                first, others = _by_extension(tasks)
+                self._take(backend, session, first)
+                for task in first:
+                    share_builds(backend, task.solution, [other.solution for other in others.get(_extension(task), [])])
+                self._take(backend, session, [task for of_one in others.values() for task in of_one])
+
+    def _take(self, backend: CorpusBackend, session: Session, tasks: Sequence[Task]) -> None:
+        for evaluation in session.evaluate(tasks, lambda job, what: None):
+            self._found[backend, f"{evaluation.problem.name}/{evaluation.solution.name}"] = evaluation
+            self._observe(evaluation)
 
     def _task(self, backend: CorpusBackend, case: Case) -> Task:
         problem = self._workspace.problem(case.problem)
         (solution,) = self._workspace.solutions(case.problem, [case.solution])
         return Task(problem, solution, _cases_of(problem, backend))
+
+
+def _extension(task: Task) -> str | None:
+    return extension_of(task.solution)
+
+
+def _by_extension(tasks: Sequence[Task]) -> tuple[list[Task], dict[str | None, list[Task]]]:
+    """A task for each extension, and the others with that one; without an extension nothing is shared."""
+    groups: dict[str | None, list[Task]] = defaultdict(list)
+    for task in tasks:
+        groups[_extension(task)].append(task)
+    first = [groups[text].pop(0) for text in groups if text is not None]
+    return first, groups
 
 
 def selected_in(request: pytest.FixtureRequest) -> list[tuple[CorpusBackend, Case]]:

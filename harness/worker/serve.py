@@ -35,14 +35,16 @@ def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, pro
     """Say what confines this process, then answer requests in order. Ends when the socket closes."""
     torch.set_grad_enabled(False)
     arm = Arm(device, extensions)
-    send_frame(sock, envelope(READY, Ready(protections)))
+    # Held here: a solution that puts its own in this module's names changes nothing, and is found out by the guard.
+    send, receive, wrap, unwrap, answer = send_frame, receive_frame, envelope, open_envelope, _answer
+    send(sock, wrap(READY, Ready(protections)))
     while True:
         try:
-            frame, descriptors = receive_frame(sock)
+            frame, descriptors = receive(sock)
         except PeerClosed:
             return
-        nonce, request = open_envelope(frame, REQUESTS)
-        send_frame(sock, envelope(nonce, _answer(arm, request, descriptors)))
+        nonce, request = unwrap(frame, REQUESTS)
+        send(sock, wrap(nonce, answer(arm, request, descriptors)))
 
 
 def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
