@@ -88,6 +88,11 @@ class SeatedCase:
             f"share foreign memory was not observed"
         ]
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether single rows of the outputs can be judged."""
+        return bool(self.setting.oracle.common_rows(self.table.values(0), self.setting.spec))
+
     def seat_solution(self) -> None:
         """Raises: SolutionFailed."""
         self.table.seat(self.worker, self.config.limits.load_s)
@@ -101,13 +106,21 @@ class SeatedCase:
         self._lay_at(drawn, places)
         return places
 
-    def turn(self, drawn: Sequence[Drawn], *, traced: bool = False, keeps_row: bool = False) -> Taken:
-        """A turn of the solution, with a call for each draw. Form, sharing and unchanged inputs are judged.
+    def turn(
+        self,
+        drawn: Sequence[Drawn],
+        *,
+        traced: bool = False,
+        keeps_row: bool = False,
+        at_rest: Callable[[], None] = lambda: None,
+    ) -> Taken:
+        """A turn of the solution, with a call for each draw. Form, sharing and unchanged inputs are judged, while the
+        solution's processes stand still.
 
-        `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply.
-        Raises: SolutionFailed.
+        `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply. `at_rest` is called
+        as soon as they stand still. Raises: SolutionFailed.
         """
-        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row)
+        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest)
 
     def again(self, taken: Taken) -> Taken:
         """The same inputs at the same places once more."""
@@ -143,7 +156,12 @@ class SeatedCase:
         self._give_back_if_scarce()
 
     def _turn_at(
-        self, drawn: tuple[Drawn, ...], places: tuple[int, ...], traced: bool = False, keeps_row: bool = False
+        self,
+        drawn: tuple[Drawn, ...],
+        places: tuple[int, ...],
+        traced: bool = False,
+        keeps_row: bool = False,
+        at_rest: Callable[[], None] = lambda: None,
     ) -> Taken:
         row = self._keep_row(places) if keeps_row else None
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
@@ -151,6 +169,8 @@ class SeatedCase:
         timed = take_turn(
             self.worker, self.table, self.config.limits, places, traced=traced, keeps_outputs=self.keeps_outputs
         )
+        self.stillness.only(None)
+        at_rest()
         require_originals(timed.reply.patched)
         for call, one in zip(timed.reply.calls, drawn, strict=True):
             with at(self.setting.case, one):

@@ -141,6 +141,10 @@ def ready_for_timing(
     return timed
 
 
+_WITHOUT_ROWS = 0.5
+"""So many of the timed turns have a call judged in full where no single row can be."""
+
+
 class WorkerPlayer:
     """Takes turns with real workers: fresh inputs for each call, and a secret choice of the solution's calls judged."""
 
@@ -160,37 +164,43 @@ class WorkerPlayer:
         self._count = dict.fromkeys(workers, 0)
         self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in workers}
         certain = range(config.timing.warmup_turns, config.timing.warmup_turns + 2 * LEAST_BLOCKS)
-        secret = secrets.SystemRandom()
-        self._judged = set(secret.sample(certain, min(config.timing.checked_turns, len(certain))))
-        self._traced = {"solution": secret.choice(certain), config.timing.baselines[0]: secret.choice(certain)}
+        self._secret = secrets.SystemRandom()
+        self._judged = set(self._secret.sample(certain, min(config.timing.checked_turns, len(certain))))
+        self._judged_share = len(self._judged) / len(certain)
+        if self._judged and not case.has_rows:
+            self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
+        self._traced = {arm: self._secret.choice(certain) for arm in ("solution", config.timing.baselines[0])}
         self.checks: list[Check] = []
 
     def turn(self, arm: ArmName, calls: int) -> ArmTurn:
         """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
         number = self._count[arm]
         self._count[arm] += 1
-        auditor, canary = self._watchers.auditor, self._watchers.canary
+        auditor = self._watchers.auditor
         if number == self._traced.get(arm):
-            auditor.trace(arm, calls, *self._take(arm, calls, number, traced=True))
-        reply, wall_ns = self._take(arm, calls, number)
+            auditor.trace(arm, calls, *self._take(arm, calls, is_judged=True, traced=True))
+        reply, wall_ns = self._take(arm, calls, is_judged=self._is_judged(number))
         claimed = _claimed(reply, wall_ns)
         if number >= self._config.timing.warmup_turns:  # first calls pay for more than what they do
             auditor.turn(arm, calls, reply, wall_ns)
-        if arm in self._traced:  # with the arm's own worker still moving: only then do its threads show
-            auditor.rest(canary.sing(), after=arm)
         return claimed
 
-    def _take(self, arm: ArmName, calls: int, number: int, traced: bool = False) -> tuple[TurnTaken, int]:
+    def _is_judged(self, number: int) -> bool:
+        """Some for certain, of those that are always taken, and any other by the same chance."""
+        return number in self._judged or self._secret.random() < self._judged_share
+
+    def _take(self, arm: ArmName, calls: int, is_judged: bool, traced: bool = False) -> tuple[TurnTaken, int]:
         drawn = [Drawn(self._next_seed[arm]()) for _ in range(calls)]
         if arm != "solution":
             return self._take_baseline(arm, drawn, traced)
-        taken = self._case.turn(drawn, traced=traced, keeps_row=True)
-        self._judge(taken, is_complete=number in self._judged and not traced)
+        taken = self._case.turn(drawn, traced=traced, keeps_row=not is_judged, at_rest=lambda: self._listen("solution"))
+        self._judge(taken, is_judged)
         return taken.reply, taken.wall_ns
 
     def _take_baseline(self, arm: Baseline, drawn: list[Drawn], traced: bool) -> tuple[TurnTaken, int]:
         case, worker = self._case, self._workers[arm]
         places = case.lay(drawn)
+        self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
         case.stillness.only(worker)
         try:
             timed = take_turn(worker, case.table, self._config.limits, places, traced=traced)
@@ -198,7 +208,14 @@ class WorkerPlayer:
             if arm != self._config.timing.baselines[0]:
                 raise BaselineFailed(arm, str(error)) from error
             raise InvalidProblem(f"the reference fails while it is timed ({arm}): {error}") from error
+        case.stillness.only(None)
+        self._listen(arm)
         return timed.reply, timed.wall_ns
+
+    def _listen(self, after: ArmName) -> None:
+        """With everybody at rest the GPU is idle, or somebody has left work on it."""
+        if after in self._traced:
+            self._watchers.auditor.rest(self._watchers.canary.sing(), after=after)
 
     def _judge(self, taken: Taken, is_complete: bool) -> None:
         """A random call in full, or else the row that was kept of one."""

@@ -92,7 +92,7 @@ class DeskWorker:
         except Exception as error:
             raise SolutionRaised(Raised(type(error).__name__, str(error), "")) from error
 
-    def pause(self) -> None:
+    def pause(self, thoroughly: bool = True) -> None:
         self.is_paused = True
 
     def resume(self) -> None:

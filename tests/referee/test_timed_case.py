@@ -119,13 +119,17 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Se
     heard = [(arm, calls) for arm, calls in at_table.listener.turns if arm == "solution"]
     kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
     assert heard[-len(kept) :] == kept
-    assert at_table.listener.rests.count("solution") == len(kept) + 3  # with the turns that warmed up
+    of_solution, of_eager = len(at_table.solution.turns), len(at_table.eager.turns)
+    assert at_table.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
+    in_correctness = of_solution + of_eager - 1 - at_table.listener.rests.count("solution")
+    assert 4 <= in_correctness <= 12  # after each timed turn of it, and before each of the baseline's
 
 
 def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Setting) -> None:
     with sitting(double, Honest) as at_table:
         outcome = at_table.outcome()
-    assert [(check.scope, check.outputs[0].compared) for check in outcome.checks] == [("timed_turn", 300)] * 2
+    assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
+    assert 3 <= len(outcome.checks) <= 19  # two that are drawn, the traced one, and others by chance
 
 
 class Lazy(nn.Module):
@@ -158,14 +162,11 @@ def test_a_solution_that_stops_computing_once_it_is_timed_is_found_by_a_row(
     assert caught.value.failure.seed is not None
 
 
-@pytest.mark.parametrize("config", [CONFIG, UNJUDGED], ids=["chosen calls", "no call"])
-def test_without_independent_rows_only_the_chosen_calls_are_judged(
+@pytest.mark.parametrize("config", [CONFIG, UNJUDGED], ids=["chosen calls", "the traced turn alone"])
+def test_without_independent_rows_whole_calls_are_judged(
     tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = setting_of(tmp_path, DOUBLE.replace("5000", "50"))
-    if config is UNJUDGED:
-        assert lazy_once_timed(setting, config, monkeypatch).checks == ()
-        return
     with pytest.raises(SolutionFailed, match=" of 300 values "):
         lazy_once_timed(setting, config, monkeypatch)
 

@@ -10,12 +10,15 @@ import torch
 from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
 from harness.backends.cuda.markers import BEGIN_BYTES, END_BYTES, FLUSH_BYTES, bounded, with_calls
-from harness.backends.cuda.meter import DeviceFault, Meter
+from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.backends.cuda.snapshot import Snapshots
 from harness.backends.cuda.tracer import Tracer, open_cupti
 
 _POISON = 0xFF
 """NaN in every floating dtype, −1 in integers."""
+_SLOW_POISON_NS = 500_000
+_MOST_SLOW_POISONS = 4
+"""A solution that empties the allocator's cache in each call is not to pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
 """Half of what a message may have (protocol.frames)."""
 
@@ -37,6 +40,7 @@ class CudaDevice:
         self._is_tracing = False
         self._output_bytes: tuple[int, ...] = ()
         self._poisons = _take_block is not None and _give_block is not None
+        self._slow_poisons = 0
 
     def warm_up(self) -> None:
         """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
@@ -61,6 +65,7 @@ class CudaDevice:
         self._poison(meter, stream)
         meter.fill(self._flushed, 0, FLUSH_BYTES, stream)
         meter.fill(self._flushed, 0, BEGIN_BYTES, stream)
+        runtime.take_failed_launch()  # of an earlier time
         meter.record_start(stream)
         result = call()
         meter.record_end(stream)
@@ -68,8 +73,8 @@ class CudaDevice:
         pairs = fitting(result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
         meter.await_stored(stream)
-        if failed_launch := runtime.take_last_error():
-            raise DeviceFault(f"CUDA error: {failed_launch}")
+        if failed := runtime.take_failed_launch():
+            raise DeviceFault(f"CUDA error: {failed}")
         tail_ns = meter.await_idle()
         return Measured(result, meter.elapsed_ns(), tail_ns)
 
@@ -104,6 +109,7 @@ class CudaDevice:
         assert _take_block is not None
         assert _give_block is not None
         taken: list[int] = []
+        started = clock_ns()
         try:
             for nbytes in self._output_bytes:
                 if nbytes:
@@ -114,6 +120,8 @@ class CudaDevice:
         finally:
             for address in taken:
                 _give_block(address)
+        self._slow_poisons += clock_ns() - started > _SLOW_POISON_NS
+        self._poisons = self._poisons and self._slow_poisons < _MOST_SLOW_POISONS
 
     def _ready(self) -> Meter:
         """With torch's context, and everything looked up that measuring takes."""
@@ -125,7 +133,6 @@ class CudaDevice:
             self._snapshots = Snapshots(self._meter)
             if library := open_cupti():
                 self._tracer = Tracer(library)
-            runtime.take_last_error()
             with contextlib.suppress(DeviceFault):
                 self._meter.fill(self._flushed, 0, FLUSH_BYTES, 0)
         return self._meter

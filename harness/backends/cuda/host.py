@@ -9,6 +9,7 @@ import torch
 from harness.backends.base import BufferHandle, SharedBuffer
 from harness.backends.cuda import health, runtime
 from harness.backends.cuda.driver import worker_environment
+from harness.backends.cuda.gpus import equal_gpus
 
 
 class CudaHost:
@@ -30,7 +31,11 @@ class CudaHost:
         return []
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
-        return worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
+        """Of several GPUs a worker sees the one that it is measured on."""
+        environment = worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
+        if for_build or torch.cuda.device_count() == 1:
+            return environment
+        return {**environment, **equal_gpus()[0].variables}
 
     def require_alive(self) -> None:
         health.require_alive()

@@ -13,6 +13,7 @@ BEGIN_BYTES, END_BYTES = 5003, 5009
 """Fills just before and just behind what is timed. Primes, which hardly anybody fills."""
 
 BEGIN, END, FLUSH = (f"fill of {size} bytes" for size in (BEGIN_BYTES, END_BYTES, FLUSH_BYTES))
+MARKS = frozenset({BEGIN, END, FLUSH})
 STRIDED_COPY = "harness_strided_copy"
 _ROW_CHARS = 150
 """Of a row's numbers, as JSON."""

@@ -15,7 +15,7 @@ import torch
 _Function = Callable[..., int]
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 
-_clock_ns = time.perf_counter_ns
+clock_ns = time.perf_counter_ns
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 
 
@@ -69,9 +69,9 @@ class Meter:
 
     def await_idle(self) -> int:
         """Wait until nothing runs on the device for this process; how long that took, in ns."""
-        started = _clock_ns()
+        started = clock_ns()
         self.check(self._await_device())
-        return _clock_ns() - started
+        return clock_ns() - started
 
     def copy(self, destination: int, source: int, nbytes: int, stream: int) -> None:
         self.check(

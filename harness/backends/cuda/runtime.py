@@ -17,8 +17,10 @@ import torch
 _GRANULE = 2 * 2**20
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _OUT_OF_MEMORY = 2
-_NOT_READY = 600
-"""What querying an event or a stream leaves behind while there is work on it: no error."""
+_FAILED_LAUNCHES = {9, 98, 200, 209, 218, 222, 701}
+"""cudaErrorInvalidConfiguration, -InvalidDeviceFunction, -InvalidKernelImage, -NoKernelImageForDevice, -InvalidPtx,
+-UnsupportedPtxVersion, -LaunchOutOfResources (driver_types.h): what only a launch leaves behind. Others come of honest
+questions, too: of an event that isn't ready, of shared memory that a device hasn't got."""
 
 
 class CudaRuntimeError(RuntimeError):
@@ -70,11 +72,11 @@ def close_ipc(address: int) -> None:
     _check(_library().cudaIpcCloseMemHandle(ctypes.c_void_p(address)), "cudaIpcCloseMemHandle")
 
 
-def take_last_error() -> str | None:
+def take_failed_launch() -> str | None:
     """What went wrong in a launch whose success nobody has asked about; it is forgotten thereby (cudaGetLastError)."""
     library = _library()
     code = library.cudaGetLastError()
-    if code in (0, _NOT_READY):
+    if code not in _FAILED_LAUNCHES:
         return None
     library.cudaGetErrorString.restype = ctypes.c_char_p
     return str(library.cudaGetErrorString(code).decode())
