@@ -34,6 +34,7 @@ def explain(
     from harness.records.explained import everything_explained
 
     known = everything_explained()
+    word = word and word.lower()
     if word is not None and word not in known:
         from harness.suggest import did_you_mean
 

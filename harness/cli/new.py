@@ -43,7 +43,7 @@ def solution(
         ),
     ] = None,
 ) -> None:
-    """Make a solution to start from: a copy of another, or the reference with a copying kernel behind it.
+    """Make a solution to start from: a copy of another, or the reference with a kernel beside it.
 
     Example: harness new solution maxpool2d faster --from shared_tile
     """

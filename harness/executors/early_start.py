@@ -36,4 +36,4 @@ def start_early(backend: str, tasks: int, surroundings: Surroundings | None = No
 
 
 def _launch(capability: str, for_build: bool, around: Surroundings) -> Launch:
-    return make_launch("cuda", cache_folder(), [], worker_environment(capability, for_build), around)
+    return make_launch("cuda", cache_folder(), [], worker_environment(capability, for_build), around, for_build)

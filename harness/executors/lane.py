@@ -26,8 +26,9 @@ from harness.records.evaluation import Evaluation
 from harness.referee.build import BuildOutcome
 from harness.referee.evaluation import Job, evaluate
 from harness.referee.own_python import own_python
-from harness.referee.worker_process import Interrupted, Workers
+from harness.referee.worker_process import Interrupted
 from harness.referee.worker_start import Surroundings
+from harness.referee.workers import Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1

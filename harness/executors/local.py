@@ -19,7 +19,8 @@ from harness.records.journal import Journal
 from harness.referee.build import BuildOutcome, build
 from harness.referee.evaluation import Job, evaluate, make_job
 from harness.referee.reference import Reference
-from harness.referee.worker_process import Interrupted, Workers
+from harness.referee.worker_process import Interrupted
+from harness.referee.workers import Workers
 from harness.workspace.selection import Task
 
 Observer = Callable[[Job, str], None]

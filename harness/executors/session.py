@@ -22,8 +22,8 @@ from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.environment import read_environment
 from harness.referee.seeds import draw_master_seed
-from harness.referee.worker_process import Workers
 from harness.referee.worker_start import Spares, surroundings_of
+from harness.referee.workers import Workers
 from harness.workspace.selection import Task
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 class Cell:
     """`folder` is the worker's own (protocol.layout); `hidden` are folders of which it may read nothing but what a
     Python environment or a compiler needs, and so are entries of `home`, the user's, that begin with a dot; `referee`
-    is the process that started it."""
+    is the process that started it. A worker `for_build` gets no GPU."""
 
     folder: str
     hidden: tuple[str, ...]
     home: str
     referee: int
+    for_build: bool = False
 
     def to_argument(self) -> str:
         return json.dumps(asdict(self))
@@ -24,15 +25,19 @@ class Cell:
     @classmethod
     def from_argument(cls, text: str) -> Cell:
         facts = json.loads(text)
-        return cls(facts["folder"], tuple(facts["hidden"]), facts["home"], facts["referee"])
+        return cls(facts["folder"], tuple(facts["hidden"]), facts["home"], facts["referee"], facts["for_build"])
 
     @property
     def path(self) -> Path:
         return Path(self.folder)
 
 
-FIRST_USER = 2**30
-"""Users of workers begin here, far above a machine's and its containers' (login.defs(5), subuid(5))."""
+FIRST_USER = 0x78000000
+"""Users of workers begin here: above those that sssd makes of a directory's (sssd-ldap(5): up to 2,000,200,000) and
+those of systemd's containers (systemd's UIDS-GIDS: up to 0x6FFFFFFF), and below 2^31, which some programs take for a
+negative number."""
+USERS = 2**22
+"""So many there are."""
 
 
 def user_of(worker: int) -> int:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 MAX_FRAME_BYTES = 8 * 2**20
+LARGEST_CLAIM = 2**62
+"""No count of bytes or nanoseconds is larger, and the difference of two still fits into 64 bits."""
 _MAX_DESCRIPTORS = 8
 
 
@@ -36,8 +38,19 @@ def send_frame(sock: socket.socket, message: dict[str, Any], descriptors: Sequen
         raise PeerClosed(str(error)) from None
 
 
-def receive_frame(sock: socket.socket, wait: Callable[[], None] = lambda: None) -> tuple[dict[str, Any], list[int]]:
-    """Receive one message and its descriptors; `wait` is called before each read and may raise.
+def bounded_int(text: str) -> int:
+    """An integer of a worker's. Raises: ValueError beyond LARGEST_CLAIM."""
+    number = int(text)
+    if abs(number) > LARGEST_CLAIM:
+        raise ValueError("an integer beyond 2^62")
+    return number
+
+
+def receive_frame(
+    sock: socket.socket, wait: Callable[[], None] = lambda: None, parse_int: Callable[[str], int] = int
+) -> tuple[dict[str, Any], list[int]]:
+    """Receive one message and its descriptors; `wait` is called before each read and may raise, and so may `parse_int`,
+    a ValueError.
 
     Raises: FrameError, PeerClosed, and whatever `wait` raises.
     """
@@ -50,7 +63,7 @@ def receive_frame(sock: socket.socket, wait: Callable[[], None] = lambda: None) 
         length = int.from_bytes(head + _read_exactly(sock, 4 - len(head), wait, started=bool(head)), "big")
         if length > MAX_FRAME_BYTES:
             raise FrameError(f"a frame of {length} bytes is announced; the limit is {MAX_FRAME_BYTES}")
-        message = json.loads(_read_exactly(sock, length, wait))
+        message = json.loads(_read_exactly(sock, length, wait), parse_int=parse_int)
         if not isinstance(message, dict):
             raise FrameError("a message is not a JSON object")
     except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no text, numbers too long to read

@@ -46,14 +46,16 @@ CHECKS: dict[CheckName, Explanation] = {
     "trace": Explanation(
         "a trace of the device shows work outside of what is timed, or lacks what the harness launched itself",
         "in secretly chosen turns CUPTI, the driver's own recorder, notes every kernel, copy and fill with its times; "
-        "the meter marks where each call begins and ends, and its marks must all be there",
+        "the meter marks where each call begins and ends; its marks must all be there, and a call can't last much "
+        "longer between them than is claimed",
         "work between calls or after them, or a recorder that was switched off or fed",
         "launch inside forward() alone; use no profiler in a solution",
         f"{_EVIDENCE}, trace.kernels",
     ),
     "phases": Explanation(
         "a traced call keeps the device busy for longer than timed calls are claimed to take",
-        "the device's busy time inside traced calls is held against the median of the claimed times",
+        "the device's busy time inside traced calls is held against the median of the claimed times; and calls of one "
+        "turn must be about as even as the baseline's are",
         "code that behaves while it is watched, or that counts calls and does less later",
         "do the same work in every call, whatever its number",
         f"{_EVIDENCE}, trace.kernels, timing.turns",
@@ -68,11 +70,11 @@ CHECKS: dict[CheckName, Explanation] = {
         f"{_EVIDENCE} (canary_ns)",
     ),
     "roofline": Explanation(
-        "the solution is faster than the device's memory or arithmetic allows",
-        "the bytes that a call must move and the operations that torch counts, over the median time, are held against "
-        "rates that the referee has measured on this very device. Where there is an honest explanation (data that "
-        "fits the cache, inputs that the output doesn't depend on, Winograd's fewer operations) it is a remark with "
-        "the arithmetic",
+        "the solution is faster than the device's memory allows",
+        "the inputs and outputs that a call must move, over the median time, are held against the rate that the "
+        "referee has measured on this very device. Where there is an honest explanation (data that fits the cache, "
+        "inputs that the output doesn't depend on, a baseline that is as fast) it is a remark with the arithmetic, and "
+        "so are more operations than the device can do: algebra may need fewer than torch counts",
         "results that aren't computed in the call: cached, precomputed, or computed outside the interval",
         "compute the outputs from the inputs in each call",
         f"{_EVIDENCE}, work, timing, remarks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,6 +65,9 @@ class LimitsConfig:
         given = (self.build_s, self.load_s, self.turn_s, self.parallel_builds, self.worker_memory_gib)
         if not all(value is None or value > 0 for value in given):
             raise ValueError("limits: all values must be positive")
+        for name in self.pass_environment:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"limits: pass_environment takes names of variables, without values; {name!r} is none")
 
 
 @dataclass(frozen=True)

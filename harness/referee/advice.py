@@ -37,6 +37,22 @@ _KNOWN_CAUSES = (
         "int64_t; 'compute-sanitizer python …' names the access",
     ),
     (
+        r"(?s)PermissionError.*(Errno 1\b|Operation not permitted)",
+        "workers may not do that: 'harness doctor' lists what confines them, SECURITY.md what they are kept from",
+    ),
+    (
+        r"(?s)(PermissionError|Read-only file system).*(Errno 13|Errno 30)",
+        "the solution's folder is a read-only copy: write to the current directory or to tempfile",
+    ),
+    (
+        r"(?s)FileNotFoundError.*Errno 2|\[Errno 2\] No such file",
+        "the current directory is a scratch folder: name files of the solution by Path(__file__).parent / …",
+    ),
+    (
+        r"getpwuid\(\): uid not found",
+        "a worker's user has no entry in the user database: take getpass.getuser(), or do without",
+    ),
+    (
         r"defines no class 'ModelNew'",
         "name the module's class ModelNew",
     ),
@@ -45,7 +61,7 @@ _KNOWN_CAUSES = (
 _BY_VERDICT = {
     Verdict.COMPILE_ERROR: "mend the compiler's errors above; the whole log is at the path named",
     Verdict.LOAD_ERROR: "mend the exception: importing solution.py and ModelNew(*init_inputs) must work",
-    Verdict.RUNTIME_ERROR: "mend the exception or the launch; check cudaGetLastError() after each launch",
+    Verdict.RUNTIME_ERROR: "mend the exception; where a launch failed, check cudaGetLastError() right after it",
     Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
     Verdict.OUT_OF_MEMORY: "allocate less, or reuse a workspace between calls",
     Verdict.TIMEOUT: "look for an endless loop or a barrier that some threads never reach; limits are in the config",
@@ -57,7 +73,7 @@ _BY_VERDICT = {
     Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
     Verdict.CHEATING: "'harness explain CHECK' tells what was observed and how an honest solution avoids it; a false "
     "alarm is our bug: report it with the record",
-    Verdict.NO_CUSTOM_KERNEL: "do the work in a kernel of your own: no launch but the framework's was seen",
+    Verdict.NO_CUSTOM_KERNEL: "move the computation into a kernel of your own; 'harness show' lists whose kernels ran",
     Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
     Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",
     Verdict.HARNESS_ERROR: "run 'harness doctor'; if the machine is sound, report this with the record",

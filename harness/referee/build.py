@@ -19,7 +19,8 @@ from harness.records.verdict import Verdict
 from harness.referee.compiler_log import compiler_errors, kernel_resources, without_middle
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_process import SolutionRaised, WorkerProcess, Workers
+from harness.referee.worker_process import SolutionRaised, WorkerProcess
+from harness.referee.workers import Workers
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20

@@ -67,9 +67,7 @@ def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> D
         part = slice(start, start + 1) if count else slice(None)
         base = setting.oracle.answer(_part(inputs, part, count is not None))
         changed = _part(variant.apply(inputs, seed), part, count is not None)
-        native = setting.oracle.native(
-            changed
-        )  # before the oracle: what raises in float64 is retried in float32 for good
+        native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
         want = setting.oracle.answer(changed)
         own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
         tolerances = scaled_tolerances(variant, own, base, want)

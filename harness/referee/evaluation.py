@@ -26,7 +26,8 @@ from harness.referee.shortage import Attempt, blame_solution, is_shortage_of_our
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.turns import load_arm
 from harness.referee.unchanged import change_meanwhile, remember_harness
-from harness.referee.worker_process import Interrupted, WorkerProcess, Workers
+from harness.referee.worker_process import Interrupted, WorkerProcess
+from harness.referee.workers import Workers
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution

@@ -25,6 +25,8 @@ _MANIFEST_BYTES = 4096
 _LOG_BYTES = 16 * 2**20
 _MOST = 256
 """Extensions of one solution that are kept."""
+_NO_BUILD = (OSError, ValueError, KeyError, TypeError, RecursionError)
+"""What a folder that isn't as ours are may bring about; RecursionError: JSON that is nested deep."""
 
 
 def lend(kept: Path, into: Path) -> None:
@@ -41,7 +43,7 @@ def keep_builds(made: Path, kept: Path) -> None:
     with contextlib.suppress(OSError), _open_folder(made) as root:
         keys = [name for name in os.listdir(root) if is_key(name) and not (kept / name).exists()]
         for key in keys[:_MOST]:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError), _open_folder(key, root) as folder:
+            with contextlib.suppress(*_NO_BUILD), _open_folder(key, root) as folder:
                 _keep_build(folder, kept, key)
 
 

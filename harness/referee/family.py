@@ -10,10 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.protocol.cell import FIRST_USER, user_of
+from harness.protocol.cell import user_of
+from harness.referee.user_signal import is_own_user, signal_user
 from harness.referee.worker_environment import MARK
 
-_ROUNDS = 200
+_ROUNDS = 50
+"""So often it is looked for processes that were born meanwhile: 0.2 s, where few processes live."""
+_ENDING_S = 60
+"""A process that waits in the driver can't be ended (uninterruptible sleep, as on a GPU that is stuck). Then the run
+goes on to the check of the GPU's health, which ends it."""
 _ROUND_S = 0.005
 _SHARED_MEMORY = Path("/dev/shm")
 _NAME_CHARS = 40
@@ -53,19 +58,21 @@ class Leftovers:
 class Family:
     """The processes of the worker `leader`; those of a user of its own, if it has one, else those that bear `mark`.
 
-    A process that leaves the session, loses its parent and forgets its environment is found by its user alone.
+    A process that leaves the session, loses its parent and forgets its environment is found by its user alone. With
+    such a user they are all signalled at once; else one by one, until no new one is found.
     """
 
     def __init__(self, leader: int, mark: str) -> None:
         self._leader = leader
         self._mark = f"{MARK}={mark}".encode()
         self._strangers: set[tuple[int, int | None]] = set()
+        self._user: int | None = None
 
     def members(self) -> list[Process]:
         """Those that live, the leader included. Who was a stranger once isn't looked at again: that takes 0.15 ms for
         each process of the machine, and workers are stopped and woken for every turn."""
-        starts = {pid: start_of(pid) for pid in _numbers()}
-        everybody = list(_living(pid for pid, start in starts.items() if (pid, start) not in self._strangers))
+        starts: dict[int, int | None] = {}
+        everybody = list(_living(self._unknown(starts)))
         found = {one.pid for one in everybody if self._is_member(one)}
         while more := {one.pid for one in everybody if one.parent in found} - found:
             found |= more
@@ -74,7 +81,9 @@ class Family:
 
     def shared_memory(self) -> list[Path]:
         """Files of its own user's in /dev/shm; with no such user nobody can tell whose a file is."""
-        found = []
+        found: list[Path] = []
+        if not is_own_user(user_of(self._leader)):
+            return found
         with contextlib.suppress(OSError):
             for path in _SHARED_MEMORY.iterdir():
                 with contextlib.suppress(OSError):
@@ -82,27 +91,25 @@ class Family:
                         found.append(path)
         return found
 
-    def stop(self) -> None:
-        """Have them all stand still (SIGSTOP), also those outside the leader's group; what the GPU has been asked for
-        it still does."""
-        self._signal(signal.SIGSTOP)
+    def stop(self, thoroughly: bool = True) -> None:
+        """Have them all stand still (SIGSTOP); what the GPU has been asked for it still does. If not `thoroughly` only
+        the leader's group, which takes microseconds."""
+        self._signal(signal.SIGSTOP, thoroughly)
 
-    def go_on(self) -> None:
-        self._signal(signal.SIGCONT)
+    def go_on(self, thoroughly: bool = True) -> None:
+        self._signal(signal.SIGCONT, thoroughly)
 
     def end(self) -> Leftovers:
-        """End them all and wait for their ends; the leader's remains to be reaped. What they left is removed."""
+        """End them all and wait for their ends, a minute at most; the leader's remains to be reaped. What they left is
+        removed."""
+        self.stop()  # or some would flee from being counted
         strays = [one for one in self.members() if one.group != self._leader]
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._leader, signal.SIGKILL)
-        _kill(strays)
-        with contextlib.suppress(ChildProcessError):  # reaped already
-            os.waitid(os.P_PID, self._leader, os.WEXITED | os.WNOWAIT)
-        for _ in range(_ROUNDS):
-            left = self.members()
-            if not left:
-                break
-            _kill(left)
+        self._signal(signal.SIGKILL)
+        deadline = time.monotonic() + _ENDING_S
+        while not self._has_leader_ended() and time.monotonic() < deadline:
+            time.sleep(_ROUND_S)
+        while self.members() and time.monotonic() < deadline:
+            self._signal(signal.SIGKILL)
             time.sleep(_ROUND_S)
         shared = self.shared_memory()
         for path in shared:
@@ -110,31 +117,48 @@ class Family:
                 path.unlink()
         return Leftovers(tuple(one.name for one in strays), tuple(path.name for path in shared))
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals, thoroughly: bool = True) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._leader, number)
-        for one in self.members():
-            if one.group != self._leader:
+        if not thoroughly or (signal_user(user_of(self._leader), number) and self._has_own_user()):
+            return
+        signalled: set[int] = set()
+        for _ in range(_ROUNDS):
+            new = [one for one in self.members() if one.group != self._leader and one.pid not in signalled]
+            if not new:
+                return
+            for one in new:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(one.pid, number)
+            signalled |= {one.pid for one in new}
+
+    def _has_own_user(self) -> bool:
+        """Known once seen, so also when the leader is gone. A worker is given its user before it runs anything."""
+        if self._user is None:
+            with contextlib.suppress(OSError):
+                user = os.stat(f"/proc/{self._leader}").st_uid
+                self._user = user if user == user_of(self._leader) and is_own_user(user) else None
+        return self._user is not None
+
+    def _has_leader_ended(self) -> bool:
+        try:
+            return os.waitid(os.P_PID, self._leader, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        except ChildProcessError:  # reaped already
+            return True
+
+    def _unknown(self, starts: dict[int, int | None]) -> Iterator[int]:
+        """Numbers of processes but strangers', with their starts noted; the newest first, before they are gone."""
+        for pid in sorted(_numbers(), reverse=True):
+            starts[pid] = start_of(pid)
+            if (pid, starts[pid]) not in self._strangers:
+                yield pid
 
     def _is_member(self, one: Process) -> bool:
         if one.pid == os.getpid():
             return False
-        if one.session == self._leader or one.user == user_of(self._leader):
+        if one.session == self._leader or (one.user == user_of(self._leader) and is_own_user(one.user)):
             return True
         return one.user == os.getuid() and self._mark in _environment(one.pid)
-
-
-def _kill(processes: list[Process]) -> None:
-    for one in processes:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(one.pid, signal.SIGKILL)
-
-
-def living() -> list[Process]:
-    """Every process but zombies."""
-    return list(_living(_numbers()))
 
 
 def start_of(pid: int) -> int | None:
@@ -145,16 +169,12 @@ def start_of(pid: int) -> int | None:
         return None
 
 
-def is_own_user(user: int) -> bool:
-    """Whether the user can only be a worker's."""
-    return user >= FIRST_USER
-
-
 def _numbers() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _living(pids: Iterable[int]) -> Iterator[Process]:
+    """Zombies left out."""
     for pid in pids:
         with contextlib.suppress(OSError, KeyError, ValueError):
             facts = _status(pid)

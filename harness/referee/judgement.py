@@ -93,8 +93,9 @@ def require_passed(check: Check) -> None:
 def describe_mismatch(output: OutputComparison) -> str:
     first = output.first_mismatches[0]
     share = output.mismatches / max(1, output.compared)
+    percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
     return (
-        f"{output.mismatches:,} of {output.compared:,} values ({share:.2%}) are outside the tolerance; "
+        f"{output.mismatches:,} of {output.compared:,} values ({percent}) are outside the tolerance; "
         f"first at {list(first.index)}: got {first.got:.9g}, want {first.want:.9g}"
     )
 

@@ -22,7 +22,8 @@ from harness.referee.seated_case import seat_case
 from harness.referee.seats import Seats
 from harness.referee.setting import prepare_setting
 from harness.referee.table_size import TableSize
-from harness.referee.worker_process import Interrupted, Workers
+from harness.referee.worker_process import Interrupted
+from harness.referee.workers import Workers
 from harness.workspace.problem import Problem
 
 _SCARCE = 0.5

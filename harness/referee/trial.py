@@ -18,7 +18,8 @@ from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table_size import TableSize
 from harness.referee.timed_case import Watchers, ready_for_timing
 from harness.referee.work import work_of
-from harness.referee.worker_process import WorkerProcess, Workers
+from harness.referee.worker_process import WorkerProcess
+from harness.referee.workers import Workers
 from harness.workspace.problem import FULL, Problem
 
 

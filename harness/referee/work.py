@@ -28,7 +28,7 @@ def work_of(setting: Setting) -> Work | None:
     try:
         inputs = _inputs(setting)
         nbytes = _least_bytes(setting, inputs)
-        count = operations_of_run if setting.reference.on_gpu else _operations
+        count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
         return Work(nbytes, count(setting.model, inputs)) if nbytes else None
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
@@ -36,7 +36,7 @@ def work_of(setting: Setting) -> Work | None:
 
 def _least_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
     model, spec = setting.model, setting.spec
-    read = _nbytes([*model.parameters(), *model.buffers(), *_tensors(inputs)])
+    read = nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
     return read + sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
 
 
@@ -45,6 +45,16 @@ def _inputs(setting: Setting) -> list[Any]:
         with contextlib.suppress(InvalidProblem):  # get_inputs() needs real memory
             return setting.meta_inputs or setting.reference.input_specs()
     return setting.reference.make_inputs(0)
+
+
+def nbytes_of(tensors: Iterable[torch.Tensor]) -> int:
+    """Of a storage no more than its views show: a slice of a large tensor needn't be read beyond its own elements."""
+    shown: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        _, before = shown.get(storage._cdata, (0, 0))
+        shown[storage._cdata] = (storage.nbytes(), before + tensor.numel() * tensor.itemsize)
+    return sum(min(whole, viewed) for whole, viewed in shown.values())
 
 
 class _Operations(TorchDispatchMode):
@@ -69,7 +79,7 @@ class _Operations(TorchDispatchMode):
 
 
 def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
-    """None also where one of torch's formulas fails: no solution is to pay for a statistic."""
+    """None also where one of torch's formulas fails, or the model: no solution is to pay for a statistic."""
     try:
         with torch.no_grad(), _Operations() as operations:
             model(*inputs)
@@ -78,28 +88,16 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | No
     return operations.total or None
 
 
-def _operations(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
     """None also where the model can't run on meta tensors."""
-    from torch.utils.flop_counter import FlopCounterMode
-
     try:
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
-        with torch.no_grad(), torch.device("meta"), FlopCounterMode(display=False) as counter:
-            copy.deepcopy(model).to("meta")(*on_meta)
+        copied = copy.deepcopy(model).to("meta")
     except Exception:  # the problem's own code: it runs on a device, and needn't run without one
         return None
-    return int(counter.get_total_flops()) or None
+    with torch.device("meta"):
+        return operations_of_run(copied, on_meta)
 
 
 def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
     return [value for value in values if isinstance(value, torch.Tensor)]
-
-
-def _nbytes(tensors: Iterable[torch.Tensor]) -> int:
-    """Of a storage no more than its views show: a slice of a large tensor needn't be read beyond its own elements."""
-    shown: dict[int, tuple[int, int]] = {}
-    for tensor in tensors:
-        storage = tensor.untyped_storage()
-        _, before = shown.get(storage._cdata, (0, 0))
-        shown[storage._cdata] = (storage.nbytes(), before + tensor.numel() * tensor.itemsize)
-    return sum(min(whole, viewed) for whole, viewed in shown.values())

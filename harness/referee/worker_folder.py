@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from harness.protocol.layout import files_folder, scratch_folder
-from harness.referee.family import is_own_user, living, start_of
+from harness.referee.family import start_of
+from harness.referee.user_signal import signal_user
 
 _NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{16}")
 _OF_SCRATCH = ("work", "home", "tmp", "cache", "extensions")
@@ -53,14 +54,5 @@ def _remove_abandoned(place: Path, process: int) -> None:
             if match is None or folder.is_symlink() or facts.st_uid != os.geteuid():
                 continue
             if start_of(int(match["owner"])) != int(match["start"]) and time.time() - facts.st_mtime > _ABANDONED_S:
-                _end_owner(scratch_folder(folder).lstat().st_uid)
+                signal_user(scratch_folder(folder).lstat().st_uid, signal.SIGKILL)  # the processes that it left
                 remove_folder(folder)
-
-
-def _end_owner(user: int) -> None:
-    """Processes of a user that only ever was a worker's."""
-    if is_own_user(user):
-        for process in living():
-            if process.user == user:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)

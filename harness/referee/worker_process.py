@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import select
@@ -12,33 +13,35 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
-from harness.backends.base import Host
 from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
-from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
+from harness.protocol.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
 from harness.protocol.layout import extensions_folder, files_folder, lent_extensions, own_extensions, scratch_folder
-from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Ready, Reply, Request, TurnTaken, WarmUp
+from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Ready, Reply, Request, WarmUp
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.extension_cache import keep_builds, keep_log, lend
 from harness.referee.family import Leftovers
 from harness.referee.host_memory import available_bytes
 from harness.referee.outcome import SolutionFailed
+from harness.referee.shown_texts import show_reply, show_text
 from harness.referee.sources import copy_folder, write_file
-from harness.referee.usage import Usage
-from harness.referee.worker_start import Launch, Spares, StartedWorker, Surroundings, make_launch
+from harness.referee.usage import Excess, Usage
+from harness.referee.worker_start import Launch, StartedWorker
 from harness.workspace.source_hash import hash_contents
 
 _POLL_S = 0.1
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
 """For a process that has hung up to be gone: freeing much memory takes its time."""
-_START_S = 120
+START_S = 120
 """For importing torch, on a machine that does much else."""
+_ANSWERING_S = 1.0
+"""An answer is read in milliseconds, so whoever trickles longer is looked at like one that hasn't answered yet."""
 
 
 class SolutionRaised(Exception):
@@ -53,79 +56,24 @@ class Interrupted(Exception):
     """The run was told to stop while it waited for a worker."""
 
 
-@dataclass(frozen=True)
-class Workers:
-    """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
-
-    `ahead`: how many workers wait for the next evaluations. Setting `stop` makes every wait for a worker raise
-    Interrupted. As a context manager it ends its spares.
-    """
-
-    host: Host
-    cache: Path
-    memory_gib: float | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    ahead: int = 0
-    spares: Spares = field(default_factory=Spares, compare=False)
-    surroundings: Surroundings = field(default_factory=Surroundings)
-
-    def start(self, for_build: bool = False) -> WorkerProcess:
-        """A worker that has run nothing yet: a spare if one waits, else a new process.
-
-        Until then a spare has not touched the GPU, which another run may measure on while it waits.
-        """
-        launch = self._launch(for_build)
-        return WorkerProcess(self, launch, self.spares.take(launch))
-
-    def replenish(self) -> None:
-        """Start workers for the next evaluations, now that this one has its own. Called by a thread that outlives them.
-
-        Not before the next one would lack its two: nothing is timed while workers start, so many start at once.
-        """
-        if self.ahead:
-            self.spares.keep(self._launch(for_build=False), self.ahead, least=2)
-
-    def keep_ready(self, builds: int, measured: int) -> None:
-        """Start as many as these numbers lack, of both kinds. Called by a thread that outlives them."""
-        self.spares.keep(self._launch(for_build=True), builds)
-        self.spares.keep(self._launch(for_build=False), measured)
-
-    def settle(self) -> None:
-        """Wait until every spare has started, which would disturb what is timed."""
-        self.spares.settle(_START_S)
-
-    def close(self) -> None:
-        """End the spares."""
-        self.spares.close()
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
-
-    def _launch(self, for_build: bool) -> Launch:
-        host = self.host
-        variables = host.worker_environment(for_build)
-        return make_launch(host.name, self.cache, host.worker_arguments(), variables, self.surroundings)
-
-
 class WorkerProcess:
     """Context manager; on exit the process group is dead and waited for."""
 
-    def __init__(self, workers: Workers, launch: Launch, spare: StartedWorker | None) -> None:
-        """`spare` was started with `launch`; None for a new process."""
-        self.backend: BackendName = workers.host.name
+    def __init__(
+        self, launch: Launch, spare: StartedWorker | None, stop: threading.Event, memory_gib: float | None
+    ) -> None:
+        """`spare` was started with `launch`; None for a new process. `stop` and `memory_gib` as Workers has them."""
+        self.backend: BackendName = launch.backend
         self._launch = launch
         self._is_spare = spare is not None
         self._hold(spare or StartedWorker(launch))
-        self._cache = workers.cache
-        self._stop = workers.stop
-        gib = workers.memory_gib
-        self._usage = Usage(int(gib * 2**30) if gib else int(available_bytes() * _MEMORY_SHARE))
+        self._stop = stop
+        self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
         self._deadline = self._timeout_s = 0.0
+        self._spoke_at = math.inf
+        self._excess: Excess | None = None
         self._is_ready = False
-        self._is_paused = False
+        self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._namespace: str | None = None
         self.protections: tuple[str, ...] = ()
         """What confines it, by name; known once it has answered."""
@@ -140,17 +88,17 @@ class WorkerProcess:
         """
         if not self._is_ready:
             self._await_start()
+        self._refuse_excess()
         self._refuse_unasked(request)
         self.resume()
         nonce = secrets.token_hex(16)
-        self._deadline = time.monotonic() + timeout_s
-        self._timeout_s = timeout_s
+        self._give_time(timeout_s)
         self._socket.settimeout(timeout_s)  # sending too must end
         answered: str
         reply: Reply
         try:
             send_frame(self._socket, envelope(nonce, request), descriptors)
-            frame, received = receive_frame(self._socket, self._wait)
+            frame, received = receive_frame(self._socket, self._wait, bounded_int)
             for descriptor in received:
                 os.close(descriptor)
             answered, reply = open_envelope(frame, REPLIES)
@@ -162,7 +110,7 @@ class WorkerProcess:
             raise self._misbehaved(f"sent what is no message: {error}") from None
         if answered != nonce:
             raise self._misbehaved("answered with a nonce that was not asked with")
-        reply = self._as_shown(reply)
+        reply = show_reply(reply, self._started.folder)
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
         if type(reply) is not ANSWERS[type(request)]:
@@ -204,17 +152,23 @@ class WorkerProcess:
         """What outlived it, once it is closed."""
         return self._started.leftovers
 
-    def pause(self) -> None:
+    def pause(self, thoroughly: bool = True) -> None:
         """All its processes stand still until resume(), or until the worker is asked for something. Time-outs run only
-        while an answer is awaited, and a process that stands still can be ended like any other."""
-        if not self._is_paused:
-            self._started.family.stop()
-            self._is_paused = True
+        while an answer is awaited, and a process that stands still can be ended like any other.
+
+        If not `thoroughly` only the worker and what stayed in its process group, in microseconds.
+        """
+        if self._still == "everybody" or (self._still == "group" and not thoroughly):
+            return
+        self._started.family.stop(thoroughly)
+        self._still = "everybody" if thoroughly else "group"
+        self._look_at_usage()  # of turns that are over before anybody would look; said at the next question
 
     def resume(self) -> None:
-        if self._is_paused:
-            self._started.family.go_on()
-            self._is_paused = False
+        """Whoever was stopped goes on."""
+        if self._still != "nobody":
+            self._started.family.go_on(thoroughly=self._still == "everybody")
+            self._still = "nobody"
 
     def kill(self) -> None:
         """End the whole process group without waiting; close() waits."""
@@ -222,10 +176,12 @@ class WorkerProcess:
 
     def close(self) -> None:
         """End the whole process group, at once, and wait for it; what it has built is kept."""
-        self._started.end()
-        if self._namespace is not None:
-            keep_builds(own_extensions(self._started.folder), self._kept())
-        self._started.close()
+        try:
+            self._started.end()
+            if self._namespace is not None:
+                keep_builds(own_extensions(self._started.folder), self._kept())
+        finally:
+            self._started.close()
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -243,24 +199,10 @@ class WorkerProcess:
 
     def _kept(self) -> Path:
         """Where builds of what was brought are kept; `unnamed` has only logs."""
-        return extensions_folder(self._cache, self.backend) / (self._namespace or "unnamed")
+        return extensions_folder(self._launch.cache, self.backend) / (self._namespace or "unnamed")
 
     def _shown(self, text: str) -> str:
-        """A text of the worker's with paths as its author knows them: nothing of where its copy lay."""
-        folder = self._started.folder
-        return text.replace(f"{files_folder(folder)}/", "").replace(f"{scratch_folder(folder)}/", "scratch/")
-
-    def _as_shown(self, reply: Reply) -> Reply:
-        if not isinstance(reply, (Raised, TurnTaken)):
-            return reply
-        seen = tuple(
-            replace(finding, file=finding.file and self._shown(finding.file), detail=self._shown(finding.detail))
-            for finding in reply.findings
-        )
-        if isinstance(reply, TurnTaken):
-            return replace(reply, findings=seen)
-        message, trace = self._shown(reply.message), self._shown(reply.traceback)
-        return replace(reply, findings=seen, message=message, traceback=trace)
+        return show_text(text, self._started.folder)
 
     def _hold(self, started: StartedWorker) -> None:
         """Take a process as one's own, and have it warm up meanwhile."""
@@ -300,7 +242,7 @@ class WorkerProcess:
 
     def _receive_start(self) -> None:
         """Raises: MachineError."""
-        self._deadline, self._timeout_s = time.monotonic() + _START_S, _START_S
+        self._give_time(START_S)
         try:
             for expected, kind in ((READY, Ready), (self._warm_up_nonce, Done)):
                 frame, _ = receive_frame(self._socket, self._wait)
@@ -316,20 +258,39 @@ class WorkerProcess:
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
 
+    def _give_time(self, timeout_s: float) -> None:
+        """For the next answer."""
+        self._timeout_s = timeout_s
+        self._deadline = time.monotonic() + timeout_s
+        self._spoke_at = math.inf
+
     def _wait(self) -> None:
-        """Until something can be read; the limits are watched first, or a trickle of bytes would outwit them."""
+        """Until something can be read.
+
+        What its processes take is looked at only while nothing comes: with a thousand of them that lasts 0.15 s, by
+        which a turn's wall-clock time would be longer.
+        """
         while True:
+            now = time.monotonic()
             if self._stop.is_set():
                 raise Interrupted
-            if time.monotonic() > self._deadline:
+            if now > self._deadline:
                 raise self._late()
-            self._check_usage()
-            if select.select([self._socket], [], [], _POLL_S)[0]:
+            speaks = bool(select.select([self._socket], [], [], _POLL_S)[0])
+            if speaks:
+                self._spoke_at = min(self._spoke_at, now)
+            if not speaks or now > self._spoke_at + _ANSWERING_S:
+                self._look_at_usage()
+                self._refuse_excess()
+            if speaks:
                 return
 
-    def _check_usage(self) -> None:
-        if excess := self._usage.excess(self._started.family, scratch_folder(self._started.folder)):
-            raise SolutionFailed(excess.verdict, f"the process {excess.what}", self.output)
+    def _look_at_usage(self) -> None:
+        self._excess = self._excess or self._usage.excess(self._started.family, scratch_folder(self._started.folder))
+
+    def _refuse_excess(self) -> None:
+        if self._excess:
+            raise SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
 
     def _late(self) -> SolutionFailed:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)

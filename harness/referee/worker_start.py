@@ -29,6 +29,7 @@ from harness.referee.worker_environment import of_own_folder, scrubbed
 from harness.referee.worker_folder import make_folder, remove_folder
 from harness.referee.worker_output import WorkerOutput
 
+_REAPING_S = 1
 _OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")
 
 
@@ -41,6 +42,7 @@ class Launch:
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     hidden: tuple[str, ...] = ()
+    for_build: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,14 @@ def make_launch(
     arguments: list[str],
     of_backend: Mapping[str, str],
     surroundings: Surroundings = Surroundings(),
+    for_build: bool = False,
 ) -> Launch:
     """A launch from this process's environment as it is now, and what the backend adds to it."""
     environment = {**scrubbed(os.environ, surroundings.passed), **of_backend}
     named = (*surroundings.hidden, cache, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"))
     places = {os.path.abspath(path) for path in named}
-    return Launch(backend, cache, tuple(arguments), tuple(sorted(environment.items())), tuple(sorted(places)))
+    variables = tuple(sorted(environment.items()))
+    return Launch(backend, cache, tuple(arguments), variables, tuple(sorted(places)), for_build)
 
 
 class StartedWorker:
@@ -80,7 +84,7 @@ class StartedWorker:
         ours, theirs = socket.socketpair()
         self.folder = make_folder()
         mark = secrets.token_hex(16)
-        cell = Cell(str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid())
+        cell = Cell(str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build)
         told = (str(theirs.fileno()), launch.backend, cell.to_argument(), *launch.arguments)
         with theirs:
             self.process = subprocess.Popen(
@@ -114,13 +118,16 @@ class StartedWorker:
         self.socket.close()
         self.leftovers = self.family.end()
         self._is_ended = True
-        self.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the family's end has waited long enough for it
+            self.process.wait(_REAPING_S)
         self.output.finish()
 
     def close(self) -> None:
         """end(), and remove its folder."""
-        self.end()
-        remove_folder(self.folder)
+        try:
+            self.end()
+        finally:
+            remove_folder(self.folder)
 
 
 def _move(pid: int, cpus: set[int], nice: int | None) -> None:

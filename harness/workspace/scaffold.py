@@ -31,7 +31,7 @@ precision: float32   # float64 | float32 | tf32 | float16 | bfloat16
 _SOLUTION_YAML = """\
 # author: you
 explanation: >
-  The reference in torch, and a kernel that copies its output. A start: move the computation into the kernel.
+  The reference in torch, and a kernel that copies a tensor. A start: move the computation into the kernel.
 language: cuda
 expected_verdict: no_custom_kernel   # 'passed', as soon as a kernel of yours does the work
 """
@@ -75,16 +75,11 @@ extension = load_inline(
 
 
 class ModelNew(Model):
-    """Replace what forward() calls by kernels of your own; parameters keep the names that Model gives them."""
+    """Do forward()'s work in kernels of your own; parameters keep the names that Model gives them."""
 
     def forward(self, *inputs):
-        return each_copied(super().forward(*inputs))
-
-
-def each_copied(output):
-    if isinstance(output, torch.Tensor):
-        return extension.copied(output.contiguous())
-    return type(output)(each_copied(item) for item in output)
+        # extension.copied(x.contiguous()) is how a kernel is called from here.
+        return super().forward(*inputs)
 '''
 
 
@@ -107,7 +102,7 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
 
 
 def new_solution(workspace: Workspace, problem: Problem, name: str, other: str | None = None) -> list[Path]:
-    """Make solutions/<problem>/<name>/: a copy of another solution, or the reference with a copying kernel behind it.
+    """Make solutions/<problem>/<name>/: a copy of another solution, or the reference with a kernel beside it.
 
     Raises:
         UsageError: the name can't be a folder's, or is taken; there is no solution `other`.
@@ -139,8 +134,8 @@ def _passing_solution(problem: Problem) -> str:
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
     reference = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
     opening = (
-        f'"""A start for {problem.name}, right as it is: the reference in torch, and a kernel that copies its\n'
-        'output. The work is still torch\'s, so the verdict is no_custom_kernel: move the work into the kernel."""\n\n'
+        f'"""A start for {problem.name}, right as it is: the reference in torch, and a kernel that nobody calls\n'
+        'yet. The work is still torch\'s, so the verdict is no_custom_kernel: move the work into the kernel."""\n\n'
     )
     return opening + reference + "\n" + _COPY
 

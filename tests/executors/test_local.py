@@ -21,7 +21,7 @@ from harness.records.verdict import Verdict
 from harness.referee.build import BuildOutcome
 from harness.referee.evaluation import Job
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_process import Workers
+from harness.referee.workers import Workers
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment, passed, timing

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness.protocol import frames
-from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
+from harness.protocol.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -35,6 +35,20 @@ def test_a_message_arrives_as_it_was_sent(pair: Pair) -> None:
     message = {"nonce": "ab", "content": {"name": "größe ×", "list": [1, None, True, 0.1]}}
     send_frame(pair[0], message)
     assert receive_frame(pair[1]) == (message, [])
+
+
+@pytest.mark.parametrize("number", [2**62 + 1, -(2**62) - 1, 10**400])
+def test_a_number_beyond_every_claim_is_refused(pair: Pair, number: int) -> None:
+    pair[0].sendall(raw(b'{"kernels": [{"start_ns": %d}]}' % number))
+    with pytest.raises(FrameError, match="an integer beyond 2\\^62"):
+        receive_frame(pair[1], parse_int=bounded_int)
+
+
+def test_the_referees_seeds_have_63_bits(pair: Pair) -> None:
+    send_frame(pair[0], {"seed": 2**63 - 1})
+    send_frame(pair[0], {"bytes": 2**62})
+    assert receive_frame(pair[1])[0] == {"seed": 2**63 - 1}
+    assert receive_frame(pair[1], parse_int=bounded_int)[0] == {"bytes": 2**62}
 
 
 def test_messages_keep_their_borders(pair: Pair) -> None:

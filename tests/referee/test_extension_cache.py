@@ -53,6 +53,7 @@ def test_what_is_kept_already_is_not_replaced(made: Path, tmp_path: Path) -> Non
         '{"library": "relu.so", "is_python_module": "yes"}',
         '{"library": "missing.so", "is_python_module": true}',
         "x" * 5000,
+        "[" * 4000,
     ],
 )
 def test_a_manifest_that_is_none_keeps_nothing(made: Path, tmp_path: Path, manifest: str) -> None:

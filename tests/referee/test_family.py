@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from harness.protocol.cell import user_of
-from harness.referee.family import Family, Leftovers, living, start_of
+from harness.referee import family
+from harness.referee.family import Family, Leftovers, start_of
+from harness.referee.user_signal import is_own_user, signal_user
 
 MARK = "0123456789abcdef"
 
@@ -40,7 +44,7 @@ time.sleep(1000)
 """
 ANOTHER_USER = """
 import os, time
-user = 2**30 + os.getpid()
+user = 0x78000000 + os.getpid()
 reader, writer = os.pipe()
 if os.fork() == 0:
     os.setsid()
@@ -53,6 +57,23 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 print(int(os.read(reader, 20)), flush=True)
+time.sleep(1000)
+"""
+
+# A chain of processes, each of which forks the next and ends: in a list from /proc it is gone before it is read.
+CHAIN = """
+import os, time
+become = {become}
+if os.fork() == 0:
+    become and os.setresgid(*[0x78000000 + os.getppid()] * 3)
+    become and os.setresuid(*[0x78000000 + os.getppid()] * 3)
+    os.setsid()
+    while os.fork() == 0:
+        time.sleep({pace_s})
+    os._exit(0)
+become and os.setresgid(*[0x78000000 + os.getpid()] * 3)
+become and os.setresuid(*[0x78000000 + os.getpid()] * 3)
+print(os.getpid(), flush=True)
 time.sleep(1000)
 """
 
@@ -82,7 +103,10 @@ def start(code: str, processes: list[subprocess.Popen[bytes]]) -> tuple[subproce
 
 
 def is_alive(pid: int) -> bool:
-    return pid in {one.pid for one in living()}
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
 
 
 @pytest.mark.parametrize(
@@ -106,6 +130,92 @@ def test_who_changed_its_user_and_forgot_its_environment_is_ended(started: list[
     leftovers = Family(worker.pid, MARK).end()
     assert not is_alive(runaway)
     assert leftovers.processes == ("sleep",)
+
+
+def states_of(user: int) -> dict[int, str]:
+    """Living processes of a user with their states."""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            state = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0]
+            if os.stat(f"/proc/{name}").st_uid == user and state != "Z":
+                found[int(name)] = state
+    return found
+
+
+def test_who_forks_anew_all_the_time_stands_still_and_is_ended(started: list[subprocess.Popen[bytes]]) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives workers users of their own")
+    worker, _ = start(CHAIN.format(become=True, pace_s=0), started)
+    user = user_of(worker.pid)
+    for _ in range(20):
+        Family(worker.pid, MARK).stop()
+        looks = [states_of(user) for _ in range(10)]  # one that was being born comes up meanwhile, and stopped
+        assert set(looks[-1].values()) == {"T"}
+        assert looks[-1] == looks[-2] == looks[-3]
+        Family(worker.pid, MARK).go_on()
+    left = Family(worker.pid, MARK).end()
+    assert states_of(user) == {}
+    assert len(left.processes) >= 1
+
+
+def test_without_a_user_of_its_own_it_is_looked_for_again(started: list[subprocess.Popen[bytes]]) -> None:
+    worker, _ = start(CHAIN.format(become=False, pace_s=0.02), started)
+    family = Family(worker.pid, MARK)
+    family.stop()
+    still = {one.pid for one in family.members()}
+    assert len(still) >= 2
+    assert {one.pid for one in family.members()} == still
+    family.end()
+    assert family.members() == []
+
+
+def test_a_user_of_a_directory_is_nobodys_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sssd gives users of a directory numbers up to 2,000,200,000."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    users = (0, 1000, 1_073_741_824, 2_000_200_000, 0x78000000 - 1, 0x78000000, 0x78000000 + 2**22 - 1)
+    assert [is_own_user(user) for user in users] == [False, False, False, False, False, True, True]
+    assert not is_own_user(0x78000000 + 2**22)
+
+
+def test_no_user_is_a_workers_where_the_referee_is_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0x78000000 + 7)
+    assert not is_own_user(0x78000000 + 7)
+    assert not signal_user(0x78000000 + 7, signal.SIGKILL)
+
+
+def test_a_signal_reaches_that_user_alone_and_changes_nothing_here() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can send it")
+    user = 0x78000000 + 4_000_001
+    theirs = [subprocess.Popen(["sleep", "1000"], user=user) for _ in range(2)]
+    others = [subprocess.Popen(["sleep", "1000"], user=other) for other in (0, 1000, user + 1)]
+    assert signal_user(user, signal.SIGKILL)
+    assert [process.wait(20) for process in theirs] == [-signal.SIGKILL] * 2
+    assert [process.poll() for process in others] == [None] * 3
+    for process in others:
+        process.kill()
+        process.wait()
+    assert os.getresuid() == (0, 0, 0)
+    assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 1  # PR_GET_DUMPABLE
+
+
+@pytest.mark.parametrize("user", [0, 1000, 65534])
+def test_nobody_elses_processes_can_be_signalled(user: int) -> None:
+    assert not signal_user(user, signal.SIGCONT)
+
+
+def test_an_end_that_never_comes_is_not_awaited_for_ever(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a process waits in the driver of a GPU that is stuck."""
+    worker, _ = start(CHILD, started)
+    monkeypatch.setattr(family, "_ENDING_S", 0.1)
+    monkeypatch.setattr(Family, "_signal", lambda *_: None)  # signals reach it, but it can't end
+    Family(worker.pid, MARK).end()
+    assert worker.poll() is None
+    monkeypatch.undo()
+    Family(worker.pid, MARK).end()
 
 
 def test_other_workers_stay(started: list[subprocess.Popen[bytes]]) -> None:

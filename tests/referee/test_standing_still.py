@@ -63,6 +63,20 @@ def test_all_stand_still_and_go_on(parent: subprocess.Popen[str]) -> None:
         os.sched_yield()
 
 
+def test_a_quick_stop_is_the_groups_and_a_thorough_one_comes_on_top(parent: subprocess.Popen[str]) -> None:
+    stray = stray_of(parent)
+    family = Family(parent.pid, "a1b2")
+    family.stop(thoroughly=False)
+    os.waitid(os.P_PID, parent.pid, os.WSTOPPED)
+    assert [state_of(parent.pid), state_of(stray) == "T"] == ["T", False]
+    family.stop()
+    while state_of(stray) != "T":
+        os.sched_yield()
+    family.go_on(thoroughly=False)
+    os.waitid(os.P_PID, parent.pid, os.WCONTINUED)
+    assert [state_of(parent.pid) == "T", state_of(stray)] == [False, "T"]
+
+
 def test_who_stands_still_can_be_ended(parent: subprocess.Popen[str]) -> None:
     stray = stray_of(parent)
     family = Family(parent.pid, "a1b2")

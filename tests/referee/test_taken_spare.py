@@ -12,7 +12,8 @@ import pytest
 from harness.errors import MachineError
 from harness.protocol.messages import Load, Loaded
 from harness.referee.environment import FLAGS
-from harness.referee.worker_process import WorkerProcess, Workers
+from harness.referee.worker_process import WorkerProcess
+from harness.referee.workers import Workers
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
 

@@ -69,3 +69,12 @@ def test_a_file_that_a_worker_wrote_is_a_cheat(package: Path, problem: Problem) 
     found = change_meanwhile(problem, problem.sha256)
     assert isinstance(found, SolutionFailed)
     assert [one.check for one in found.failure.evidence] == ["harness_files"]
+
+
+def test_an_edit_by_a_user_of_a_directory_is_an_edit(package: Path, problem: Problem) -> None:
+    """sssd gives such users numbers above 2^30."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    (package / "judge.py").write_text("RIGHT = False or True")
+    os.chown(package / "judge.py", 1_999_999_999, -1)
+    assert isinstance(change_meanwhile(problem, problem.sha256), HarnessError)

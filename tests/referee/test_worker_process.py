@@ -13,7 +13,8 @@ from harness.protocol.messages import Load
 from harness.records.verdict import Verdict
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
-from harness.referee.worker_process import WorkerProcess, Workers
+from harness.referee.worker_process import WorkerProcess
+from harness.referee.workers import Workers
 
 pytestmark = pytest.mark.sim
 

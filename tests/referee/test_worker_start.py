@@ -53,6 +53,24 @@ def test_another_launch_takes_nothing(spares: Spares, tmp_path: Path) -> None:
     assert spares.take(launch_of(tmp_path / "other")) is None
 
 
+def test_who_builds_is_no_spare_for_who_is_measured(spares: Spares, tmp_path: Path) -> None:
+    spares.keep(make_launch("cuda", tmp_path, [], {}, for_build=True), 1)
+    assert spares.take(make_launch("cuda", tmp_path, [], {}, for_build=False)) is None
+
+
+def test_a_worker_for_builds_is_told_so_and_imports_torch(spares: Spares, tmp_path: Path) -> None:
+    launch = make_launch("cuda", tmp_path, [], {"CUDA_VISIBLE_DEVICES": ""}, for_build=True)
+    spares.keep(launch, 1)
+    spares.settle(120)
+    taken = spares.take(launch)
+    assert taken is not None
+    told = Path(f"/proc/{taken.process.pid}/cmdline").read_bytes()
+    frame, _ = receive_frame(taken.socket)
+    taken.close()
+    assert b'"for_build": true' in told
+    assert open_envelope(frame, REPLIES)[0] == READY
+
+
 def test_changed_environment_takes_nothing(spares: Spares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spares.keep(launch_of(tmp_path), 1)
     monkeypatch.setenv("CXX", "another-compiler")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,12 +29,13 @@ from harness.protocol.cell import Cell
 from harness.worker.confinement import confine
 import harness.worker.confinement as means
 from harness.worker.confinement.linux import Unavailable
-def lacks(*arguments):
+def lacks(*arguments, **options):
     raise Unavailable("not on this machine", "another machine")
 for name in sys.argv[3:]:  # as on a machine without it
     place, _, function = name.rpartition(".")
     setattr(getattr(means, place) if place else means, function, lacks)
 cell = Cell.from_argument(sys.argv[2])
+means._GPUS += (str(cell.path / "gpu"),)
 confined = confine(cell, int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(what):
@@ -58,9 +60,9 @@ class Child:
         self.workspace = workspace
         self.active: tuple[str, ...] = ()
 
-    def run(self, code: str, lacks: Sequence[str] = ()) -> dict[str, Any]:
+    def run(self, code: str, lacks: Sequence[str] = (), for_build: bool = False) -> dict[str, Any]:
         hidden = (str(self.workspace / "solutions"), "/tmp")
-        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid())
+        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build)
         ours, theirs = os.pipe()
         text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
         with os.fdopen(ours), os.fdopen(theirs):
@@ -131,6 +133,34 @@ found["package"] = attempt(lambda: "harness" in __import__("harness.codec").code
 def test_what_the_referee_lays_beside_its_scratch_can_be_read(child: Child) -> None:
     (child.folder / "files" / "solution.py").write_text("mine")
     assert child.run('found["own"] = (cell.path / "files" / "solution.py").read_text()') == {"own": "mine"}
+
+
+@pytest.mark.parametrize(("for_build", "outcome"), [(False, "1"), (True, "PermissionError")])
+def test_who_builds_cannot_open_the_gpus_devices(child: Child, for_build: bool, outcome: str) -> None:
+    """Setting CUDA_VISIBLE_DEVICES anew would show it the GPU on which another worker is measured."""
+    (child.folder / "gpu").touch()  # stands for /dev/nvidia0
+    (child.folder / "gpu").chmod(0o666)
+    found = child.run(
+        """
+found["gpu"] = attempt(lambda: Path(cell.path / "gpu").write_text("1"))
+found["devices"] = [attempt(lambda: open(name, "rb").close()) for name in __import__("glob").glob("/dev/nvidia[0-9]*")]
+""",
+        for_build=for_build,
+    )
+    child.require("read-only files")
+    assert found["gpu"] == outcome
+    assert not for_build or set(found["devices"]) <= {"PermissionError"}
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_who_builds_still_compiles(child: Child) -> None:
+    code = """
+import subprocess
+Path("one.cpp").write_text('extern "C" int one() { return 1; }')
+found["built"] = subprocess.run(["c++", "-shared", "-fPIC", "one.cpp", "-o", "one.so"], capture_output=True).returncode
+found["one"] = ctypes.CDLL("./one.so").one()
+"""
+    assert child.run(code, for_build=True) == {"built": 0, "one": 1}
 
 
 def test_there_is_no_network(child: Child) -> None:

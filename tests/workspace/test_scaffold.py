@@ -105,7 +105,7 @@ def test_a_new_solution_holds_the_reference_without_its_inputs(workspace: Worksp
     new_solution(workspace, workspace.problem("pair"), "first-try")
     source = (tmp_path / "solutions" / "pair" / "first-try" / "solution.py").read_text()
     defined = [node.name for node in ast.parse(source).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
-    assert defined == ["halved", "Model", "ModelNew", "each_copied"]
+    assert defined == ["halved", "Model", "ModelNew"]
     assert 'name="pair_first_try"' in source
     compile(source, "solution.py", "exec")  # a __future__ import must stay at the top
 

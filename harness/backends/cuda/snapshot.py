@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _PTX = Path(__file__).parent / "kernels" / "strided_copy.ptx"
 # torch's own, taken before any code of a solution runs.
 _base = torch._C.TensorBase
 _data_ptr, _stride, _element_size = _base.data_ptr, _base.stride, _base.element_size
-_size: object = _base.size
+_size: Callable[[torch.Tensor], Sequence[int]] = _base.size
 _plainly = torch._C.DisableTorchFunction
 
 
@@ -53,7 +53,7 @@ class _Layout:
     @classmethod
     def of(cls, tensor: torch.Tensor) -> _Layout:
         with _plainly():
-            return cls(_data_ptr(tensor), tuple(_base.size(tensor)), tuple(_stride(tensor)), _element_size(tensor))
+            return cls(_data_ptr(tensor), tuple(_size(tensor)), tuple(_stride(tensor)), _element_size(tensor))
 
 
 @dataclass(frozen=True)

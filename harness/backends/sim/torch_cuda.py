@@ -124,6 +124,7 @@ def _patch_presence() -> None:
         device_count=_always(1),
     )
     torch._C._cuda_getDeviceCount = _always(1)
+    setattr(torch._C, "_cuda_getCurrentRawStream", _always(0))  # noqa: B010 - a CPU build's stubs have no such name
 
 
 def _patch_device() -> None:

@@ -17,11 +17,20 @@ from harness.referee.audit.facts import Facts
 from harness.referee.audit.idle_gpu import require_idle
 from harness.referee.audit.kernels import Origins, require_custom, summarize
 from harness.referee.audit.phases import require_even_work, require_same_work
-from harness.referee.audit.roofline import require_possible
+from harness.referee.audit.roofline import Moved, require_possible
 from harness.referee.audit.tail import require_quiet_end
-from harness.referee.audit.timeline import Timeline, read_timeline, require_nothing_outside
+from harness.referee.audit.timeline import (
+    Timeline,
+    TracedCall,
+    read_timeline,
+    require_measured,
+    require_nothing_outside,
+)
 from harness.referee.audit.wall_clock import WallTurn, require_explained
 from harness.referee.outcome import SolutionFailed
+
+_Check = Callable[[], "tuple[str, ...] | None"]
+"""Returns remarks, if any; raises SolutionFailed."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,15 @@ class _Seen:
     claimed_ns: list[tuple[int, ...]] = field(default_factory=list)
     canaries_ns: list[int] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
+    traced_claims: list[tuple[TracedCall, int]] = field(default_factory=list)
     rows: list[KernelRun] = field(default_factory=list)
     traced_calls: int = 0
     traced_turns: int = 0
+
+    @property
+    def claimed_call_ns(self) -> list[int]:
+        """Of every timed call."""
+        return [ns for turn in self.claimed_ns for ns in turn]
 
 
 class Auditor:
@@ -73,8 +88,9 @@ class Auditor:
         seen = self._seen[arm]
         if arm == "solution":
             require_originals(reply.patched)
+        claimed: tuple[int, ...] = ()
         if any(call.gpu_ns is not None for call in reply.calls):
-            require_plausible([call.gpu_ns for call in reply.calls], calls, wall_ns)
+            claimed = require_plausible([call.gpu_ns for call in reply.calls], calls, wall_ns)
         seen.traced_turns += 1
         if reply.kernels is None:
             return
@@ -89,6 +105,7 @@ class Auditor:
                 raise
             return  # a baseline has nothing to hide: the tracer lost rows
         seen.timelines.append(timeline)
+        seen.traced_claims += zip(timeline.calls, claimed, strict=False)  # none where calls aren't measured
         seen.rows += [row for call in timeline.calls for row in call.rows]
 
     def rest(self, canary_ns: int, after: ArmName = "solution") -> None:
@@ -106,55 +123,60 @@ class Auditor:
         origins = Origins(self._facts.own, symbols, self._facts.in_framework)
         self.found = self._summary("solution", origins) if solution.traced_calls else None
         remarks: list[str] = []
-        _require_all(self._checks(solution, baseline, median_ns, remarks))
+        _require_all(self._checks(solution, baseline, median_ns), remarks)
+        if self._is_traceless(solution):
+            remarks.append("no trace can be had here, so it isn't known whose kernels ran")
+        remarks = [f"{self._case}: {remark}" for remark in remarks]
         if self.found is not None:
             remarks += require_custom(self.found, reference)
-        elif solution.traced_turns:
-            remarks.append(f"{self._case}: no trace can be had here, so it isn't known whose kernels ran")
         return Audited(self.found, tuple(remarks))
 
-    def _checks(
-        self, solution: _Seen, baseline: _Seen, median_ns: float | None, remarks: list[str]
-    ) -> Sequence[Callable[[], None]]:
+    def _is_traceless(self, solution: _Seen) -> bool:
+        return self.found is None and solution.traced_turns > 0
+
+    def _checks(self, solution: _Seen, baseline: _Seen, median_ns: float | None) -> Sequence[_Check]:
         """What is judged at the end, each on its own: a deception is often found by several."""
-        claimed = [ns for turn in solution.claimed_ns for ns in turn]
-        checks: list[Callable[[], None]] = [lambda: _require_trace(solution, baseline)]
+        checks: list[_Check] = [lambda: _require_trace(solution, baseline)]
         checks += [
             lambda timeline=timeline: require_nothing_outside(timeline)  # type: ignore[misc]
             for timeline in solution.timelines
         ]
+        checks.append(lambda: require_measured(solution.traced_claims))
         checks.append(lambda: require_idle(solution.canaries_ns, baseline.canaries_ns))
         busy_ns = [[call.busy_ns for call in timeline.calls] for timeline in solution.timelines]
-        checks.append(lambda: require_even_work(busy_ns, solution.claimed_ns))
-        if not claimed:
+        checks.append(lambda: require_even_work(busy_ns, solution.claimed_ns, baseline.claimed_ns))
+        if not solution.claimed_ns:
             return checks
-        claimed_ns = statistics.median(claimed)
+        claimed_ns = statistics.median(solution.claimed_call_ns)
         checks += [
             lambda: require_explained(solution.walls, baseline.walls, _allowance_ns(solution, baseline)),
             lambda: require_quiet_end(solution.tails_ns, baseline.tails_ns, claimed_ns),
             lambda: require_same_work([ns for turn in busy_ns for ns in turn], claimed_ns),
         ]
-        work, ceilings = self._facts.work, self._facts.ceilings
-        if median_ns is not None and work is not None and ceilings is not None:
-            checks.append(
-                lambda: remarks.extend(
-                    f"{self._case}: {remark}"
-                    for remark in require_possible(median_ns, work, ceilings, self._facts.share_that_matters)
-                )
-            )
+        if median_ns is not None:
+            checks.append(lambda: self._require_possible(median_ns, baseline))
         return checks
+
+    def _require_possible(self, median_ns: float, baseline: _Seen) -> tuple[str, ...]:
+        """Remarks. Raises: SolutionFailed."""
+        facts = self._facts
+        if facts.work is None or facts.ceilings is None:
+            return ()
+        baseline_ns = statistics.median(baseline.claimed_call_ns) if baseline.claimed_call_ns else None
+        moved = Moved(facts.work, facts.output_bytes, facts.inputs_that_matter)
+        return require_possible(median_ns, baseline_ns, moved, facts.ceilings)
 
     def _summary(self, arm: ArmName, origins: Origins) -> Trace:
         seen = self._seen[arm]
         return summarize(self._case, seen.traced_calls, seen.rows, origins)
 
 
-def _require_all(checks: Sequence[Callable[[], None]]) -> None:
+def _require_all(checks: Sequence[_Check], remarks: list[str]) -> None:
     """Raises: SolutionFailed: the first, with the evidence of all, one of each check."""
     failures: list[SolutionFailed] = []
     for check in checks:
         try:
-            check()
+            remarks += check() or ()
         except SolutionFailed as error:
             failures.append(error)
     if not failures:

@@ -12,9 +12,9 @@ from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
 from harness.records.trace import Trace
-from harness.referee.audit.kernels import InFramework, in_torch_libraries, own_kernels
+from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels
 from harness.referee.audit.operators import operators_of_reference
-from harness.referee.audit.roofline import share_of_inputs
+from harness.referee.audit.roofline import inputs_that_matter
 from harness.referee.ceilings import device_ceilings
 from harness.referee.setting import Setting
 
@@ -22,14 +22,14 @@ from harness.referee.setting import Setting
 @dataclass(frozen=True)
 class Facts:
     """`own`: kernels that the compiler made of the solution's sources. `output_bytes`: of one call, all outputs.
-    `share_that_matters`: see roofline.require_possible()."""
+    `inputs_that_matter`: see roofline.Moved."""
 
     own: frozenset[str] = frozenset()
     output_bytes: int = 0
     work: Work | None = None
     ceilings: Ceilings | None = None
     in_framework: InFramework = lambda symbol: False
-    share_that_matters: Callable[[], float] = lambda: 1.0
+    inputs_that_matter: Callable[[], float] = lambda: 0.0
     reference: Trace | None = None
     """What the reference consists of, where no baseline is traced."""
 
@@ -47,7 +47,7 @@ def gather_facts(
         ),
         work=work,
         ceilings=device_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
-        in_framework=in_torch_libraries if setting.reference.on_gpu else lambda symbol: False,
-        share_that_matters=functools.partial(share_of_inputs, setting),
+        in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,
+        inputs_that_matter=functools.partial(inputs_that_matter, setting),
         reference=operators_of_reference(setting),
     )

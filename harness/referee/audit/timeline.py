@@ -17,6 +17,10 @@ _OVERLAP_NS = 2_000
 """Timestamps of neighbours on one stream overlap by up to a microsecond (H100, CUPTI 13.0)."""
 _OUTSIDE_LEAST_NS = 20_000
 _OUTSIDE_SHARE = 0.02
+_CLAIM_LEAST_NS = 50_000
+_CLAIM_SHARE = 0.1
+"""By which a call may last longer between its marks than its own events say: they lie a few µs within. (Reasoned, not
+measured.)"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,32 @@ def require_nothing_outside(timeline: Timeline) -> None:
         inside_ns_per_call=busy_ns,
         tolerance_ns=tolerance_ns,
     )
+
+
+def require_measured(timed: Sequence[tuple[TracedCall, int]]) -> None:
+    """Traced calls, each with the time claimed for it: an event that is recorded anew in the middle of a call would
+    shorten the claim, but not the time between the marks. The host may be held up between mark and event now and then,
+    so most calls must agree.
+
+    Raises: SolutionFailed.
+    """
+    shaved = [(call, claimed_ns) for call, claimed_ns in timed if call.interval_ns - claimed_ns > _claim_slack_ns(call)]
+    if len(shaved) * 2 <= len(timed):
+        return
+    call, claimed_ns = shaved[0]
+    raise SolutionFailed.cheating(
+        "trace",
+        f"{claimed_ns / 1e3:.0f} µs are claimed for a traced call that lasted {call.interval_ns / 1e3:.0f} µs between "
+        f"the marks before and after it, in {len(shaved)} of {len(timed)} calls: the clock was started late or stopped "
+        "early",
+        claimed_ns=claimed_ns,
+        traced_ns=call.interval_ns,
+        tolerance_ns=_claim_slack_ns(call),
+    )
+
+
+def _claim_slack_ns(call: TracedCall) -> float:
+    return max(_CLAIM_LEAST_NS, _CLAIM_SHARE * call.interval_ns)
 
 
 def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Sequence[int], calls: int) -> None:

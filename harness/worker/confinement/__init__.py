@@ -30,8 +30,9 @@ FILTERED_CALLS = "filtered system calls"
 NO_NETWORK = "no network"
 LIMITS = "resource limits"
 _SIGNAL_ABI = 6
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidia*", "/dev/nvhost*",
-            "/dev/nvmap", "/dev/dxg")  # fmt: skip
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_GPUS = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/dxg")
+"""Not for workers that build: those work while another one is measured. Compilers and torch's import need none."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def confine(cell: Cell, descriptor: int) -> Confined:
         return result
 
     needed = needed_places()
-    try_out(OWN_USER, lambda: become_own_user(cell.path, needed))
+    try_out(OWN_USER, lambda: become_own_user(cell.path, needed, uses_gpu=not cell.for_build))
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:
         try_out(DROPPED_RIGHTS, drop_rights)
@@ -103,7 +104,8 @@ def _allowed(cell: Cell, needed: set[Path], has_own_user: bool) -> list[tuple[Pa
     hidden = hidden_places((*cell.hidden, cell.folder), cell.home)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
     allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
-    allowed += [(Path(name), landlock.USE) for pattern in _DEVICES for name in glob.glob(pattern)]
+    devices = _DEVICES if cell.for_build else (*_DEVICES, *_GPUS)
+    allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
     allowed += [(files_folder(cell.path), landlock.READ), (scratch_folder(cell.path), landlock.OWN)]
     allowed.append((Path("/proc") if has_own_user else Path("/proc/self"), landlock.USE))
     return [*allowed, (Path("/dev/shm"), landlock.OWN)]

@@ -34,7 +34,7 @@ _AMBIENT_RAISE = 2
 _SECURE_BITS = 0b1111  # NOROOT and NO_SETUID_FIXUP, both locked: linux/securebits.h
 
 
-def become_own_user(folder: Path, needed: Iterable[Path]) -> None:
+def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool) -> None:
     """Give the worker's folder to a new user and become that. `needed` must stay readable. Raises: Unavailable."""
     user = user_of(os.getpid())
     held = _held()
@@ -44,7 +44,7 @@ def become_own_user(folder: Path, needed: Iterable[Path]) -> None:
         raise Unavailable(
             "Python's environment isn't readable by others", "put it where all may read, or grant CAP_DAC_READ_SEARCH"
         )
-    groups = _groups_of_devices()
+    groups = _groups_of_devices() if uses_gpu else []
     _give(folder, user)
     _drop_bounds(keeps)
     os.setgroups(groups)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.backends.base import KernelRun
 from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
+from harness.records.ceilings import Ceilings
+from harness.records.evaluation import Work
 from harness.records.timing import ArmName
 from harness.records.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
@@ -72,6 +75,47 @@ def test_a_solution_that_behaves_while_traced_only_is_found() -> None:
     with pytest.raises(SolutionFailed) as caught:
         auditor.finish(20 * US)
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["phases"]
+
+
+def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
+    """The solution's kernel takes 900 µs, of which it claims 200, traced or not; its wall clock was forged as well."""
+    auditor = Auditor("full", "eager", FACTS)
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 200)
+    auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_700, 198))), 10_000 * US)
+    with pytest.raises(SolutionFailed, match="200 µs are claimed for a traced call that lasted 900 µs") as caught:
+        auditor.finish(200 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
+
+
+def test_a_gpu_that_others_use_is_a_remark_and_no_accusation() -> None:
+    auditor = audited([kernel(2_001, 198)])
+    for _ in range(20):
+        auditor.rest(2_400 * US)
+        auditor.rest(2_300 * US, after="eager")
+    (remark,) = auditor.finish(200 * US).remarks
+    assert remark.startswith("full: the GPU is shared with another process")
+
+
+H100 = Ceilings("NVIDIA H100", "580.65", 50_000_000, 3.0e12, 3.0e12, 3.0e12, 5e12, 51e12, 350e12, 800e12)
+
+
+@pytest.mark.parametrize(("eager_us", "is_accused"), [(1_000, True), (300, False)])
+def test_speeds_are_impossible_unless_the_baseline_reaches_them_too(eager_us: int, is_accused: bool) -> None:
+    """3 GB in 200 µs; eager takes 1,000 or 300."""
+    work = Work(3_000_000_000, None)
+    facts = replace(FACTS, work=work, ceilings=H100, output_bytes=10**9, inputs_that_matter=lambda: 2e9)
+    auditor = Auditor("full", "eager", facts)
+    play(auditor, "eager", eager_us)
+    play(auditor, "solution", 200)
+    if is_accused:
+        with pytest.raises(SolutionFailed) as caught:
+            auditor.finish(200 * US)
+        assert [evidence.check for evidence in caught.value.failure.evidence] == ["roofline"]
+    else:
+        (remark,) = auditor.finish(200 * US).remarks
+        assert remark.startswith("full: 200.0 µs for 3000.0 MB are 15.00 TB/s")
+        assert "the baseline, with 300.0 µs" in remark
 
 
 def test_the_frameworks_kernels_alone_are_no_custom_kernel() -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.backends.base import KernelRun
 from harness.records.build import ExtensionBuild, KernelResources
 from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
-from harness.referee.audit.kernels import Origins, own_kernels, require_custom, summarize
+from harness.referee.audit.kernels import (
+    Origins,
+    framework_libraries,
+    holds,
+    own_kernels,
+    require_custom,
+    summarize,
+)
 from harness.referee.compiler_log import demangled
 from harness.referee.outcome import SolutionFailed
 
@@ -19,6 +28,7 @@ POOL = (
     "llliiiiiiiiiiPS4_Pl"
 )
 OWN = "_Z12scale_kernelPKfPfl"
+DOT = "_Z10dot_kernelIfLi128ELi0E15cublasDotParamsI16cublasGemvTensorIKfE30cublasGemvTensorStridedBatchedIfEEEvT2_"
 VENDORS = (
     "_ZN17cutlass__5x_cudnn6KernelI66cutlass_tensorop_s1688fprop_optimized_tf32_256x64_16x4_nhwc_align4EEvNT_6ParamsE",
     "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_kernel"
@@ -26,7 +36,14 @@ VENDORS = (
     "nvjet_tss_128x64_64x8_4x1_v_bz_NNT",
     "ampere_sgemm_128x64_nn",
     "_ZN7cutlass7Kernel2I51cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4EEvNT_6ParamsE",
+    DOT,
+    "_Z15scal_kernel_valIffEv19cublasScalParamsValIffE",
+    "sm80_xmma_gemm_cf32cf32_f32f32_cf32_nn_n_tilesize32x32x8_stage3_warpsize2x2x1_ffma_aligna8_alignc8",
+    "cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe4m3_ue8m0xe4m3_f32_f16_f16_128x128x128_0_nnn",
+    "openai_hgemm_128x128x8_NN_vec",
 )
+GEMV = "_Z17gemv2N_kernel_valIiifEvPKfPf"
+CUTLASS = "_ZN7cutlass6KernelI4MineEEvNT_6ParamsE"
 
 
 def origin(symbol: str, origins: Origins, kind: str = "kernel") -> KernelOrigin:
@@ -35,7 +52,16 @@ def origin(symbol: str, origins: Origins, kind: str = "kernel") -> KernelOrigin:
     return origins.of(row, demangled([symbol])[0])
 
 
-@pytest.mark.parametrize("symbol", [SIGMOID, POOL, *VENDORS, "triton_poi_fused_mul_sigmoid_0", "aten::max_pool2d"])
+COMPILED = (  # by torch.compile, as it is and with descriptive_names="" and unique_kernel_names=False
+    "triton_poi_fused_mul_sigmoid_0",
+    "triton_tem_fused_mm_0",
+    "triton_poi__0",
+    "triton_per__1",
+    "triton_",
+)
+
+
+@pytest.mark.parametrize("symbol", [SIGMOID, POOL, *VENDORS, *COMPILED, GEMV, "aten::max_pool2d"])
 def test_the_frameworks_kernels_are_known_by_name(symbol: str) -> None:
     assert origin(symbol, Origins()) == "framework"
 
@@ -75,6 +101,18 @@ def test_an_own_kernel_may_be_called_after_its_algorithm(symbol: str) -> None:
     "symbol",
     [
         "softmax_kernel",
+        "flash_fwd_kernel",
+        "sm90_gemm_persistent",
+        "my_cublas_style_gemm",
+        "nchwToNhwc_tiled",
+        "winograd_4x4",
+        "fp8_copy",
+        "triton_reduce_rows",
+        "triton_permute",
+        "triton_mm",
+        "triton_red_kernel",
+        CUTLASS,
+        "_ZN3cub14DeviceScanMineILi1EEEvPf",
         "fused_attention",
         "kernel",
         "_Z3foov",
@@ -112,6 +150,59 @@ def test_a_symbol_that_the_reference_ran_is_the_frameworks() -> None:
 
 def test_an_unknown_symbol_is_searched_for_in_the_framework() -> None:
     assert origin("_Z3barv", Origins(in_framework=lambda symbol: symbol == "_Z3barv")) == "framework"
+
+
+@pytest.mark.parametrize("symbol", [CUTLASS, "_ZN3cub14DeviceScanMineILi1EEEvPf"])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_whose_a_template_of_a_library_is_the_search_for_its_symbol_tells(symbol: str, is_own: bool) -> None:
+    own = {demangled([symbol])[0]} if is_own else set()
+    assert origin(symbol, Origins(own=own, in_framework=lambda searched: True)) == "framework"
+    assert origin(symbol, Origins(own=own, in_framework=lambda searched: False)) == "own"
+
+
+@pytest.mark.parametrize("symbol", ["flash_fwd_kernel", "my_cublas_style_gemm"])
+def test_a_loose_plain_name_that_the_baseline_ran_is_the_frameworks(symbol: str) -> None:
+    assert origin(symbol, Origins(reference={symbol})) == "framework"
+
+
+def test_a_solutions_own_kernel_is_not_searched_for_without_a_reason() -> None:
+    """The libraries are gigabytes."""
+    searched: list[str] = []
+    assert origin(OWN, Origins(own={demangled([OWN])[0]}, in_framework=lambda name: bool(searched.append(name)))) == (
+        "own"
+    )
+    assert searched == []
+
+
+def test_the_libraries_beside_torch_are_searched_for_the_whole_symbol(tmp_path: Path) -> None:
+    files = {
+        "torch/lib/libtorch_cuda.so": b"\0_Z3foov\0",
+        "torch/lib/libtorch_cpu.so": b"\0_Z3cpuv\0",
+        "nvidia/cublas/lib/libcublas.so.12": b"..\0_Z10dot_kernelv\0..",
+        "nvidia/cu13/lib/libcudnn_ops.so.9": b"",
+        "nvidia/cuda_nvrtc/lib/libnvrtc.so.12": b"\0_Z3barv\0",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    found = list(framework_libraries(tmp_path / "torch"))
+    assert [path.name for path in found] == ["libtorch_cuda.so", "libcudnn_ops.so.9", "libcublas.so.12"]
+    assert [any(holds(path, name) for path in found) for name in ("_Z3foov", "_Z10dot_kernelv")] == [True, True]
+    assert [any(holds(path, name) for path in found) for name in ("_Z10dot_kernel", "_Z3barv")] == [False, False]
+
+
+def test_a_library_that_cant_be_read_names_nothing(tmp_path: Path) -> None:
+    assert not holds(tmp_path / "libcublas.so", "_Z3foov")
+
+
+def test_only_kernels_that_are_listed_are_searched_for() -> None:
+    """A solution could compile any number of kernels at run time, and each search reads gigabytes."""
+    searched: list[str] = []
+    rows = [KernelRun(f"_Z{len(str(n)) + 1}k{n}v", n, n + 1, 7, "kernel") for n in range(150)]
+    assert (
+        len(summarize("full", 1, rows, Origins(in_framework=lambda name: bool(searched.append(name)))).kernels) == 100
+    )
+    assert len(searched) == 100
 
 
 def test_a_plain_name_is_not_searched_for() -> None:
@@ -155,7 +246,7 @@ EAGER = trace(("sigmoid", "framework", 1, 500), ("mul", "framework", 1, 480), ("
         (trace(("own", "own", 1, 4), ("gemm", "framework", 1, 996)), "took 0.40% of the computing time"),
         (
             trace(("own", "own", 1, 300), ("sigmoid", "framework", 1, 500), ("mul", "framework", 2, 480)),
-            "the framework did all that the reference consists of itself, and for longer",
+            "the framework did all that the reference consists of itself, and for twice as long",
         ),
     ],
 )
@@ -172,11 +263,15 @@ def test_the_frameworks_work_is_no_custom_kernel(found: Trace, reason: str) -> N
         trace(("own", "own", 1, 500)),
         trace(("own", "own", 1, 500), ("copy", "move", 3, 5_000)),
         trace(("own", "own", 1, 500), ("sigmoid", "framework", 1, 400)),
-        trace(("own", "own", 1, 0), ("aten::mul", "framework", 1, 0)),  # the simulator's, without times
     ],
 )
 def test_own_work_is_custom(found: Trace) -> None:
     assert require_custom(found, EAGER) == ()
+
+
+def test_on_the_simulator_the_frameworks_operators_beside_own_kernels_are_remarked_on() -> None:
+    found = trace(("own", "own", 1, 0), ("aten::mul", "framework", 1, 0))
+    assert require_custom(found, EAGER) == ("full: beside the solution's own kernels the framework ran aten::mul",)
 
 
 def test_a_framework_that_does_most_of_the_work_is_remarked_on() -> None:

@@ -51,7 +51,7 @@ def test_more_work_while_traced_is_cheating() -> None:
     "after_ns", [[], [95 * US] * 5, [300 * US, 95 * US, 95 * US], [2 * MS, 96 * US, 97 * US, 96 * US]]
 )
 def test_an_idle_gpu_is_let_pass(after_ns: list[int]) -> None:
-    require_idle(after_ns, [93 * US, 300 * US, 94 * US])
+    assert require_idle(after_ns, [93 * US, 300 * US, 94 * US]) == ()
 
 
 def test_a_gpu_that_works_between_turns_is_cheating() -> None:
@@ -60,21 +60,64 @@ def test_a_gpu_that_works_between_turns_is_cheating() -> None:
     assert check_of(caught.value) == "idle_gpu"
 
 
+def test_on_a_gpu_that_others_use_nobody_is_accused() -> None:
+    """One quiet canary among the baseline's doesn't make the GPU an idle one."""
+    (remark,) = require_idle([2400 * US] * 9, [2300 * US] * 8 + [93 * US])
+    assert remark.startswith("the GPU is shared with another process: after the baseline's turns, too")
+
+
+def test_a_neighbour_that_works_by_fits_and_starts_is_no_accusation() -> None:
+    (remark,) = require_idle([2400 * US] * 5 + [93 * US] * 4, [2300 * US] * 3 + [93 * US] * 6)
+    assert "shared with another process" in remark
+
+
+def test_a_few_busy_canaries_of_the_baselines_excuse_nobody() -> None:
+    with pytest.raises(SolutionFailed, match="the GPU was busy"):
+        require_idle([2400 * US] * 9, [2300 * US] * 2 + [93 * US] * 7)
+
+
 EVEN = [[MS, MS, MS], [MS, 2 * MS], [5 * US, 60 * US, 5 * US], [MS]]
+HELD_UP = [[10 * US, 9 * MS, 10 * US], [10 * US, 7 * MS], [12 * US, 10 * US, 8 * MS], [10 * US, 11 * US], [10 * US]]
 
 
 def test_calls_of_a_turn_may_differ_as_calls_do() -> None:
-    require_even_work(EVEN, EVEN)
-    require_even_work([], [])
+    require_even_work(EVEN, EVEN, [])
+    require_even_work([], [], EVEN)
 
 
 def test_a_turn_that_was_held_up_now_and_then_is_let_pass() -> None:
-    require_even_work([], [[10 * US, 9 * MS], [10 * US, 12 * US], [10 * US, 11 * US], [10 * US]])
+    require_even_work([], [[10 * US, 9 * MS], [10 * US, 12 * US], [10 * US, 11 * US], [10 * US]], EVEN)
+
+
+def test_where_the_baselines_calls_are_held_up_too_nobody_is_accused() -> None:
+    require_even_work([], HELD_UP, [[MS, 8 * MS], [MS, MS, 5 * MS], [6 * MS, MS]])
+    require_even_work(HELD_UP[:2], [], [[MS, 8 * MS], [MS, MS, 5 * MS], [6 * MS, MS]])
+
+
+@pytest.mark.parametrize("baseline_ns", [[], EVEN, [[MS, 9 * MS], [MS, MS], [MS, MS]]])
+def test_calls_that_are_uneven_without_the_baselines_being_so_are_cheating(baseline_ns: list[list[int]]) -> None:
+    with pytest.raises(SolutionFailed, match=r"claimed to take between 10 and 9000 µs, in 3 of 4 turns"):
+        require_even_work([], HELD_UP, baseline_ns)
 
 
 @pytest.mark.parametrize("is_traced", [True, False])
 def test_one_call_that_does_the_work_of_all_is_cheating(is_traced: bool) -> None:
     turns = [[5 * MS, 10 * US, 10 * US, 10 * US, 10 * US], [3 * MS, 10 * US, 10 * US]]
     with pytest.raises(SolutionFailed, match=r"between 10 and 5000 µs, in 2 of 2 turns") as caught:
-        require_even_work(turns if is_traced else EVEN, EVEN if is_traced else turns)
+        require_even_work(turns if is_traced else EVEN, EVEN if is_traced else turns, EVEN)
     assert check_of(caught.value) == "phases"
+
+
+@pytest.mark.parametrize("busy_ns", [[[MS, 6 * MS]], [[MS, 6 * MS], [MS, MS]], [[MS, 6 * MS], [MS]]])
+def test_one_traced_turn_that_is_somewhat_uneven_decides_nothing(busy_ns: list[list[int]]) -> None:
+    require_even_work(busy_ns, EVEN, EVEN)
+
+
+def test_two_traced_turns_that_are_uneven_agree() -> None:
+    with pytest.raises(SolutionFailed, match=r"device busy for between 1000 and 6000 µs, in 2 of 2 turns"):
+        require_even_work([[MS, 6 * MS], [MS, 7 * MS]], EVEN, EVEN)
+
+
+def test_one_traced_turn_that_is_drastically_uneven_is_enough() -> None:
+    with pytest.raises(SolutionFailed, match=r"device busy for between 10 and 5000 µs, in 1 of 2 turns"):
+        require_even_work([[5 * MS, 10 * US, 10 * US], [MS, MS]], EVEN, EVEN)

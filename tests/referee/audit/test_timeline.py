@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends.base import KernelRun
 from harness.backends.cuda.markers import BEGIN, END, STRIDED_COPY
-from harness.referee.audit.timeline import read_timeline, require_nothing_outside
+from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, kernel, marked, move
 
@@ -69,4 +69,40 @@ def test_storing_another_layout_is_counted_per_call() -> None:
 def test_missing_or_surplus_marks_are_tampering(rows: list[KernelRun]) -> None:
     with pytest.raises(SolutionFailed, match="tampered") as caught:
         read_timeline(rows, 2, OUTPUT_BYTES)
+    assert caught.value.failure.evidence[0].check == "trace"
+
+
+def lasted(*pairs: tuple[int, int]) -> list[tuple[TracedCall, int]]:
+    """Calls of so many µs between their marks, with the µs claimed for them."""
+    return [(TracedCall((), interval * US), claimed * US) for interval, claimed in pairs]
+
+
+@pytest.mark.parametrize(
+    "timed",
+    [
+        [],
+        lasted((103, 100), (52, 50)),
+        lasted((59, 10), (10_900, 10_000)),
+        lasted((100, 5_000)),  # who claims too much harms only himself
+        lasted((2_100, 100), (103, 100), (102, 100)),  # once the host was held up between mark and event
+        lasted((2_100, 100), (103, 100)),
+    ],
+)
+def test_a_call_lasts_about_as_long_as_is_claimed(timed: list[tuple[TracedCall, int]]) -> None:
+    require_measured(timed)
+
+
+@pytest.mark.parametrize(
+    ("timed", "seen"),
+    [
+        (lasted((1_000, 20)), "1 of 1 calls"),
+        (lasted((1_000, 20), (1_000, 20), (1_000, 990)), "2 of 3 calls"),
+        (lasted((1_000, 20), (1_000, 20)), "2 of 2 calls"),
+    ],
+)
+def test_a_start_that_is_recorded_anew_is_cheating(timed: list[tuple[TracedCall, int]], seen: str) -> None:
+    with pytest.raises(
+        SolutionFailed, match=f"20 µs are claimed for a traced call that lasted 1000 µs.*{seen}"
+    ) as caught:
+        require_measured(timed)
     assert caught.value.failure.evidence[0].check == "trace"

@@ -90,3 +90,31 @@ def test_a_reason_that_was_seen_is_allowed_for() -> None:
 def test_nothing_to_compare_with_is_no_accusation() -> None:
     require_explained([], turns(MS, 1), 0)
     require_explained(turns(MS, 1), [], 0)
+
+
+def jittered(made: list[WallTurn], most_ns: int) -> list[WallTurn]:
+    """Every second turn of each length pauses for so long."""
+    return [
+        WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + (number // 3 % 2) * most_ns)
+        for number, turn in enumerate(made)
+    ]
+
+
+def test_pauses_at_random_excuse_no_hidden_work() -> None:
+    solution = jittered(turns(500_000, 400_000, hidden_ns=3 * MS), 60 * MS)
+    excess = excess_of(solution, turns(2 * MS, 400_000))
+    assert excess is not None
+    assert excess.uncertain_ns > excess.per_call_ns > 2 * MS  # what once let it pass
+    with pytest.raises(SolutionFailed) as caught:
+        require_explained(solution, turns(2 * MS, 400_000, noise_ns=60_000), 0)
+    assert caught.value.failure.evidence[0].check == "wall_clock"
+
+
+def test_where_both_arms_are_noisy_the_noise_counts() -> None:
+    solution, baseline = (jittered(turns(MS, besides, noise_ns=60_000), 20 * MS) for besides in (700_000, 400_000))
+    (remark,) = require_explained(solution, baseline, 0)
+    assert remark.startswith("the wall clock can't bound what is claimed: turns vary so much")
+
+
+def test_a_quiet_measurement_needs_no_remark() -> None:
+    assert require_explained(turns(MS, 420_000, noise_ns=60_000), turns(2 * MS, 400_000, noise_ns=60_000), 0) == ()
