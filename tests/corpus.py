@@ -28,7 +28,7 @@ from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
-_FEW = 3
+_FEW = 1
 HONEST = "honest"
 """The family of the look-alikes."""
 _KEYS = {"caught_by", "needs", "config", "says"}
@@ -85,7 +85,7 @@ def parameters(cases: Sequence[Case]) -> list[Any]:
 
 
 def _on_sim(cases: Sequence[Case]) -> list[Case]:
-    """What the simulator can show; of each family of exploits and faults a few, unless $HARNESS_CORPUS is 'all': on two
+    """What the simulator can show; of each family of exploits and faults one, unless $HARNESS_CORPUS is 'all': on two
     cores all of them take ten minutes."""
     possible = [case for case in cases if case.runs_on_sim]
     if os.environ.get("HARNESS_CORPUS") == "all":
