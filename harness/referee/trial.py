@@ -46,17 +46,14 @@ class Trial:
         self._worker = worker
         self._found = found
         self._notify = notify
-
-    @property
-    def is_timed(self) -> bool:
-        return is_timed(self._subject, self._workers)
+        self._is_timed = is_timed(subject, workers)
 
     def check(self) -> None:
         """All cases but the timed one, the cheap ones first; of one a turn is traced. Raises: SolutionFailed."""
         subject = self._subject
-        cases = [case for case in subject.cases if not (self.is_timed and case == subject.config.timing.case)]
+        cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
         for case in sorted(cases, key=lambda name: name == FULL):
-            is_traced = not self.is_timed and case == self._traced_case
+            is_traced = not self._is_timed and case == self._traced_case
             self._check_case(case, is_traced)
 
     def time(self, references: dict[Baseline, WorkerProcess], stack: ExitStack) -> None:
@@ -112,7 +109,7 @@ class Trial:
         return setting
 
     def _auditor(self, setting: Setting) -> Auditor:
-        driver = self._subject.driver if self.is_timed else None
+        driver = self._subject.driver if self._is_timed else None
         facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver)
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 
