@@ -43,8 +43,13 @@ def test_answer_has_its_known_outcome(
     evaluations: dict[str, Evaluation], problem: str, answer: str, verdict: str, words: str
 ) -> None:
     evaluation = evaluations[answer]
-    assert evaluation.verdict.value == verdict, evaluation.failure
     assert evaluation.failure is not None
+    if evaluation.verdict.value == "wrong_values" and verdict == "memory_error":
+        # On a GPU a wrapped index may hit memory that is there: another call's inputs, for example.
+        assert evaluation.environment.backend == "cuda"
+        assert evaluation.failure.case == "full"
+        return
+    assert evaluation.verdict.value == verdict, evaluation.failure
     assert words in f"{evaluation.failure.reason}\n{evaluation.failure.details}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.api.evaluator import AnyProblem, AnySolution, Backend, OneCall
+from harness.api.evaluator import AnyProblem, AnySolution, Backend, Evaluator
 from harness.records.config import Config
 from harness.records.evaluation import Evaluation
 from harness.workspace.selection import select_tasks
@@ -38,7 +38,7 @@ def evaluate(
 
     Raises: MachineError, UsageError, InvalidFile, JournalError; never on the solution's account.
     """
-    with OneCall(backend=backend, config=config, seed=seed, results=results, workspace=workspace) as evaluator:
+    with Evaluator(backend=backend, config=config, seed=seed, results=results, workspace=workspace) as evaluator:
         return evaluator.evaluate(problem, solution, cases=cases, name=name)
 
 
@@ -84,7 +84,7 @@ def iter_evaluations(
     """As compare(), but each evaluation as soon as it is there. Ending the iteration early ends what is under way."""
     place = find_workspace((workspace or Path.cwd()).absolute())
     tasks = select_tasks(place, _patterns(problems), _patterns(solutions), cases)
-    with OneCall(backend=backend, config=config, seed=seed, results=results, workspace=place.root) as evaluator:
+    with Evaluator(backend=backend, config=config, seed=seed, results=results, workspace=place.root) as evaluator:
         yield from evaluator.iter_tasks(tasks)
 
 

@@ -28,8 +28,6 @@ Backend = Literal["auto", "cuda", "sim"]
 AnyProblem = Problem | Path | str
 AnySolution = Solution | Path | str
 
-_BUILDS_AHEAD, _MEASURED_AHEAD = 1, 2
-"""Workers that wait for the next call: one builds, two are the solution's and the first baseline's."""
 _LOG = logging.getLogger("harness")
 
 
@@ -42,12 +40,11 @@ class Evaluator:
     results: folder of a journal that keeps every evaluation; None keeps nothing.
     workspace: where names are looked up; None for the workspace around the working folder, if there is one.
 
-    Between two calls, workers for the next one start up and wait; they touch no GPU before they are needed. Use one
-    from one thread at a time. Raises: MachineError where the backend can't run here, UsageError or InvalidFile
-    for a config that there isn't or that breaks its rules.
-    """
+    What has imported torch once stays for the next call, and touches no GPU. Use one from one thread at a time.
 
-    _stays_warm = True
+    Raises: MachineError where the backend can't run here, UsageError or InvalidFile for a config that there isn't or
+    that breaks its rules.
+    """
 
     def __init__(
         self,
@@ -94,8 +91,6 @@ class Evaluator:
             for evaluation in found:
                 yield from stream.in_order(evaluation)
         stream.expect_end()
-        if self._stays_warm:
-            session.keep_warm(_BUILDS_AHEAD, _MEASURED_AHEAD)
 
     def iter_tasks(self, tasks: Sequence[Task]) -> Iterator[Evaluation]:
         """Evaluations of a workspace's tasks as they come, whichever is ready first."""
@@ -133,12 +128,6 @@ class Evaluator:
         root = (self._workspace or Path.cwd()).absolute()
         session = open_session(self._backend, root, self._results or root, self._config, self._seed, _LOG.info)
         return session if self._results else dataclasses.replace(session, journal=_Unkept(root, session.run))
-
-
-class OneCall(Evaluator):
-    """Ends after its first call: nothing is kept ready for another."""
-
-    _stays_warm = False
 
 
 def load_config(config: Config | Path | str | None, workspace: Path | None = None) -> Config:

@@ -57,11 +57,12 @@ class KernelRun:
 @dataclass(frozen=True)
 class Measured:
     """A call's result, its device time, and how long the device went on working after its outputs were copied. Both
-    None where time means nothing."""
+    None where time means nothing. `unasked`: an error of the runtime's that the call left behind, in words."""
 
     result: object
     gpu_ns: int | None
     tail_ns: int | None
+    unasked: str | None = None
 
 
 class WorkerDevice(Protocol):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.cli.progress import Progress
-    from harness.executors.early_start import Spares
+    from harness.executors.early_start import ForkServers
     from harness.executors.plan import Planned
     from harness.executors.session import Session
     from harness.workspace.selection import Task
@@ -53,15 +53,16 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
-    from harness.executors.early_start import start_early, surroundings_of
+    from harness.executors.early_start import ForkServers, start_early, surroundings_of
 
     around = surroundings_of(workspace.root, choices.results, choices.config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
-    with contextlib.closing(start_early(choices.backend, 0 if choices.dry_run else len(tasks), around)) as spares:
-        _hold(workspace, tasks, choices, report, spares)
+    is_needed = tasks and not choices.dry_run
+    with contextlib.closing(start_early(choices.backend, around) if is_needed else ForkServers()) as servers:
+        _hold(workspace, tasks, choices, report, servers)
 
 
-def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report, spares: Spares) -> None:
+def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report, servers: ForkServers) -> None:
     from rich.console import Console
 
     from harness.cli.progress import Progress
@@ -78,7 +79,7 @@ def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report:
         for evaluation in _load(choices.results, kept):
             _take(evaluation, evaluations, choices.json)
         if chosen:
-            with Progress(choices.quiet) as progress, _open(workspace, choices, progress, spares) as session:
+            with Progress(choices.quiet) as progress, _open(workspace, choices, progress, servers) as session:
                 for evaluation in _evaluate(session, chosen, choices, progress):
                     _take(evaluation, evaluations, choices.json)
     finally:  # also what an interrupted run has found
@@ -109,7 +110,7 @@ def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progres
     return planned if choices.dry_run else [Planned(one.task, None) for one in planned]
 
 
-def _open(workspace: Workspace, choices: Choices, progress: Progress, spares: Spares) -> Session:
+def _open(workspace: Workspace, choices: Choices, progress: Progress, servers: ForkServers) -> Session:
     from harness.executors.session import open_session  # torch comes in here
 
     return open_session(
@@ -119,7 +120,7 @@ def _open(workspace: Workspace, choices: Choices, progress: Progress, spares: Sp
         choices.config,
         choices.seed,
         progress.say,
-        spares=spares,
+        servers=servers,
     )
 
 

@@ -121,7 +121,7 @@ def _try_cuda(cache: Path) -> str:
         raise MachineError("no nvcc")
     buffer = host.allocate(2**21)
     try:
-        with Workers(host, cache).start() as worker:
+        with Workers(host, cache) as workers, workers.start() as worker:
             worker.ask(Attach(1, buffer.handle), 60)
             worker.ask(Detach((1,)), 60)
     finally:

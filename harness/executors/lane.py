@@ -36,22 +36,15 @@ _ENDING_S = 30
 """For a process that has hung up to end its workers and itself."""
 _MISSED_BYTES = 4 * 2**30
 """More than what the referee itself takes for good in an evaluation, such as cuDNN's kernels and workspaces."""
-_AHEAD = 4
-"""Workers that wait for the next two evaluations, the solution's and the first baseline's: each takes half a gigabyte
-of memory."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One built solution to judge. `built` went well: what failed to build needs no device.
-
-    `more_follow`: workers for the next one may start up meanwhile.
-    """
+    """One built solution to judge. `built` went well: what failed to build needs no device."""
 
     job: Job
     built: BuildOutcome
     environment: Environment
-    more_follow: bool = False
 
 
 class Lane(Protocol):
@@ -77,10 +70,8 @@ class LocalLane:
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(notify):
-            ahead = _AHEAD if assignment.more_follow and self.workers.host.name == "cuda" else 0
-            workers = replace(self.workers, ahead=ahead)
             free = self.workers.host.free_bytes()
-            evaluation = evaluate(assignment.job, workers, assignment.environment, assignment.built, notify)
+            evaluation = evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
             _empty_cache()
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
@@ -89,7 +80,7 @@ class LocalLane:
         self.workers.host.require_alive()
 
     def close(self) -> None:
-        """Nothing to end: spares are the session's, whose next call may need them."""
+        """Nothing to end: the fork servers are the session's, whose next call may need them."""
 
     @contextmanager
     def _device(self, notify: Notify) -> Iterator[None]:

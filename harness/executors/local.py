@@ -89,10 +89,10 @@ class Evaluating:
         self._observe(job, "built")
         return Ready(_Item(job, outcome))
 
-    def measure(self, item: _Item, lane: int, more_follow: bool) -> Evaluation:
+    def measure(self, item: _Item, lane: int) -> Evaluation:
         name, chosen = list(self._floor.lanes.items())[lane]
         where = f" on {name}" if len(self._floor.lanes) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._floor.environment, more_follow)
+        assignment = Assignment(item.job, item.built, self._floor.environment)
         return chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
 
     def note_overlap(self, evaluation: Evaluation) -> Evaluation:

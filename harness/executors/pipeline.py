@@ -47,14 +47,14 @@ class Shape:
 class Stages(Generic[T, P, R]):
     """What is done with a task. Each thread calls its `enter_…` first, once.
 
-    `measure` is told the lane, and whether another task is known to follow; `overlapped` gets each result during which
+    `measure` is told the lane; `overlapped` gets each result during which
     something was being prepared; `keep` gets every result before it can be read, in the thread that found it, where no
     Ctrl-C interrupts it; then `examine` looks at the lane. What `prepare`, `measure`, `keep` or `examine` raise ends
     the run.
     """
 
     prepare: Callable[[T], Ready[P] | Finished[R]]
-    measure: Callable[[P, int, bool], R]
+    measure: Callable[[P, int], R]
     overlapped: Callable[[R], R] = lambda result: result
     keep: Callable[[R], object] = lambda result: None
     enter_preparer: Callable[[], None] = lambda: None
@@ -120,8 +120,8 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
     try:
         stages.enter_lane(lane)
         while (taken := belt.next_ready()) is not None:
-            item, more_follow, before = taken
-            result = stages.measure(item, lane, more_follow)
+            item, before = taken
+            result = stages.measure(item, lane)
             if belt.prepared_since(before):
                 result = stages.overlapped(result)
             stages.keep(result)
@@ -188,8 +188,8 @@ class _Belt(Generic[T, P, R]):
                 self._results.append(outcome.result)
             self._moved()
 
-    def next_ready(self) -> tuple[P, bool, int] | None:
-        """The next item to measure, whether more are known to follow, and a mark for prepared_since()."""
+    def next_ready(self) -> tuple[P, int] | None:
+        """The next item to measure, and a mark for prepared_since()."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_ended or self._is_drained() or self._may_measure())
             if self._has_ended or not self._ready:
@@ -197,8 +197,7 @@ class _Belt(Generic[T, P, R]):
             self._measuring += 1
             item = self._ready.popleft()
             self._moved()
-            follow = bool(self._ready or self._preparing or self._waiting)
-            return item, follow, -1 if self._preparing else self._begun
+            return item, -1 if self._preparing else self._begun
 
     def prepared_since(self, mark: int) -> bool:
         with self._changed:

@@ -21,8 +21,9 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.environment import read_environment
+from harness.referee.fork_server import ForkServers
 from harness.referee.seeds import draw_master_seed
-from harness.referee.worker_start import Spares, surroundings_of
+from harness.referee.worker_start import surroundings_of
 from harness.referee.workers import Workers
 from harness.workspace.selection import Task
 
@@ -52,14 +53,6 @@ class Session:
         evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, self.journal)
         return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs))
 
-    def keep_warm(self, builds: int, measured: int) -> None:
-        """Have workers ready for the next call of evaluate(), on a GPU that this process measures on itself.
-
-        They end with the session, or with the thread that calls this.
-        """
-        if any(isinstance(lane, LocalLane) and lane.lock is not None for lane in self.floor.lanes.values()):
-            self.workers.keep_ready(builds, measured)
-
     def __enter__(self) -> Session:
         return self
 
@@ -76,10 +69,10 @@ def open_session(
     seed: int | None,
     say: Callable[[str], None],
     lanes: int | None = None,
-    spares: Spares | None = None,
+    servers: ForkServers | None = None,
 ) -> Session:
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
-    and one in all for the simulator. `spares`: workers that start_early() has started; the session ends them.
+    and one in all for the simulator. `servers`: what start_early() has started; the session ends them.
 
     Raises: MachineError; JournalError where `results` can't be written.
     """
@@ -93,7 +86,7 @@ def open_session(
         host,
         cache,
         config.limits.worker_memory_gib,
-        spares=spares or Spares(),
+        servers=servers or ForkServers(),
         surroundings=surroundings_of(workspace, results, config.limits.pass_environment),
     )
     return Session(

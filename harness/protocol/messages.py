@@ -155,7 +155,8 @@ class CallTaken:
 
     `structure` is a Structure or the name of another type. `gpu_ns` is the device's time from before the call to after
     it, `tail_ns` how long the device went on working after that; both None where time means nothing. `shares` names
-    what an output's storage is shared with ("input 0", "output 0 of an earlier call").
+    what an output's storage is shared with ("input 0", "output 0 of an earlier call"); `unasked` is an error of the
+    CUDA runtime's that the call left behind, as a launch does that failed unnoticed.
     """
 
     structure: str
@@ -163,6 +164,7 @@ class CallTaken:
     gpu_ns: int | None
     tail_ns: int | None
     shares: str | None = None
+    unasked: str | None = None
 
 
 @dataclass(frozen=True)

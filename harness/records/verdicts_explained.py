@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.records.evidence import CHECK_NAMES
 from harness.records.explanation import Explanation
 from harness.records.verdict import Verdict
 
@@ -99,7 +100,8 @@ VERDICTS: dict[Verdict, Explanation] = {
             "failure.reason has the counts, failure.case and seed repeat it",
         ),
         Verdict.CHEATING: (
-            "a check saw what no honest solution does, and has the numbers; 'harness explain CHECK' tells about each",
+            "a check saw what no honest solution does, and has the numbers; 'harness explain CHECK' tells about each: "
+            + ", ".join(CHECK_NAMES),
             "times that can't be, work outside the measured interval, replaced clocks, forged answers, files changed",
             "do all of a call's work inside the call, on the current stream or joined to it; leave torch, Python and "
             "the worker as they are. A false alarm is our fault: report it with the record",

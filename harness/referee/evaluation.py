@@ -156,7 +156,6 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
         first = timing.baselines[0]
         references = {first: stack.enter_context(workers.start())} if will_be_timed else {}  # starts up meanwhile
         stack.callback(_kill_all, worker, references)
-        workers.replenish()
         with Stage(found, "load"):
             notify("loading")
             path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.protocol.cell import user_of
+from harness.protocol.forking import MARK
 from harness.referee.user_signal import is_own_user, signal_user
-from harness.referee.worker_environment import MARK
 
 _ROUNDS = 50
 """So often it is looked for processes that were born meanwhile: 0.2 s, where few processes live."""
@@ -55,6 +55,28 @@ class Leftovers:
         return f"the solution left behind {' and '.join(said)}; they were removed" if said else None
 
 
+def shared_memory_of(user: int) -> list[Path]:
+    """A worker's user's files in /dev/shm. Where workers have no users of their own nobody can tell whose a file is."""
+    found: list[Path] = []
+    if not is_own_user(user):
+        return found
+    with contextlib.suppress(OSError):
+        for path in _SHARED_MEMORY.iterdir():
+            with contextlib.suppress(OSError):
+                if path.lstat().st_uid == user:
+                    found.append(path)
+    return found
+
+
+def remove_shared_memory(user: int) -> tuple[str, ...]:
+    """Of a worker's user; the files' names."""
+    files = shared_memory_of(user)
+    for path in files:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return tuple(path.name for path in files)
+
+
 class Family:
     """The processes of the worker `leader`; those of a user of its own, if it has one, else those that bear `mark`.
 
@@ -80,16 +102,8 @@ class Family:
         return [one for one in everybody if one.pid in found]
 
     def shared_memory(self) -> list[Path]:
-        """Files of its own user's in /dev/shm; with no such user nobody can tell whose a file is."""
-        found: list[Path] = []
-        if not is_own_user(user_of(self._leader)):
-            return found
-        with contextlib.suppress(OSError):
-            for path in _SHARED_MEMORY.iterdir():
-                with contextlib.suppress(OSError):
-                    if path.lstat().st_uid == user_of(self._leader):
-                        found.append(path)
-        return found
+        """Files of its own user's in /dev/shm."""
+        return shared_memory_of(user_of(self._leader))
 
     def stop(self, thoroughly: bool = True) -> None:
         """Have them all stand still (SIGSTOP); what the GPU has been asked for it still does. If not `thoroughly` only
@@ -106,16 +120,13 @@ class Family:
         strays = [one for one in self.members() if one.group != self._leader]
         self._signal(signal.SIGKILL)
         deadline = time.monotonic() + _ENDING_S
-        while not self._has_leader_ended() and time.monotonic() < deadline:
+        while not has_ended(self._leader) and time.monotonic() < deadline:
             time.sleep(_ROUND_S)
         while self.members() and time.monotonic() < deadline:
             self._signal(signal.SIGKILL)
             time.sleep(_ROUND_S)
-        shared = self.shared_memory()
-        for path in shared:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        return Leftovers(tuple(one.name for one in strays), tuple(path.name for path in shared))
+        shared = remove_shared_memory(user_of(self._leader))
+        return Leftovers(tuple(one.name for one in strays), shared)
 
     def _signal(self, number: signal.Signals, thoroughly: bool = True) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -140,12 +151,6 @@ class Family:
                 self._user = user if user == user_of(self._leader) and is_own_user(user) else None
         return self._user is not None
 
-    def _has_leader_ended(self) -> bool:
-        try:
-            return os.waitid(os.P_PID, self._leader, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-        except ChildProcessError:  # reaped already
-            return True
-
     def _unknown(self, starts: dict[int, int | None]) -> Iterator[int]:
         """Numbers of processes but strangers', with their starts noted; the newest first, before they are gone."""
         for pid in sorted(_numbers(), reverse=True):
@@ -167,6 +172,14 @@ def start_of(pid: int) -> int | None:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or is there for its parent alone (a zombie)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (OSError, IndexError):
+        return True
 
 
 def _numbers() -> list[int]:

@@ -9,6 +9,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.seated_case import KeptRow, SeatedCase, Taken, at
 
 _TIMES = 3
+_UNASKED_CHARS = 200
 
 
 def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
@@ -33,6 +34,8 @@ def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> Solutio
             try:
                 require_passed(check)
             except SolutionFailed as wrong:
+                if unasked := taken.reply.calls[call].unasked:
+                    raise _failed_unnoticed(unasked, wrong) from None
                 tries = _tries_until_right(case, taken, call)
                 if tries is None:
                     raise
@@ -44,6 +47,16 @@ def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> Solutio
     except SolutionFailed as failed:
         return failed
     raise AssertionError("a check that passed has no failure")
+
+
+def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
+    """Only where values are wrong: honest calls leave such errors, too, and believing this one costs nothing."""
+    return SolutionFailed(
+        Verdict.RUNTIME_ERROR,
+        f"CUDA error: {unasked[:_UNASKED_CHARS]}, which the solution didn't ask about, as after a launch that failed; "
+        f"{wrong}",
+        wrong.failure.details,
+    )
 
 
 def _tries_until_right(case: SeatedCase, taken: Taken, call: int) -> int | None:

@@ -74,7 +74,6 @@ class Trial:
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
                 self._notify("timing")
-                self._workers.settle()
                 others = {name: stack.enter_context(self._workers.start()) for name in config.timing.baselines[1:]}
                 references |= others
                 outcome = timed.measure(others, config, self._notify)

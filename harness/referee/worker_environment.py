@@ -11,6 +11,7 @@ import site
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.protocol.forking import MARK
 from harness.protocol.layout import scratch_folder
 
 _NAMES = frozenset(
@@ -23,9 +24,7 @@ _BEGINNINGS = ("LC_", "CUDA_", "NVIDIA_", "NVCC_", "CUBLAS_", "CUDNN_", "OMP_", 
                "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_")  # fmt: skip
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_)KEY($|_)|AUTH")
 _SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
-"""When it is imported or first used; a worker's own torch sets them anew, and spares are started before."""
-MARK = "HARNESS_WORKER"
-"""Names the worker in the environment of all that it starts, so that what outlives it is found."""
+"""When it is imported or first used; a worker's own torch sets them anew."""
 
 
 def scrubbed(environment: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:

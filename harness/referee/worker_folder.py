@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from harness.protocol.layout import files_folder, scratch_folder
-from harness.referee.family import start_of
+from harness.referee.family import remove_shared_memory, start_of
 from harness.referee.user_signal import signal_user
 
 _NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{16}")
@@ -47,12 +47,14 @@ def remove_folder(folder: Path) -> None:
 
 @functools.cache
 def _remove_abandoned(place: Path, process: int) -> None:
-    """Once in a process: folders whose referee is gone, after the processes that its workers have left."""
+    """Once in a process: folders whose referee is gone, after the processes and the shared memory of its workers."""
     for folder in place.glob("harness-worker-*"):
         with contextlib.suppress(OSError):
             match, facts = _NAME.fullmatch(folder.name), folder.lstat()
             if match is None or folder.is_symlink() or facts.st_uid != os.geteuid():
                 continue
             if start_of(int(match["owner"])) != int(match["start"]) and time.time() - facts.st_mtime > _ABANDONED_S:
-                signal_user(scratch_folder(folder).lstat().st_uid, signal.SIGKILL)  # the processes that it left
+                user = scratch_folder(folder).lstat().st_uid
+                signal_user(user, signal.SIGKILL)
+                remove_shared_memory(user)
                 remove_folder(folder)

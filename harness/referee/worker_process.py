@@ -26,6 +26,7 @@ from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.extension_cache import keep_builds, keep_log, lend
 from harness.referee.family import Leftovers
+from harness.referee.fork_server import START_S, ForkServers
 from harness.referee.host_memory import available_bytes
 from harness.referee.outcome import SolutionFailed
 from harness.referee.shown_texts import show_reply, show_text
@@ -38,8 +39,6 @@ _POLL_S = 0.1
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
 """For a process that has hung up to be gone: freeing much memory takes its time."""
-START_S = 120
-"""For importing torch, on a machine that does much else."""
 _ANSWERING_S = 1.0
 """An answer is read in milliseconds, so whoever trickles longer is looked at like one that hasn't answered yet."""
 
@@ -59,14 +58,17 @@ class Interrupted(Exception):
 class WorkerProcess:
     """Context manager; on exit the process group is dead and waited for."""
 
-    def __init__(
-        self, launch: Launch, spare: StartedWorker | None, stop: threading.Event, memory_gib: float | None
-    ) -> None:
-        """`spare` was started with `launch`; None for a new process. `stop` and `memory_gib` as Workers has them."""
+    def __init__(self, launch: Launch, servers: ForkServers, stop: threading.Event, memory_gib: float | None) -> None:
+        """`servers`, `stop` and `memory_gib` as Workers has them. Raises: MachineError."""
         self.backend: BackendName = launch.backend
         self._launch = launch
-        self._is_spare = spare is not None
-        self._hold(spare or StartedWorker(launch))
+        self._started = StartedWorker(launch, servers)
+        self._process = self._started.process
+        self._socket = self._started.socket
+        self._output = self._started.output
+        self._warm_up_nonce = secrets.token_hex(16)
+        with contextlib.suppress(PeerClosed):  # it has ended, as _await_start() will find
+            send_frame(self._socket, envelope(self._warm_up_nonce, WarmUp()))
         self._stop = stop
         self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
         self._deadline = self._timeout_s = 0.0
@@ -204,16 +206,6 @@ class WorkerProcess:
     def _shown(self, text: str) -> str:
         return show_text(text, self._started.folder)
 
-    def _hold(self, started: StartedWorker) -> None:
-        """Take a process as one's own, and have it warm up meanwhile."""
-        self._started = started
-        self._process = started.process
-        self._socket = started.socket
-        self._output = started.output
-        self._warm_up_nonce = secrets.token_hex(16)
-        with contextlib.suppress(PeerClosed):  # it has ended, as _await_start() will find
-            send_frame(self._socket, envelope(self._warm_up_nonce, WarmUp()))
-
     def _refuse_unasked(self, request: Request) -> None:
         """A worker is silent between its answer and the next question; an end of file means that it is gone."""
         if select.select([self._socket], [], [], 0)[0]:
@@ -226,22 +218,8 @@ class WorkerProcess:
     def _await_start(self) -> None:
         """Until then no code of a solution has run, so what goes wrong is ours or the machine's.
 
-        A spare may have ended while it waited: when memory runs out the kernel ends workers first. Then a new process
-        takes its place, once.
+        Raises: MachineError.
         """
-        try:
-            self._receive_start()
-        except MachineError:
-            if not self._is_spare:
-                raise
-            self._is_spare = False
-            self._started.close()
-            self._hold(StartedWorker(self._launch))
-            self._receive_start()
-        self._is_ready = True
-
-    def _receive_start(self) -> None:
-        """Raises: MachineError."""
         self._give_time(START_S)
         try:
             for expected, kind in ((READY, Ready), (self._warm_up_nonce, Done)):
@@ -257,6 +235,7 @@ class WorkerProcess:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
+        self._is_ready = True
 
     def _give_time(self, timeout_s: float) -> None:
         """For the next answer."""

@@ -1,6 +1,7 @@
-"""`harness.worker FD BACKEND CELL`: started by the referee (see referee.worker_start), never by hand.
+"""`harness.worker FD BACKEND`: a fork server and, in its children, workers; started by the referee (see
+referee.fork_server), never by hand.
 
-FD is the worker's end of the private socket. Standard output and error belong to the solution.
+FD is the server's end of the referee's socket. A worker's standard output and error belong to the solution.
 """
 
 from __future__ import annotations
@@ -9,14 +10,12 @@ import gc
 import socket
 import sys
 
-from harness.protocol.cell import Cell
 from harness.worker.confinement import confine
+from harness.worker.fork_server import serve_forks
 
 
 def main() -> None:
-    descriptor, backend, told, *options = sys.argv[1:]
-    cell = Cell.from_argument(told)
-    confined = confine(cell, int(descriptor))  # before torch, whose threads would stay free
+    descriptor, backend, *options = sys.argv[1:]
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.backends import activate_worker
 
@@ -24,9 +23,12 @@ def main() -> None:
     from harness.worker.extensions import route_extensions
     from harness.worker.serve import serve
 
-    extensions = route_extensions(cell.path, backend)
+    gc.freeze()  # nor looked at later, which would copy what the children share
+    birth = serve_forks(socket.socket(fileno=int(descriptor)))
+    confined = confine(birth.cell, birth.socket.fileno(), birth.server)  # whose only thread this is
+    extensions = route_extensions(birth.cell.path, backend)
     gc.enable()
-    serve(socket.socket(fileno=int(descriptor)), device, extensions, confined.active)
+    serve(birth.socket, device, extensions, confined.active)
 
 
 if __name__ == "__main__":

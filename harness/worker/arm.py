@@ -116,7 +116,7 @@ class Arm:
         plain = [output for output in outputs if is_plain(output)]
         shares = self._sharing.of(plain, inputs, self._buffers)
         self._sharing.remember(plain, keeps_outputs)
-        return CallTaken(structure, forms, measured.gpu_ns, measured.tail_ns, shares)
+        return CallTaken(structure, forms, measured.gpu_ns, measured.tail_ns, shares, measured.unasked)
 
     def _argument(self, argument: Argument) -> Any:
         return decode_value(argument.value) if argument.tensor is None else self._tensor(argument.tensor)

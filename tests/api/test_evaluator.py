@@ -22,7 +22,6 @@ from tests.workspace.test_problem import SOURCE
 @dataclasses.dataclass
 class FakeWorkers:
     stop: threading.Event = dataclasses.field(default_factory=threading.Event)
-    ahead: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +46,6 @@ class FakeSession:
         except GeneratorExit:
             self.workers.stop.set()
             raise
-
-    def keep_warm(self, builds: int, measured: int) -> None:
-        self.workers.ahead.append((builds, measured))
 
     def _answer(self, task: Task) -> Evaluation:
         assert task.solution.source_path.exists()
@@ -218,13 +214,3 @@ def test_patterns_choose_what_is_compared(opened: Opened, tmp_path: Path) -> Non
     assert next(harness.iter_evaluations("g*")).solution.name == "plain"
     with pytest.raises(harness.UsageError, match="no problem matches 'rleu'"):
         harness.compare("rleu")
-
-
-def test_workers_are_kept_ready_for_a_next_call_where_there_may_be_one(opened: Opened) -> None:
-    harness.evaluate(SOURCE, "a\n")
-    with harness.Evaluator() as evaluator:
-        evaluator.evaluate(SOURCE, "a\n")
-        list(evaluator.evaluate_many(SOURCE, sources(*"ab")))
-    once, lasting = opened.sessions
-    assert once.workers.ahead == []
-    assert lasting.workers.ahead == [(1, 2), (1, 2)]

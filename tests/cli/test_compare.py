@@ -18,7 +18,7 @@ from harness.records.journal import Journal, read_journals
 from harness.records.line import from_line
 from harness.records.verdict import Verdict
 from harness.referee.evaluation import make_job
-from harness.referee.worker_start import Spares
+from harness.referee.fork_server import ForkServers
 from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import environment, failed, passed, timing
@@ -75,14 +75,14 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
     opened: list[ScriptedSession] = []
 
     def open_session(
-        backend: str, workspace: Path, results: Path, config: Config, seed: int | None, say: Any, spares: Spares
+        backend: str, workspace: Path, results: Path, config: Config, seed: int | None, say: Any, servers: ForkServers
     ) -> ScriptedSession:
         assert backend == "cuda"
         opened.append(ScriptedSession(len(opened), results, config, seed))
         return opened[-1]
 
     monkeypatch.setattr(session_module, "open_session", open_session)
-    monkeypatch.setattr(early_start, "start_early", lambda backend, tasks, around: Spares())
+    monkeypatch.setattr(early_start, "start_early", lambda backend, around: ForkServers())
     monkeypatch.setattr(session_module, "environment_of", lambda backend, workspace: environment())
     return opened
 

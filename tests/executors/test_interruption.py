@@ -40,7 +40,13 @@ def _harness(results: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=_heed_interrupts,
     )  # fmt: skip
+
+
+def _heed_interrupts() -> None:
+    """Shells start what runs in the background with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _read_until(process: subprocess.Popen[str], *wanted: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +168,13 @@ def test_a_solution_that_takes_the_others_memory_is_out_of_memory(workspace: Wor
     assert evaluation.verdict is Verdict.OUT_OF_MEMORY, evaluation.failure
 
 
-def test_spares_leave_the_gpu_alone_until_they_are_taken(workspace: Workspace) -> None:
+def test_a_fork_server_leaves_the_gpu_alone(workspace: Workspace) -> None:
     import torch
 
     session = open_session("cuda", workspace.root, workspace.results, config("eager"), 1, lambda what: None, lanes=1)
     with session:
         torch.cuda.synchronize()
         before = torch.cuda.mem_get_info()[0]
-        workers = replace(session.workers, ahead=2)
-        workers.replenish()
-        workers.settle()
+        with session.workers.start() as worker:
+            worker.kill()
         assert before - torch.cuda.mem_get_info()[0] < 2**24

@@ -21,7 +21,7 @@ def run(
     shape: Shape,
     *,
     prepare: Callable[[int], Ready[int] | Finished[str]] = Ready,
-    measure: Callable[[int, int, bool], str] = lambda item, lane, more_follow: f"measured {item}",
+    measure: Callable[[int, int], str] = lambda item, lane: f"measured {item}",
     overlapped: Callable[[str], str] = lambda result: result,
     keep: Callable[[str], object] = lambda result: None,
     stop: threading.Event | None = None,
@@ -62,7 +62,7 @@ def test_the_next_is_built_while_one_is_measured() -> None:
             second_is_building.set()
         return Ready(task)
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         wait(second_is_building)
         return str(item)
 
@@ -84,7 +84,7 @@ def test_lanes_measure_side_by_side_and_each_one_at_a_time() -> None:
     busy: Counter[int] = Counter()
     most: Counter[int] = Counter()
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         busy[lane] += 1
         most[lane] = max(most[lane], busy[lane])
         both_there.wait(PATIENCE_S)
@@ -112,7 +112,7 @@ def test_where_cores_are_few_nothing_is_built_while_something_is_measured() -> N
         leave("build")
         return Finished("refused") if task % 7 == 0 else Ready(task)
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         enter("measure", "build")
         leave("measure")
         return "measured"
@@ -125,7 +125,7 @@ def test_where_cores_are_few_nothing_is_built_while_something_is_measured() -> N
 def test_what_does_not_build_waits_for_no_device() -> None:
     refusal_was_read = threading.Event()
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         wait(refusal_was_read)
         return "measured"
 
@@ -150,7 +150,7 @@ def test_builds_do_not_run_ahead_without_bound(shape: Shape) -> None:
                 lead = max(lead, taken - measured)
             yield task
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         nonlocal measured
         with lock:
             measured += 1
@@ -169,7 +169,7 @@ def test_refusals_that_nobody_reads_do_not_pile_up() -> None:
             taken += 1
             yield task
 
-    stages = Stages[int, int, str](lambda task: Finished(str(task)), lambda item, lane, more_follow: "")
+    stages = Stages[int, int, str](lambda task: Finished(str(task)), lambda item, lane: "")
     results = run_pipeline(tasks(), stages, Shape(2, 1, 5), threading.Event())
     for read, _ in enumerate(results, 1):
         assert taken <= read + 2 * 5
@@ -184,7 +184,7 @@ def test_a_result_says_if_something_was_built_meanwhile() -> None:
             wait(first_is_measured)
         return Ready(task)
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         wait(second_is_building)
         first_is_measured.set()
         return str(item)
@@ -207,7 +207,7 @@ def test_an_error_of_a_stage_ends_the_run_and_is_told(stage: str) -> None:
             raise OSError("no space")
         return Ready(task)
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         if stage == "measure" and item == 3:
             raise OSError("no space")
         return str(item)
@@ -222,7 +222,7 @@ def test_an_error_of_a_stage_ends_the_run_and_is_told(stage: str) -> None:
 def test_a_reader_who_has_had_enough_stops_everything() -> None:
     stop = threading.Event()
 
-    def measure(item: int, lane: int, more_follow: bool) -> str:
+    def measure(item: int, lane: int) -> str:
         if item > 0:
             wait(stop)  # as a wait for a worker does
         return str(item)
@@ -251,7 +251,7 @@ def test_tasks_may_wait_for_the_results_of_those_before(alternates: bool) -> Non
             assert answered.get(timeout=PATIENCE_S) == f"measured {number}"
 
     found = []
-    stages = Stages[int, int, str](Ready, lambda item, lane, more_follow: f"measured {item}")
+    stages = Stages[int, int, str](Ready, lambda item, lane: f"measured {item}")
     for result in run_pipeline(attempts(), stages, Shape(3, 1, 16, alternates), threading.Event()):
         found.append(result)
         answered.put(result)
@@ -265,7 +265,7 @@ def test_a_reader_may_leave_while_the_tasks_are_waited_for() -> None:
         yield 0
         never.wait()
 
-    results = run_pipeline(tasks(), Stages(Ready, lambda item, lane, more_follow: item), Shape(2, 1, 4), never)
+    results = run_pipeline(tasks(), Stages(Ready, lambda item, lane: item), Shape(2, 1, 4), never)
     assert next(results) == 0
     closing = threading.Thread(target=results.close, daemon=True)
     with patch.object(never, "set"):  # the tasks don't hear of it
@@ -285,7 +285,7 @@ def test_what_was_found_is_handed_on_before_an_error() -> None:
         wait(first_is_there)
         raise OSError("no space")
 
-    stages = Stages(prepare, lambda item, lane, more_follow: "", keep=lambda result: first_is_there.set())
+    stages = Stages(prepare, lambda item, lane: "", keep=lambda result: first_is_there.set())
     results = run_pipeline(range(2), stages, Shape(2, 1, 4), threading.Event())
     assert next(results) == "refused"
     with pytest.raises(OSError, match="no space"):
@@ -301,7 +301,7 @@ def test_every_result_is_kept_read_or_not() -> None:
         if len(kept) == 3:
             all_kept.set()
 
-    stages = Stages[int, int, str](Ready, lambda item, lane, more_follow: str(item), keep=keep)
+    stages = Stages[int, int, str](Ready, lambda item, lane: str(item), keep=keep)
     results = run_pipeline(range(3), stages, Shape(1, 1, 4), threading.Event())
     assert next(results) == "0"
     wait(all_kept)
@@ -315,36 +315,3 @@ def test_what_cannot_be_kept_is_not_handed_on() -> None:
 
     with pytest.raises(OSError, match="no space"):
         run(range(3), Shape(1, 1, 4), keep=keep)
-
-
-def test_the_last_one_knows_that_nothing_follows() -> None:
-    follow: list[bool] = []
-
-    def measure(item: int, lane: int, more_follow: bool) -> str:
-        follow.append(more_follow)
-        return str(item)
-
-    run(range(3), Shape(1, 1, 4, alternates=True), measure=measure)
-    assert follow[-1] is False
-    follow.clear()
-    run(range(1), Shape(1, 1, 4), measure=measure)
-    assert follow == [False]
-
-
-def test_the_first_of_many_knows_that_another_follows() -> None:
-    second_is_building = threading.Event()
-    follow: list[bool] = []
-
-    def prepare(task: int) -> Ready[int]:
-        if task == 0:
-            wait(second_is_building)
-        else:
-            second_is_building.set()
-        return Ready(task)
-
-    def measure(item: int, lane: int, more_follow: bool) -> str:
-        follow.append(more_follow)
-        return str(item)
-
-    run(range(2), Shape(2, 2, 4), prepare=prepare, measure=measure)
-    assert sorted(follow) == [False, True]

@@ -28,6 +28,8 @@ class DeskDevice:
     tail."""
 
     torch_device = "cpu"
+    unasked: str | None = None
+    """What every call leaves behind."""
 
     def __init__(self, times: Sequence[int | None], tail_ns: int) -> None:
         self._times = itertools.cycle(times)
@@ -49,7 +51,7 @@ class DeskDevice:
         for source, destination in fitting(result):
             destination.copy_(source)
         nanoseconds = next(self._times)
-        return Measured(result, nanoseconds, None if nanoseconds is None else self._tail_ns)
+        return Measured(result, nanoseconds, None if nanoseconds is None else self._tail_ns, self.unasked)
 
     def synchronize(self) -> None: ...
 

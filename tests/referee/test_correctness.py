@@ -13,7 +13,7 @@ from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
-from tests.referee.desk import checked, setting_of
+from tests.referee.desk import DeskDevice, checked, setting_of
 
 DOUBLE = """\
 import torch
@@ -123,6 +123,27 @@ def test_what_is_wrong_now_and_then_is_nondeterministic(double: Setting, wrong_o
     verdict, reason = verdict_of(double, Racing, seeds=6)
     assert verdict is Verdict.NONDETERMINISTIC
     assert reason.startswith("the same inputs gave wrong values once, then right ones; when wrong, ")
+
+
+def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launch(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unwritten(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros_like(x)
+
+    monkeypatch.setattr(DeskDevice, "unasked", "invalid argument")
+    verdict, reason = verdict_of(double, Unwritten)
+    assert verdict is Verdict.RUNTIME_ERROR
+    assert reason.startswith("CUDA error: invalid argument, which the solution didn't ask about")
+    assert "are outside the tolerance" in reason
+
+
+def test_an_error_that_nobody_asked_about_is_no_matter_where_values_are_right(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeskDevice, "unasked", "invalid argument")
+    test_honest_module_passes_with_every_variant(double)
 
 
 def _changing(change: Any) -> type[nn.Module]:

@@ -77,8 +77,12 @@ def test_what_workers_of_a_killed_referee_left_running_is_ended(temporary: Path)
     user = FIRST_USER + 12345
     folder = abandoned(temporary, 2**22 + 1, 1, 3600)
     os.chown(folder / "scratch", user, -1)
+    shared = Path("/dev/shm/harness-test-of-an-abandoned-worker")
+    shared.write_bytes(b"left")
+    os.chown(shared, user, -1)
     with subprocess.Popen(["sleep", "1000"], user=user) as orphan:
         worker_folder._remove_abandoned.cache_clear()
         make_folder()
         assert orphan.wait(timeout=20) == -signal.SIGKILL
     assert not folder.exists()
+    assert not shared.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ pytestmark = pytest.mark.sim
 
 
 @pytest.fixture
-def workers(tmp_path: Path) -> Workers:
-    return Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache")
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    with Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache") as made:
+        yield made
 
 
 def load(worker: WorkerProcess, folder: Path, text: str) -> None:

@@ -1,25 +1,33 @@
-"""Workers started ahead: taken once, alike in everything, and gone in the end. No GPU is needed: they only start."""
+"""Workers are children of a process that has imported torch: alike in everything, and each by itself. No GPU is
+needed: they only start."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.errors import MachineError
 from harness.protocol.exchange import READY, open_envelope
+from harness.protocol.forking import MARK
 from harness.protocol.frames import receive_frame
 from harness.protocol.messages import REPLIES
-from harness.referee.worker_start import Launch, Spares, StartedWorker, make_launch, surroundings_of
+from harness.referee.family import has_ended
+from harness.referee.fork_server import ForkServer, ForkServers
+from harness.referee.worker_start import Launch, StartedWorker, make_launch, surroundings_of
 
 
 @pytest.fixture
-def spares() -> Iterator[Spares]:
-    made = Spares()
+def servers() -> Iterator[ForkServers]:
+    made = ForkServers()
     yield made
     made.close()
 
@@ -29,52 +37,62 @@ def launch_of(cache: Path, visible: str = "") -> Launch:
     return make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": visible})
 
 
-def test_each_spare_is_taken_once(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 1)
-    taken = spares.take(launch_of(tmp_path))
-    assert taken is not None
-    assert spares.take(launch_of(tmp_path)) is None
-    taken.close()
-    assert taken.process.returncode == -signal.SIGKILL
-
-
-def test_no_more_are_started_than_lack(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 1)
-    spares.keep(launch_of(tmp_path), 1)
-    taken = spares.take(launch_of(tmp_path))
-    assert taken is not None
-    taken.close()
-    assert spares.take(launch_of(tmp_path)) is None
-
-
-def test_another_launch_takes_nothing(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 1)
-    assert spares.take(launch_of(tmp_path, "1")) is None
-    assert spares.take(launch_of(tmp_path / "other")) is None
-
-
-def test_who_builds_is_no_spare_for_who_is_measured(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(make_launch("cuda", tmp_path, [], {}, for_build=True), 1)
-    assert spares.take(make_launch("cuda", tmp_path, [], {}, for_build=False)) is None
-
-
-def test_a_worker_for_builds_is_told_so_and_imports_torch(spares: Spares, tmp_path: Path) -> None:
-    launch = make_launch("cuda", tmp_path, [], {"CUDA_VISIBLE_DEVICES": ""}, for_build=True)
-    spares.keep(launch, 1)
-    spares.settle(120)
-    taken = spares.take(launch)
-    assert taken is not None
-    told = Path(f"/proc/{taken.process.pid}/cmdline").read_bytes()
-    frame, _ = receive_frame(taken.socket)
-    taken.close()
-    assert b'"for_build": true' in told
+def _await_ready(worker: StartedWorker) -> None:
+    assert select.select([worker.socket], [], [], 120)[0]
+    frame, _ = receive_frame(worker.socket)
     assert open_envelope(frame, REPLIES)[0] == READY
 
 
-def test_changed_environment_takes_nothing(spares: Spares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spares.keep(launch_of(tmp_path), 1)
+def _facts(pid: int) -> dict[str, str]:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def test_workers_share_a_parent_and_nothing_else(servers: ForkServers, tmp_path: Path) -> None:
+    one, other = (StartedWorker(launch_of(tmp_path), servers) for _ in range(2))
+    try:
+        for worker in (one, other):
+            _await_ready(worker)
+        pids = [worker.process.pid for worker in (one, other)]
+        assert len({_facts(pid)["PPid"] for pid in pids}) == 1
+        assert [os.getsid(pid) for pid in pids] == pids
+        kept = [[os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()] for pid in pids]
+        assert all(len(links) == 4 for links in kept)  # the standard three, and its socket
+        assert {link for link in kept[0] if link in kept[1]} == {"/dev/null"}
+    finally:
+        one.close()
+        other.close()
+
+
+def test_proc_shows_a_workers_own_mark(servers: ForkServers, tmp_path: Path) -> None:
+    """What the worker forks without starting a program has this environment."""
+    workers = [StartedWorker(launch_of(tmp_path), servers) for _ in range(2)]
+    try:
+        marks = set()
+        for worker in workers:
+            _await_ready(worker)
+            shown = Path(f"/proc/{worker.process.pid}/environ").read_bytes().split(b"\0")
+            (mark,) = [entry for entry in shown if entry.startswith(MARK.encode())]
+            assert worker.family._mark == mark
+            marks.add(mark)
+        assert len(marks) == 2
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def test_equal_launches_share_a_server_and_others_do_not(servers: ForkServers, tmp_path: Path) -> None:
+    mine = servers.server(launch_of(tmp_path).kind)
+    assert servers.server(launch_of(tmp_path / "elsewhere").kind) is mine
+    assert servers.server(launch_of(tmp_path, "1").kind) is not mine
+
+
+def test_a_changed_environment_gets_another_server(
+    servers: ForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = servers.server(launch_of(tmp_path).kind)
     monkeypatch.setenv("CXX", "another-compiler")
-    assert spares.take(launch_of(tmp_path)) is None
+    assert servers.server(launch_of(tmp_path).kind) is not before
 
 
 def test_what_torch_sets_in_this_process_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,44 +101,71 @@ def test_what_torch_sets_in_this_process_changes_nothing(tmp_path: Path, monkeyp
     assert launch_of(tmp_path) == before
 
 
-def test_dead_spare_is_passed_over(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 2)
-    first = spares._waiting[0][1]
-    first.process.kill()
-    os.waitid(os.P_PID, first.process.pid, os.WEXITED | os.WNOWAIT)
-    taken = spares.take(launch_of(tmp_path))
-    assert taken is not None
-    assert taken is not first
-    assert taken.process.poll() is None
-    taken.close()
+@pytest.mark.parametrize("ending", ["kill", "leave"])
+def test_the_exit_code_is_the_workers_own(servers: ForkServers, tmp_path: Path, ending: str) -> None:
+    worker = StartedWorker(launch_of(tmp_path), servers)
+    _await_ready(worker)
+    assert worker.process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.process.wait(0.01)
+    if ending == "kill":
+        worker.process.kill()
+    else:
+        worker.socket.close()
+    assert worker.process.wait(20) == (-signal.SIGKILL if ending == "kill" else 0)
+    worker.process.kill()  # its number may be another's by now
+    worker.close()
 
 
-def test_settled_spares_have_said_that_they_are_ready(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 1)
-    spares.settle(120)
-    taken = spares.take(launch_of(tmp_path))
-    assert taken is not None
-    assert select.select([taken.socket], [], [], 0)[0]
-    frame, _ = receive_frame(taken.socket)
-    taken.close()
-    assert open_envelope(frame, REPLIES)[0] == READY
+def test_a_server_that_was_killed_is_replaced_and_took_its_workers_along(servers: ForkServers, tmp_path: Path) -> None:
+    launch = launch_of(tmp_path)
+    orphan = StartedWorker(launch, servers)
+    _await_ready(orphan)
+    servers.server(launch.kind)._process.kill()
+    servers.server(launch.kind)._process.wait()
+    assert orphan.process.wait(20) == -signal.SIGKILL
+    orphan.close()
+    another = StartedWorker(launch, servers)
+    _await_ready(another)
+    another.close()
 
 
-def test_taken_spare_moves_to_the_takers_cpus(spares: Spares, tmp_path: Path) -> None:
+def test_a_server_that_cannot_import_torch_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "library"
+    (library / "torch").mkdir(parents=True)
+    (library / "torch" / "__init__.py").write_text("raise ImportError('half of torch is missing')\n")
+    monkeypatch.setenv("PYTHONPATH", str(library))
+    servers = ForkServers()
+    with pytest.raises(MachineError, match="a worker didn't start: ImportError: half of torch is missing"):
+        StartedWorker(launch_of(tmp_path), servers)
+    servers.close()
+
+
+def test_workers_end_with_the_process_that_holds_their_server(servers: ForkServers, tmp_path: Path) -> None:
+    worker = StartedWorker(launch_of(tmp_path), servers)
+    _await_ready(worker)
+    servers.server(launch_of(tmp_path).kind)._socket.close()  # as the kernel does when the referee is killed
+    deadline = time.monotonic() + 20
+    while not has_ended(worker.process.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert has_ended(worker.process.pid)
+
+
+def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, tmp_path: Path) -> None:
     cpus = os.sched_getaffinity(0)
     if len(cpus) < 2:
         pytest.skip("one CPU only")
-    spares.keep(launch_of(tmp_path), 1)
-    found: list[set[int]] = []
+    servers.server(launch_of(tmp_path).kind)
+    found: list[Any] = []
 
-    def take() -> None:
+    def start() -> None:
         os.sched_setaffinity(0, {min(cpus)})  # of this thread alone
-        taken = spares.take(launch_of(tmp_path))
-        assert taken is not None
-        found.append(os.sched_getaffinity(taken.process.pid))
-        taken.close()
+        worker = StartedWorker(launch_of(tmp_path), servers)
+        _await_ready(worker)
+        found.append(os.sched_getaffinity(worker.process.pid))
+        worker.close()
 
-    thread = threading.Thread(target=take)
+    thread = threading.Thread(target=start)
     thread.start()
     thread.join()
     assert found == [{min(cpus)}]
@@ -128,7 +173,7 @@ def test_taken_spare_moves_to_the_takers_cpus(spares: Spares, tmp_path: Path) ->
 
 @pytest.mark.parametrize("python_path", [None, "", ".", ":"])
 def test_modules_where_the_user_stands_are_never_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
+    servers: ForkServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_path: str | None
 ) -> None:
     """As in a folder of solutions: the baseline's worker would import them too."""
     for name in ("random", "queue", "socket", "ctypes", "torch", "harness"):
@@ -141,17 +186,17 @@ def test_modules_where_the_user_stands_are_never_imported(
     if python_path == ".":  # asked for: only the harness itself stays ours
         for name in ("random", "queue", "socket", "ctypes", "torch"):
             (tmp_path / f"{name}.py").unlink()
-    worker = StartedWorker(launch_of(tmp_path / "cache"))
+    worker = StartedWorker(launch_of(tmp_path / "cache"), servers)
     try:
-        assert select.select([worker.socket], [], [], 120)[0]
-        frame, _ = receive_frame(worker.socket)
-        assert open_envelope(frame, REPLIES)[0] == READY
+        _await_ready(worker)
     finally:
         worker.close()
 
 
-def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(tmp_path: Path) -> None:
-    one, other = StartedWorker(launch_of(tmp_path)), StartedWorker(launch_of(tmp_path))
+def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(servers: ForkServers, tmp_path: Path) -> None:
+    one, other = (StartedWorker(launch_of(tmp_path), servers) for _ in range(2))
+    for worker in (one, other):
+        _await_ready(worker)
     folders = [Path(os.readlink(f"/proc/{worker.process.pid}/cwd")) for worker in (one, other)]
     assert len({*folders, Path.cwd()}) == 3
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
@@ -176,9 +221,11 @@ def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeyp
     assert passing != make_launch("cuda", tmp_path, [], {}, surroundings_of(tmp_path, tmp_path, ()))
 
 
-def test_closing_ends_what_waits(spares: Spares, tmp_path: Path) -> None:
-    spares.keep(launch_of(tmp_path), 2)
-    processes = [worker.process for _, worker in spares._waiting]
-    spares.close()
-    assert [process.returncode for process in processes] == [-signal.SIGKILL] * 2
-    assert spares.take(launch_of(tmp_path)) is None
+def test_closing_ends_servers_and_workers(tmp_path: Path) -> None:
+    servers = ForkServers()
+    worker = StartedWorker(launch_of(tmp_path), servers)
+    server: ForkServer = servers.server(launch_of(tmp_path).kind)
+    servers.close()
+    assert not server.is_alive
+    assert worker.process.wait(20) == -signal.SIGKILL
+    worker.close()

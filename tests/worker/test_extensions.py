@@ -41,7 +41,8 @@ class ModelNew:
 def workers(tmp_path: Path) -> Iterator[Workers]:
     """Workers with the machine's toolkit and an extension cache of the test's own."""
     host = open_host("sim", cache_folder(), lambda what: None)
-    yield Workers(host, tmp_path / "cache")
+    with Workers(host, tmp_path / "cache") as made:
+        yield made
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
@@ -85,7 +86,8 @@ def test_killed_build_is_not_waited_for(workers: Workers, tmp_path: Path, monkey
         _load(workers, path)
     thread.join()
     assert found
-    (report,) = _load(Workers(workers.host, workers.cache), path)
+    with Workers(workers.host, workers.cache) as others:
+        (report,) = _load(others, path)
     assert (report.succeeded, report.was_cached) == (True, False)
     assert list(tmp_path.glob("harness-worker-*")) == []
 

@@ -58,14 +58,14 @@ class CudaDevice:
         """Events on torch's current stream around the call, on a cold cache; at once behind them, on the same stream,
         the copies of what it returned; then the time until the whole context is idle.
 
-        Raises: DeviceFault, also for a launch that failed unnoticed, and what the call raises.
+        Raises: DeviceFault, and what the call raises.
         """
         meter = self._ready()
         stream = meter.stream()
         self._poison(meter, stream)
         meter.fill(self._flushed, 0, FLUSH_BYTES, stream)
         meter.fill(self._flushed, 0, BEGIN_BYTES, stream)
-        runtime.take_failed_launch()  # of an earlier time
+        runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         result = call()
         meter.record_end(stream)
@@ -73,10 +73,9 @@ class CudaDevice:
         pairs = fitting(result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
         meter.await_stored(stream)
-        if failed := runtime.take_failed_launch():
-            raise DeviceFault(f"CUDA error: {failed}")
+        unasked = runtime.take_last_error()
         tail_ns = meter.await_idle()
-        return Measured(result, meter.elapsed_ns(), tail_ns)
+        return Measured(result, meter.elapsed_ns(), tail_ns, unasked)
 
     def start_trace(self) -> None:
         self._ready()

@@ -17,10 +17,6 @@ import torch
 _GRANULE = 2 * 2**20
 _IPC_LAZY_ENABLE_PEER_ACCESS = 1
 _OUT_OF_MEMORY = 2
-_FAILED_LAUNCHES = {9, 98, 200, 209, 218, 222, 701}
-"""cudaErrorInvalidConfiguration, -InvalidDeviceFunction, -InvalidKernelImage, -NoKernelImageForDevice, -InvalidPtx,
--UnsupportedPtxVersion, -LaunchOutOfResources (driver_types.h): what only a launch leaves behind. Others come of honest
-questions, too: of an event that isn't ready, of shared memory that a device hasn't got."""
 
 
 class CudaRuntimeError(RuntimeError):
@@ -72,11 +68,15 @@ def close_ipc(address: int) -> None:
     _check(_library().cudaIpcCloseMemHandle(ctypes.c_void_p(address)), "cudaIpcCloseMemHandle")
 
 
-def take_failed_launch() -> str | None:
-    """What went wrong in a launch whose success nobody has asked about; it is forgotten thereby (cudaGetLastError)."""
+def take_last_error() -> str | None:
+    """The error of an earlier call that nobody has asked about; it is forgotten thereby (cudaGetLastError).
+
+    A failed launch leaves one behind and so do honest questions, as for an event that isn't ready: a launch of too many
+    threads is the same 'invalid argument' as a pointer that the runtime doesn't know.
+    """
     library = _library()
     code = library.cudaGetLastError()
-    if code not in _FAILED_LAUNCHES:
+    if code == 0:
         return None
     library.cudaGetErrorString.restype = ctypes.c_char_p
     return str(library.cudaGetErrorString(code).decode())

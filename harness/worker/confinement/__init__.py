@@ -52,9 +52,10 @@ class Confined:
     missing: tuple[Missing, ...]
 
 
-def confine(cell: Cell, descriptor: int) -> Confined:
+def confine(cell: Cell, descriptor: int, parent: int | None = None) -> Confined:
     """Confine this process, which has one thread. `descriptor` is the only one that stays open besides the standard
-    three, for this process alone."""
+    three, for this process alone. `parent`: who started it, if not the referee itself."""
+    parent = parent or cell.referee
     _close_others(descriptor)
     end_first()
     active: list[str] = []
@@ -77,17 +78,17 @@ def confine(cell: Cell, descriptor: int) -> Confined:
     abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
-    try_out(FILTERED_CALLS, lambda: filter_calls(None if has_own_user else cell.referee))
+    try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else {cell.referee, parent}))
     if FILTERED_CALLS in active and NO_NETWORK not in active:
         active.append(NO_NETWORK)
-    end_with(cell.referee)
+    end_with(parent)
     return Confined((*active, LIMITS), tuple(missing))
 
 
-def end_with(referee: int) -> None:
-    """A referee that is killed takes its workers along (PR_SET_PDEATHSIG(2const)); a change of user undoes that."""
+def end_with(parent: int) -> None:
+    """A parent that is killed takes its workers along (PR_SET_PDEATHSIG(2const)); a change of user undoes that."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != referee:
+    if os.getppid() != parent:
         os._exit(0)
 
 

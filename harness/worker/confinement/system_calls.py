@@ -12,6 +12,7 @@ import errno
 import os
 import platform
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.worker.confinement.linux import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, Unavailable, prctl
@@ -67,9 +68,9 @@ class _Machine:
 _MACHINES = {"x86_64": _Machine(0, 0xC000003E), "aarch64": _Machine(1, 0xC00000B7)}
 
 
-def filter_calls(protected: int | None) -> None:
-    """Install the filter. `protected` is a process of the same user, with its group, that mustn't be signalled, slowed
-    or limited; None where another user's rights see to that. Raises: Unavailable."""
+def filter_calls(protected: Collection[int]) -> None:
+    """Install the filter. `protected` are processes of the same user, with their groups, that mustn't be signalled,
+    slowed or limited; none where another user's rights see to that. Raises: Unavailable."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise Unavailable(f"no table of system calls for {platform.machine()}", "an x86_64 or aarch64 machine")
@@ -85,7 +86,7 @@ def filter_calls(protected: int | None) -> None:
         ) from None
 
 
-def _program(machine: _Machine, protected: int | None) -> list[bytes]:
+def _program(machine: _Machine, protected: Collection[int]) -> list[bytes]:
     refuse = _return(errno.EPERM)
     code = [_step(_LOAD, _OF_ARCHITECTURE), _step(_EQUAL, machine.audit, 1, 0), refuse, _step(_LOAD, 0)]
     code += [_step(_AT_LEAST, _X32, 0, 1), refuse]
@@ -96,20 +97,21 @@ def _program(machine: _Machine, protected: int | None) -> list[bytes]:
     code += _unless(_SOCKET[machine.index], 0, _AF_UNIX, errno.EACCES)
     code += _unless(_PRLIMIT[machine.index], 0, 0, errno.EPERM)
     code += _when(_CLONE[machine.index], 0, _ANY_BIT, [_NEW_NAMESPACES])
-    if protected is not None:
+    if protected:
         code += _protection(machine, protected)
     return [*code, _step(_RETURN, _ALLOW)]
 
 
-def _protection(machine: _Machine, process: int) -> list[bytes]:
-    targets = [process, -process & 0xFFFFFFFF, -os.getpgid(process) & 0xFFFFFFFF, 0xFFFFFFFF]
+def _protection(machine: _Machine, processes: Collection[int]) -> list[bytes]:
+    groups = {-os.getpgid(process) & 0xFFFFFFFF for process in processes}
+    targets = [*processes, *(-process & 0xFFFFFFFF for process in processes), *groups, 0xFFFFFFFF]
     code = []
     for pair in (_KILL, _QUEUE):
         code += _when(pair[machine.index], 0, _EQUAL, targets)
     for pair in (_TGKILL, _TG_QUEUE, _SET_AFFINITY):
-        code += _when(pair[machine.index], 0, _EQUAL, [process])
-    code += _when(_SET_PRIORITY[machine.index], 1, _EQUAL, [process])
-    for pair in (_TKILL, _PIDFD_SIGNAL):  # they name a thread or a descriptor, and could name the referee's
+        code += _when(pair[machine.index], 0, _EQUAL, processes)
+    code += _when(_SET_PRIORITY[machine.index], 1, _EQUAL, processes)
+    for pair in (_TKILL, _PIDFD_SIGNAL):  # they name a thread or a descriptor, and could name theirs
         code += [_step(_EQUAL, pair[machine.index], 0, 1), _return(errno.EPERM)]
     return code
 
@@ -119,7 +121,7 @@ def _unless(number: int, argument: int, value: int, answer: int) -> list[bytes]:
     return [_step(_EQUAL, number, 0, len(body)), *body]
 
 
-def _when(number: int, argument: int, test: int, values: list[int]) -> list[bytes]:
+def _when(number: int, argument: int, test: int, values: Collection[int]) -> list[bytes]:
     body = [_step(_LOAD, _OF_ARGUMENT + 8 * argument)]
     for value in values:
         body += [_step(test, value, 0, 1), _return(errno.EPERM)]
