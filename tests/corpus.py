@@ -27,6 +27,8 @@ from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
+HONEST = "honest"
+"""The family of the look-alikes."""
 _KEYS = {"caught_by", "needs", "config", "says"}
 
 
