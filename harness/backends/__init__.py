@@ -8,7 +8,7 @@ from harness.backends.base import WorkerDevice
 
 
 def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
-    """Turn this process into a worker of the backend. Called once, before torch is imported."""
+    """Turn this process into one whose children are workers of the backend. Called once, before torch is imported."""
     if name == "sim":
         from pathlib import Path
 
@@ -16,6 +16,6 @@ def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
         from harness.backends.sim.toolkit import Toolkit
 
         return activate(Toolkit(Path(options[0])))
-    from harness.backends.cuda.device import CudaDevice
+    from harness.backends.cuda.device import activate as activate_gpu
 
-    return CudaDevice()
+    return activate_gpu()

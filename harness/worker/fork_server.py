@@ -47,23 +47,27 @@ def serve_forks(referee: socket.socket) -> Birth:
             send_frame(referee, envelope(nonce, Reaped(os.waitstatus_to_exitcode(status))))
             continue
         assert isinstance(request, Fork)
+        heard, said = os.pipe()
         pid = os.fork()
         if not pid:
-            return _be_born(request, descriptors, place, server)
-        for descriptor in descriptors:
+            return _be_born(request, descriptors, said, place, server)
+        os.close(said)
+        os.read(heard, 1)  # nothing, once it has a session of its own: the referee can signal it from now on
+        for descriptor in (heard, *descriptors):
             os.close(descriptor)
         send_frame(referee, envelope(nonce, Forked(pid)))
 
 
-def _be_born(request: Fork, descriptors: list[int], place: int, server: int) -> Birth:
+def _be_born(request: Fork, descriptors: list[int], said: int, place: int, server: int) -> Birth:
     """A session, CPUs, an output, an environment and a folder of its own."""
+    ctypes.memmove(place, request.environment[MARK].encode(), len(NO_MARK))
     os.setsid()
+    os.close(said)
     os.sched_setaffinity(0, request.cpus)
     os.setpriority(os.PRIO_PROCESS, 0, max(request.nice, os.getpriority(os.PRIO_PROCESS, 0)))
     private, output = descriptors
     os.dup2(output, 1)
     os.dup2(output, 2)
-    ctypes.memmove(place, request.environment[MARK].encode(), len(NO_MARK))
     os.environ.update(request.environment)
     os.chdir(scratch_folder(request.cell.path) / "work")
     return Birth(request.cell, socket.socket(fileno=private), server)

@@ -149,6 +149,7 @@ def test_workers_end_with_the_process_that_holds_their_server(servers: ForkServe
     while not has_ended(worker.process.pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert has_ended(worker.process.pid)
+    worker.close()
 
 
 def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, tmp_path: Path) -> None:

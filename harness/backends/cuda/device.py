@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Sequence
 
 import torch
@@ -27,6 +28,18 @@ Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 # Of torch's allocator itself, taken before any code of a solution runs.
 _take_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
 _give_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
+
+
+def activate() -> CudaDevice:
+    """Imports what asks for a device when it is imported, without an answer: torch refuses CUDA to the children of a
+    process that has counted its devices, as torch.utils.cpp_extension does to say where no GPU is."""
+    is_available = torch.cuda.is_available
+    torch.cuda.is_available = lambda: True
+    try:
+        importlib.import_module("torch.utils.cpp_extension")
+    finally:
+        torch.cuda.is_available = is_available
+    return CudaDevice()
 
 
 class CudaDevice:
