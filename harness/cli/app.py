@@ -123,7 +123,7 @@ def _apply_settings(context: typer.Context) -> None:
 def main() -> None:
     """Entry point: expected errors become a sentence and an exit code, Ctrl-C becomes 130."""
     try:
-        tree.prepare(app, PANELS)(standalone_mode=True)
+        tree.prepare(app, PANELS)(prog_name="harness", standalone_mode=True)
     except HarnessError as error:
         print(quoted(str(error), "harness: "), file=sys.stderr)
         sys.exit(exit_codes.USAGE if isinstance(error, UsageError) else exit_codes.MACHINE)

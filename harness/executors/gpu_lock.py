@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.referee.worker_process import Interrupted
+from harness.referee.interrupted import Interrupted
 
 _POLL_S = 0.1
 _NOTE_BYTES = 4096

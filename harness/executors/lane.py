@@ -25,8 +25,8 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.referee.build import BuildOutcome
 from harness.referee.evaluation import Job, evaluate
+from harness.referee.interrupted import Interrupted
 from harness.referee.own_python import own_python
-from harness.referee.worker_process import Interrupted
 from harness.referee.worker_start import Surroundings
 from harness.referee.workers import Workers
 

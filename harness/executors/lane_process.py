@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from harness.errors import HarnessError
 from harness.executors.cores import keep_thread_to
 from harness.executors.lane import Assignment, LaneSettings, LocalLane
-from harness.referee.worker_process import Interrupted
+from harness.referee.interrupted import Interrupted
 from harness.referee.workers import Workers
 
 

@@ -18,8 +18,8 @@ from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.build import BuildOutcome, build
 from harness.referee.evaluation import Job, evaluate, make_job
+from harness.referee.interrupted import Interrupted
 from harness.referee.reference import Reference
-from harness.referee.worker_process import Interrupted
 from harness.referee.workers import Workers
 from harness.workspace.selection import Task
 

@@ -1,4 +1,4 @@
-"""Where a worker lives, as the referee tells it on the command line: all that its confinement depends on."""
+"""Where a worker lives, as the referee tells it: all that its confinement depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 class Cell:
     """`folder` is the worker's own (protocol.layout); `hidden` are folders of which it may read nothing but what a
     Python environment or a compiler needs, and so are entries of `home`, the user's, that begin with a dot; `referee`
-    is the process that started it. A worker `for_build` gets no GPU."""
+    is the process that it works for. A worker `for_build` gets no GPU."""
 
     folder: str
     hidden: tuple[str, ...]

@@ -24,21 +24,28 @@ class Forked:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """The machine let no process be born."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Reap:
-    """Of a child that has ended: until then its number is nobody else's."""
+    """Give up a child's number, which is nobody else's until then, if it has ended."""
 
     pid: int
 
 
 @dataclass(frozen=True)
 class Reaped:
-    """`code` as subprocess has it: negative for a signal."""
+    """`code` as subprocess has it: negative for a signal. None where the child, or a thread of it, goes on."""
 
-    code: int
+    code: int | None
 
 
 REQUESTS: dict[str, type] = {kind.__name__: kind for kind in (Fork, Reap)}
-REPLIES: dict[str, type] = {kind.__name__: kind for kind in (Forked, Reaped)}
+REPLIES: dict[str, type] = {kind.__name__: kind for kind in (Forked, Refused, Reaped)}
 
 MARK = "HARNESS_WORKER"
 """The variable that names the worker in the environment of all that it starts, so that what outlives it is found."""

@@ -33,7 +33,7 @@ class Process:
     user: int
     name: str
     anonymous_bytes: int
-    """Resident memory that it shares with nobody."""
+    """Resident memory of no file; what it shares with the process that it was forked from counts for both."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Family:
 
     def __init__(self, leader: int, mark: str) -> None:
         self._leader = leader
+        self._start = start_of(leader)
         self._mark = f"{MARK}={mark}".encode()
         self._strangers: set[tuple[int, int | None]] = set()
         self._user: int | None = None
@@ -129,8 +130,9 @@ class Family:
         return Leftovers(tuple(one.name for one in strays), shared)
 
     def _signal(self, number: signal.Signals, thoroughly: bool = True) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._leader, number)
+        if start_of(self._leader) == self._start:  # or its number may be another's
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._leader, number)
         if not thoroughly or (signal_user(user_of(self._leader), number) and self._has_own_user()):
             return
         signalled: set[int] = set()
@@ -175,10 +177,11 @@ def start_of(pid: int) -> int | None:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or is there for its parent alone (a zombie)."""
+    """Whether a process is gone, or is there for its parent alone: a zombie of which no thread goes on."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
-    except (OSError, IndexError):
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return state in (b"Z", b"X") and len(os.listdir(f"/proc/{pid}/task")) <= 1
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -16,17 +17,18 @@ from dataclasses import dataclass
 from harness.errors import MachineError
 from harness.protocol.cell import Cell
 from harness.protocol.exchange import envelope, open_envelope
-from harness.protocol.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped
+from harness.protocol.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
 from harness.records.environment import BackendName
 from harness.referee.family import has_ended
+from harness.referee.interrupted import Interrupted
 from harness.referee.own_python import own_python
 from harness.referee.worker_output import WorkerOutput
 
 START_S = 120
 """For importing torch, on a machine that does much else."""
-_ENDING_S = 10
 _ROUND_S = 0.002
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class ForkedProcess:
         self.pid = pid
         self.returncode: int | None = None
         self._server = server
+
+    @property
+    def is_orphan(self) -> bool:
+        """Whether its server is gone, with which it was ended: no fault of its own."""
+        return not self._server.is_alive
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal; None while it lives."""
@@ -85,7 +92,6 @@ class ForkServer:
                 cwd="/",
             )
         self._socket = ours
-        self._socket.settimeout(START_S)
         self._output = WorkerOutput(self._process.stdout)
         self._lock = threading.Lock()
 
@@ -93,50 +99,75 @@ class ForkServer:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def fork(self, cell: Cell, environment: dict[str, str], private: int, output: int) -> ForkedProcess:
-        """A new worker, on the CPUs and with the priority of the calling thread. Raises: MachineError."""
+    def fork(
+        self, cell: Cell, environment: dict[str, str], descriptors: tuple[int, int], stop: threading.Event
+    ) -> ForkedProcess:
+        """A new worker, on the CPUs and with the priority of the calling thread. `descriptors`: its socket, and what
+        takes its output.
+
+        Raises: MachineError, Interrupted once `stop` is set.
+        """
         thread = threading.get_native_id()
         cpus = tuple(sorted(os.sched_getaffinity(thread)))
         request = Fork(cell, environment, cpus, os.getpriority(os.PRIO_PROCESS, thread))
         try:
-            reply = self._ask(request, private, output)
+            reply = self._ask(request, descriptors, stop)
+        except TimeoutError:
+            raise MachineError(f"a worker didn't start within {START_S} s") from None
         except (PeerClosed, FrameError, OSError) as error:
             raise MachineError(f"a worker didn't start: {self._last_words() or error}") from error
+        if isinstance(reply, Refused):
+            raise MachineError(f"a worker didn't start: {reply.why}")
         assert isinstance(reply, Forked)
         return ForkedProcess(reply.pid, self)
 
-    def reap(self, pid: int) -> int:
-        """The exit code of a child that has ended. A server that has died took its children along."""
+    def reap(self, pid: int) -> int | None:
+        """The exit code of a child; None while it, or a thread of it, goes on. A server that has died took its children
+        along."""
         try:
-            reply = self._ask(Reap(pid))
+            reply = self._ask(Reap(pid), (), threading.Event())
         except (PeerClosed, FrameError, OSError):
             return -signal.SIGKILL
         assert isinstance(reply, Reaped)
         return reply.code
 
+    def kill(self) -> None:
+        """End it, at once, and with it what is left of its children."""
+        self._process.kill()
+
     def close(self) -> None:
-        """It ends, and with it what is left of its children."""
+        """kill(), and wait for its end."""
+        self.kill()
+        self._process.wait()
         self._socket.close()
-        try:
-            self._process.wait(_ENDING_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
         self._output.finish()
 
-    def _ask(self, request: Fork | Reap, *descriptors: int) -> Forked | Reaped:
+    def _ask(
+        self, request: Fork | Reap, descriptors: tuple[int, ...], stop: threading.Event
+    ) -> Forked | Refused | Reaped:
+        """Whatever goes wrong on the way ends the server: a late answer would be taken for the next one's."""
         nonce = secrets.token_hex(8)
         with self._lock:
             try:
                 send_frame(self._socket, envelope(nonce, request), descriptors)
-                frame, _ = receive_frame(self._socket)
+                deadline = time.monotonic() + START_S
+                frame, _ = receive_frame(self._socket, lambda: self._await_word(deadline, stop))
                 answered, reply = open_envelope(frame, REPLIES)
-            except (OSError, FrameError):  # a late answer would be taken for the next one's
-                self._process.kill()
+                if answered != nonce:
+                    raise FrameError("a fork server answered another question")
+            except BaseException:
+                self.kill()
+                self._process.wait()
                 raise
-        if answered != nonce:
-            raise FrameError("a fork server answered another question")
         return reply  # type: ignore[no-any-return]
+
+    def _await_word(self, deadline: float, stop: threading.Event) -> None:
+        """Raises: TimeoutError, Interrupted."""
+        while not select.select([self._socket], [], [], _POLL_S)[0]:
+            if stop.is_set():
+                raise Interrupted
+            if time.monotonic() > deadline:
+                raise TimeoutError
 
     def _last_words(self) -> str | None:
         self._output.finish()
@@ -165,5 +196,7 @@ class ForkServers:
         """End them all."""
         with self._lock:
             servers, self._servers = list(self._servers.values()), {}
+        for server in servers:
+            server.kill()
         for server in servers:
             server.close()

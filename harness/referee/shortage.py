@@ -16,13 +16,13 @@ import torch
 
 from harness.records.config import Config
 from harness.records.verdict import Verdict
+from harness.referee.interrupted import Interrupted
 from harness.referee.judgement import judge_values
 from harness.referee.outcome import SolutionFailed
 from harness.referee.seated_case import seat_case
 from harness.referee.seats import Seats
 from harness.referee.setting import prepare_setting
 from harness.referee.table_size import TableSize
-from harness.referee.worker_process import Interrupted
 from harness.referee.workers import Workers
 from harness.workspace.problem import Problem
 

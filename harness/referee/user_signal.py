@@ -19,6 +19,8 @@ _SETRESUID = {"x86_64": 117, "aarch64": 147}  # asm/unistd_64.h, asm-generic/uni
 _CAPABILITY_VERSION_3 = 0x20080522
 _NO_CAPABILITIES = bytes(24)
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
+_ONE_AT_A_TIME = threading.Lock()
+"""Whether this process is dumpable changes with a thread's user, and is put back."""
 
 
 def is_own_user(user: int) -> bool:
@@ -37,8 +39,9 @@ def signal_user(user: int, number: int) -> bool:
         return False
     done: list[bool] = []
     thread = threading.Thread(target=lambda: done.append(_signal_as(user, number)))
-    thread.start()
-    thread.join()
+    with _ONE_AT_A_TIME:
+        thread.start()
+        thread.join()
     return done == [True]
 
 

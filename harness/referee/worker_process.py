@@ -28,6 +28,7 @@ from harness.referee.extension_cache import keep_builds, keep_log, lend
 from harness.referee.family import Leftovers
 from harness.referee.fork_server import START_S, ForkServers
 from harness.referee.host_memory import available_bytes
+from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
 from harness.referee.shown_texts import show_reply, show_text
 from harness.referee.sources import copy_folder, write_file
@@ -51,18 +52,14 @@ class SolutionRaised(Exception):
         self.raised = raised
 
 
-class Interrupted(Exception):
-    """The run was told to stop while it waited for a worker."""
-
-
 class WorkerProcess:
     """Context manager; on exit the process group is dead and waited for."""
 
     def __init__(self, launch: Launch, servers: ForkServers, stop: threading.Event, memory_gib: float | None) -> None:
-        """`servers`, `stop` and `memory_gib` as Workers has them. Raises: MachineError."""
+        """`servers`, `stop` and `memory_gib` as Workers has them. Raises: MachineError, Interrupted."""
         self.backend: BackendName = launch.backend
         self._launch = launch
-        self._started = StartedWorker(launch, servers)
+        self._started = StartedWorker(launch, servers, stop)
         self._process = self._started.process
         self._socket = self._started.socket
         self._output = self._started.output
@@ -275,10 +272,13 @@ class WorkerProcess:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
 
     def _crashed(self, request: Request) -> SolutionFailed:
+        """Raises: MachineError where it was ended with the fork server, which no solution reaches."""
         try:
             code = self._process.wait(timeout=_ENDING_S)
         except subprocess.TimeoutExpired:
             return self._misbehaved("closed the referee's socket and went on running")
+        if self._process.is_orphan:
+            raise MachineError("the process that workers are forked from has ended, and with it this worker")
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
         self._output.finish()
         return SolutionFailed(

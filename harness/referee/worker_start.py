@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,17 +81,18 @@ def make_launch(
 class StartedWorker:
     """A process in an empty folder of its own, the referee's end of its socket, and what it prints."""
 
-    def __init__(self, launch: Launch, servers: ForkServers) -> None:
-        """Raises: MachineError."""
-        ours, theirs = socket.socketpair()
-        printed, printing = os.pipe()
+    def __init__(self, launch: Launch, servers: ForkServers, stop: threading.Event) -> None:
+        """Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
         cell = Cell(str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build)
+        ours, theirs = socket.socketpair()
+        printed, printing = os.pipe()
         try:
             with theirs, os.fdopen(printing, "wb"):
+                given = theirs.fileno(), printing
                 server = servers.server(launch.kind)
-                self.process = server.fork(cell, of_own_folder(self.folder, mark), theirs.fileno(), printing)
+                self.process = server.fork(cell, of_own_folder(self.folder, mark), given, stop)
         except BaseException:
             ours.close()
             os.close(printed)

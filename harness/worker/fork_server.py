@@ -1,24 +1,28 @@
 """One process imports torch, and every worker is a child of it: 20 ms instead of three seconds each.
 
-The server runs nothing but our own code, so all its children begin alike, and nothing that one of them does reaches it
-or the next: memory is copied when it is written (fork(2)). It ends when the referee hangs up, and its children with it
+The server runs nothing but our own code, so all its children begin alike, and what one of them does to its memory no
+other sees: it is copied when it is written (fork(2)). It ends when the referee hangs up, and its children with it
 (PR_SET_PDEATHSIG(2const)).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
+import signal
 import socket
 import warnings
 from dataclasses import dataclass
 
 from harness.protocol.cell import Cell
 from harness.protocol.exchange import envelope, open_envelope
-from harness.protocol.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped
+from harness.protocol.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused
 from harness.protocol.frames import PeerClosed, receive_frame, send_frame
 from harness.protocol.layout import scratch_folder
+
+_GIVEN = 2
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Birth:
 def serve_forks(referee: socket.socket) -> Birth:
     """Answer the referee until it hangs up, which is SystemExit. Returns in each child, and there alone."""
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # only numpy's BLAS
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, children would be gone before they are reaped
     place = _place_of_mark()
-    server = os.getpid()
     while True:
         try:
             frame, descriptors = receive_frame(referee)
@@ -43,31 +47,58 @@ def serve_forks(referee: socket.socket) -> Birth:
             raise SystemExit from None
         nonce, request = open_envelope(frame, REQUESTS)
         if isinstance(request, Reap):
-            _, status = os.waitpid(request.pid, 0)
-            send_frame(referee, envelope(nonce, Reaped(os.waitstatus_to_exitcode(status))))
+            send_frame(referee, envelope(nonce, _reap(request.pid)))
             continue
         assert isinstance(request, Fork)
-        heard, said = os.pipe()
-        pid = os.fork()
-        if not pid:
-            return _be_born(request, descriptors, said, place, server)
-        os.close(said)
-        os.read(heard, 1)  # nothing, once it has a session of its own: the referee can signal it from now on
-        for descriptor in (heard, *descriptors):
+        born: Birth | Forked | Refused
+        try:
+            born = _fork(request, descriptors, place)
+        except OSError as error:  # too many processes, too little memory: this one's misfortune alone
+            born = Refused(str(error))
+        if isinstance(born, Birth):
+            return born
+        for descriptor in descriptors:
             os.close(descriptor)
-        send_frame(referee, envelope(nonce, Forked(pid)))
+        send_frame(referee, envelope(nonce, born))
+
+
+def _reap(pid: int) -> Reaped:
+    """Never waits: a process can look like a zombie while a thread of it lives."""
+    found, status = os.waitpid(pid, os.WNOHANG)
+    return Reaped(os.waitstatus_to_exitcode(status) if found else None)
+
+
+def _fork(request: Fork, descriptors: list[int], place: int) -> Forked | Birth:
+    """In the child a Birth. Raises: OSError."""
+    if len(descriptors) != _GIVEN:
+        raise OSError("the descriptors of a worker got lost: too many files are open")
+    server = os.getpid()
+    heard, said = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(heard)
+        os.close(said)
+        raise
+    if not pid:
+        return _be_born(request, descriptors, said, place, server)
+    os.close(said)
+    os.read(heard, 1)  # nothing, once it has a session of its own: the referee can signal it from now on
+    os.close(heard)
+    return Forked(pid)
 
 
 def _be_born(request: Fork, descriptors: list[int], said: int, place: int, server: int) -> Birth:
     """A session, CPUs, an output, an environment and a folder of its own."""
     ctypes.memmove(place, request.environment[MARK].encode(), len(NO_MARK))
     os.setsid()
-    os.close(said)
-    os.sched_setaffinity(0, request.cpus)
-    os.setpriority(os.PRIO_PROCESS, 0, max(request.nice, os.getpriority(os.PRIO_PROCESS, 0)))
     private, output = descriptors
     os.dup2(output, 1)
     os.dup2(output, 2)
+    os.close(said)
+    with contextlib.suppress(OSError):  # CPUs that this container has no more
+        os.sched_setaffinity(0, request.cpus)
+    os.setpriority(os.PRIO_PROCESS, 0, max(request.nice, os.getpriority(os.PRIO_PROCESS, 0)))
     os.environ.update(request.environment)
     os.chdir(scratch_folder(request.cell.path) / "work")
     return Birth(request.cell, socket.socket(fileno=private), server)

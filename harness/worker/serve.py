@@ -34,6 +34,8 @@ _MESSAGE_CHARS = 20_000
 def serve(sock: socket.socket, device: WorkerDevice, extensions: Extensions, protections: tuple[str, ...]) -> None:
     """Say what confines this process, then answer requests in order. Ends when the socket closes."""
     torch.set_grad_enabled(False)
+    if "OMP_NUM_THREADS" not in os.environ:  # torch was imported by a process with more CPUs
+        torch.set_num_threads(min(torch.get_num_threads(), len(os.sched_getaffinity(0))))
     arm = Arm(device, extensions)
     # Held here: a solution that puts its own in this module's names changes nothing, and is found out by the guard.
     send, receive, wrap, unwrap, answer = send_frame, receive_frame, envelope, open_envelope, _answer

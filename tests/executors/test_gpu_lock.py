@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.executors.gpu_lock import GpuLock
-from harness.referee.worker_process import Interrupted
+from harness.referee.interrupted import Interrupted
 from tests.machine import ROOT
 
 OTHER_RUN = """

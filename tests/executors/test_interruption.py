@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,23 +15,31 @@ import pytest
 from harness.records.journal import read_journals
 from harness.records.line import from_line
 from harness.records.verdict import Verdict
+from harness.referee.family import has_ended, start_of
 from tests.machine import ROOT
 
 FAULTS = ROOT / "tests" / "faults"
 
 
-def _processes_of_session(pid: int) -> list[str]:
-    """Command lines of live workers whose parent is, or was, the given process."""
-    found = []
+def _descendants(pid: int) -> dict[int, int | None]:
+    """Numbers and starts of all that live below a process: fork servers, workers and what these have started."""
+    found = {pid: start_of(pid)}
+    parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError):
-            continue
-        if b"harness.worker" in words and parent == pid:
-            found.append(" ".join(word.decode() for word in words))
+        with contextlib.suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    while new := {child for child, parent in parents.items() if parent in found and child not in found}:
+        found |= {child: start_of(child) for child in new}
+    del found[pid]
     return found
+
+
+def _require_gone(processes: dict[int, int | None]) -> None:
+    assert len(processes) >= 2  # a server and a worker
+    deadline = time.monotonic() + 20
+    while alive := [pid for pid, start in processes.items() if start_of(pid) == start and not has_ended(pid)]:
+        assert time.monotonic() < deadline, alive
+        time.sleep(0.05)
 
 
 def _harness(results: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -63,8 +73,10 @@ def _read_until(process: subprocess.Popen[str], *wanted: str) -> None:
 def test_killed_comparison_is_resumed_where_it_was(number: signal.Signals, tmp_path: Path) -> None:
     with _harness(tmp_path, "compare", "-s", "chatty", "-s", "hangs") as process:
         _read_until(process, "chatty: passed", "hangs: checking")
+        started = _descendants(process.pid)
         process.send_signal(number)
         process.communicate(timeout=60)
+    _require_gone(started)
     assert [e.solution.name for e in read_journals(tmp_path)] == ["chatty"]
     with _harness(tmp_path, "compare", "-s", "chatty", "-s", "wrong_shape", "--resume", "--json") as process:
         stdout, stderr = process.communicate(timeout=120)
@@ -80,10 +92,11 @@ def test_killed_comparison_is_resumed_where_it_was(number: signal.Signals, tmp_p
 def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
     with _harness(tmp_path, "run", "-p", "double", "-s", "honest", "-s", "hangs") as process:
         _read_until(process, "honest: passed", "hangs: checking")
+        started = _descendants(process.pid)
         process.send_signal(number)
         stdout, rest = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in rest
     assert [(e.solution.name, e.verdict) for e in read_journals(tmp_path)] == [("honest", Verdict.PASSED)]
-    assert _processes_of_session(process.pid) == []
+    _require_gone(started)
     assert "honest" in stdout

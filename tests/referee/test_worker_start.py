@@ -4,12 +4,14 @@ needed: they only start."""
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,11 @@ from harness.protocol.frames import receive_frame
 from harness.protocol.messages import REPLIES
 from harness.referee.family import has_ended
 from harness.referee.fork_server import ForkServer, ForkServers
+from harness.referee.interrupted import Interrupted
 from harness.referee.worker_start import Launch, StartedWorker, make_launch, surroundings_of
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def servers() -> Iterator[ForkServers]:
     made = ForkServers()
     yield made
@@ -35,6 +38,10 @@ def servers() -> Iterator[ForkServers]:
 def launch_of(cache: Path, visible: str = "") -> Launch:
     """Made in a test's body: pytest keeps the phase of a test in an environment variable."""
     return make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": visible})
+
+
+def started(launch: Launch, servers: ForkServers) -> StartedWorker:
+    return StartedWorker(launch, servers, threading.Event())
 
 
 def _await_ready(worker: StartedWorker) -> None:
@@ -49,7 +56,7 @@ def _facts(pid: int) -> dict[str, str]:
 
 
 def test_workers_share_a_parent_and_nothing_else(servers: ForkServers, tmp_path: Path) -> None:
-    one, other = (StartedWorker(launch_of(tmp_path), servers) for _ in range(2))
+    one, other = (started(launch_of(tmp_path), servers) for _ in range(2))
     try:
         for worker in (one, other):
             _await_ready(worker)
@@ -66,7 +73,7 @@ def test_workers_share_a_parent_and_nothing_else(servers: ForkServers, tmp_path:
 
 def test_proc_shows_a_workers_own_mark(servers: ForkServers, tmp_path: Path) -> None:
     """What the worker forks without starting a program has this environment."""
-    workers = [StartedWorker(launch_of(tmp_path), servers) for _ in range(2)]
+    workers = [started(launch_of(tmp_path), servers) for _ in range(2)]
     try:
         marks = set()
         for worker in workers:
@@ -103,7 +110,7 @@ def test_what_torch_sets_in_this_process_changes_nothing(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("ending", ["kill", "leave"])
 def test_the_exit_code_is_the_workers_own(servers: ForkServers, tmp_path: Path, ending: str) -> None:
-    worker = StartedWorker(launch_of(tmp_path), servers)
+    worker = started(launch_of(tmp_path), servers)
     _await_ready(worker)
     assert worker.process.poll() is None
     with pytest.raises(subprocess.TimeoutExpired):
@@ -119,13 +126,13 @@ def test_the_exit_code_is_the_workers_own(servers: ForkServers, tmp_path: Path, 
 
 def test_a_server_that_was_killed_is_replaced_and_took_its_workers_along(servers: ForkServers, tmp_path: Path) -> None:
     launch = launch_of(tmp_path)
-    orphan = StartedWorker(launch, servers)
+    orphan = started(launch, servers)
     _await_ready(orphan)
     servers.server(launch.kind)._process.kill()
     servers.server(launch.kind)._process.wait()
     assert orphan.process.wait(20) == -signal.SIGKILL
     orphan.close()
-    another = StartedWorker(launch, servers)
+    another = started(launch, servers)
     _await_ready(another)
     another.close()
 
@@ -137,12 +144,50 @@ def test_a_server_that_cannot_import_torch_says_why(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PYTHONPATH", str(library))
     servers = ForkServers()
     with pytest.raises(MachineError, match="a worker didn't start: ImportError: half of torch is missing"):
-        StartedWorker(launch_of(tmp_path), servers)
+        started(launch_of(tmp_path), servers)
     servers.close()
 
 
+def test_being_told_to_stop_ends_the_wait_for_an_import(servers: ForkServers, tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    launch = launch_of(tmp_path, "imports for the first time")
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        StartedWorker(launch, servers, stop)
+    assert time.monotonic() - began < 1
+
+
+def test_a_machine_that_lets_no_process_be_born_fails_that_worker_alone(servers: ForkServers, tmp_path: Path) -> None:
+    launch = launch_of(tmp_path)
+    living = started(launch, servers)
+    _await_ready(living)
+    server = servers.server(launch.kind)
+    kept = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, (4, kept[1]))
+    with pytest.raises(MachineError, match="a worker didn't start: the descriptors"):
+        started(launch, servers)
+    resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, kept)
+    assert servers.server(launch.kind) is server
+    assert living.process.poll() is None
+    another = started(launch, servers)
+    _await_ready(another)
+    another.close()
+    living.close()
+
+
+def test_workers_can_be_started_by_many_threads_at_once(servers: ForkServers, tmp_path: Path) -> None:
+    launch = launch_of(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        workers = list(pool.map(lambda number: started(launch, servers), range(16)))
+        list(pool.map(_await_ready, workers))
+        assert len({worker.process.pid for worker in workers}) == 16
+        list(pool.map(StartedWorker.close, workers))
+    assert {worker.process.returncode for worker in workers} == {-signal.SIGKILL}
+
+
 def test_workers_end_with_the_process_that_holds_their_server(servers: ForkServers, tmp_path: Path) -> None:
-    worker = StartedWorker(launch_of(tmp_path), servers)
+    worker = started(launch_of(tmp_path), servers)
     _await_ready(worker)
     servers.server(launch_of(tmp_path).kind)._socket.close()  # as the kernel does when the referee is killed
     deadline = time.monotonic() + 20
@@ -161,7 +206,7 @@ def test_a_worker_starts_on_the_cpus_of_who_asked_for_it(servers: ForkServers, t
 
     def start() -> None:
         os.sched_setaffinity(0, {min(cpus)})  # of this thread alone
-        worker = StartedWorker(launch_of(tmp_path), servers)
+        worker = started(launch_of(tmp_path), servers)
         _await_ready(worker)
         found.append(os.sched_getaffinity(worker.process.pid))
         worker.close()
@@ -187,7 +232,7 @@ def test_modules_where_the_user_stands_are_never_imported(
     if python_path == ".":  # asked for: only the harness itself stays ours
         for name in ("random", "queue", "socket", "ctypes", "torch"):
             (tmp_path / f"{name}.py").unlink()
-    worker = StartedWorker(launch_of(tmp_path / "cache"), servers)
+    worker = started(launch_of(tmp_path / "cache"), servers)
     try:
         _await_ready(worker)
     finally:
@@ -195,7 +240,7 @@ def test_modules_where_the_user_stands_are_never_imported(
 
 
 def test_workers_stand_in_empty_folders_of_their_own_that_go_with_them(servers: ForkServers, tmp_path: Path) -> None:
-    one, other = (StartedWorker(launch_of(tmp_path), servers) for _ in range(2))
+    one, other = (started(launch_of(tmp_path), servers) for _ in range(2))
     for worker in (one, other):
         _await_ready(worker)
     folders = [Path(os.readlink(f"/proc/{worker.process.pid}/cwd")) for worker in (one, other)]
@@ -224,7 +269,7 @@ def test_what_the_user_lets_through_makes_another_launch(tmp_path: Path, monkeyp
 
 def test_closing_ends_servers_and_workers(tmp_path: Path) -> None:
     servers = ForkServers()
-    worker = StartedWorker(launch_of(tmp_path), servers)
+    worker = started(launch_of(tmp_path), servers)
     server: ForkServer = servers.server(launch_of(tmp_path).kind)
     servers.close()
     assert not server.is_alive

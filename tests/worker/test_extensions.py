@@ -14,7 +14,8 @@ from harness.backends.choice import open_host
 from harness.executors.cache import cache_folder
 from harness.protocol.messages import ExtensionReport, Load, Loaded
 from harness.referee.environment import FLAGS
-from harness.referee.worker_process import Interrupted, SolutionRaised
+from harness.referee.interrupted import Interrupted
+from harness.referee.worker_process import SolutionRaised
 from harness.referee.workers import Workers
 
 pytestmark = pytest.mark.sim

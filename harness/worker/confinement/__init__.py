@@ -53,8 +53,13 @@ class Confined:
 
 
 def confine(cell: Cell, descriptor: int, parent: int | None = None) -> Confined:
-    """Confine this process, which has one thread. `descriptor` is the only one that stays open besides the standard
-    three, for this process alone. `parent`: who started it, if not the referee itself."""
+    """Confine this process. `descriptor` is the only one that stays open besides the standard three, for this process
+    alone. `parent`: who started it, if not the referee itself.
+
+    Raises: RuntimeError where the process has several threads: some means hold for the calling one alone.
+    """
+    if len(os.listdir("/proc/self/task")) != 1:
+        raise RuntimeError("a process with several threads can't be confined")
     parent = parent or cell.referee
     _close_others(descriptor)
     end_first()

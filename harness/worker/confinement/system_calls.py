@@ -49,6 +49,7 @@ _KILL, _TKILL, _TGKILL, _QUEUE, _TG_QUEUE = (62, 129), (200, 130), (234, 131), (
 _PIDFD_SIGNAL, _SET_PRIORITY, _SET_AFFINITY = (424, 424), (141, 140), (203, 122)
 
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET, linux/sched.h
+_OF_PARENT = 0x00008000  # CLONE_PARENT: children of who started the worker, which would have to reap them
 _AF_UNIX = 1
 _X32 = 0x40000000  # x86_64's second table of the same calls
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
@@ -96,7 +97,7 @@ def _program(machine: _Machine, protected: Collection[int]) -> list[bytes]:
                 code += [_step(_EQUAL, number, 0, 1), _return(answer)]
     code += _unless(_SOCKET[machine.index], 0, _AF_UNIX, errno.EACCES)
     code += _unless(_PRLIMIT[machine.index], 0, 0, errno.EPERM)
-    code += _when(_CLONE[machine.index], 0, _ANY_BIT, [_NEW_NAMESPACES])
+    code += _when(_CLONE[machine.index], 0, _ANY_BIT, [_NEW_NAMESPACES | _OF_PARENT])
     if protected:
         code += _protection(machine, protected)
     return [*code, _step(_RETURN, _ALLOW)]
