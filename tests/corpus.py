@@ -109,7 +109,7 @@ class Corpus:
         by_config = defaultdict(list)
         for case in cases:
             by_config[case.config].append(case)
-        lanes = 2 if backend == "sim" else None
+        lanes = 4 if backend == "sim" else None  # many of them wait until a time-out
         for config, these in by_config.items():
             tasks = [self._task(backend, case) for case in these]
             settings = self._workspace.config(config)

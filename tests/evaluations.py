@@ -10,6 +10,9 @@ from harness.executors.session import open_session
 from harness.records.evaluation import Evaluation
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace, select_cases
+from tests.machine import ROOT
+
+QUICK = str(ROOT / "configs" / "quick.yaml")
 
 
 def evaluate_all(

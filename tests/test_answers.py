@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.evaluation import Evaluation
-from tests.evaluations import evaluate_all
+from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ANSWERS, ROOT
 
 OUTCOMES = [
@@ -33,7 +33,7 @@ def evaluations(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         shutil.copy(ANSWERS / f"{answer}.py", folder / "solution.py")
     found: dict[str, Evaluation] = {}
     for problem in dict.fromkeys(outcome[0] for outcome in OUTCOMES):
-        found.update(evaluate_all(root, problem, root / "results", request.param))
+        found.update(evaluate_all(root, problem, root / "results", request.param, config=QUICK))
     return found
 
 

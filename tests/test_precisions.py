@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluations import evaluate_all
+from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ROOT
 
 SHAPES = """
@@ -50,7 +50,7 @@ def _workspace(root: Path, dtype: str) -> None:
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 1e-2), ("float64", 1e-8)])
 def test_generic_convolution_passes_in_other_dtypes(backend: str, dtype: str, tolerance: float, tmp_path: Path) -> None:
     _workspace(tmp_path, dtype)
-    evaluation = evaluate_all(tmp_path, "convolution", tmp_path / "results", backend)["generic"]  # type: ignore[arg-type]
+    evaluation = evaluate_all(tmp_path, "convolution", tmp_path / "results", backend, config=QUICK)["generic"]  # type: ignore[arg-type]
     assert evaluation.verdict.passed, evaluation.failure
     assert evaluation.weights == "reference_state"
     (output,) = evaluation.checks[0].outputs
