@@ -18,6 +18,15 @@ from harness.suggest import did_you_mean
 Json = Any  # JSON's own recursive type; checked at run time by decode()
 T = TypeVar("T")
 
+_NAMES: dict[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a mapping",
+    type(None): "nothing",
+}
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -152,10 +161,15 @@ def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
             return data
     elif isinstance(data, hint):
         return data
-    raise CodecError(f"{where}: {type(data).__name__} where {getattr(hint, '__name__', hint)} belongs")
+    raise CodecError(f"{where}: {_named(type(data))} where {_named(hint)} belongs")
 
 
 def _expect(kind: type, data: Json, where: str) -> Any:
     if not isinstance(data, kind):
-        raise CodecError(f"{where}: {type(data).__name__} where {kind.__name__} belongs")
+        raise CodecError(f"{where}: {_named(type(data))} where {_named(kind)} belongs")
     return data
+
+
+def _named(kind: Any) -> str:
+    """As whoever writes a YAML file calls it."""
+    return _NAMES[kind] if kind in _NAMES else str(getattr(kind, "__name__", kind))

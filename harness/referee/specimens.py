@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ def _seen(
 
 
 def _complaints_on_reference(draw: Draw) -> Iterator[str]:
-    off = f"{draw.reference_worst:.3g} times the tolerance"
+    worst = draw.reference_worst
+    off = "any distance, where none is tolerated," if math.isinf(worst) else f"{worst:.3g} times the tolerance"
     if draw.reference_worst > 1 and draw.repeats:
         yield (
             f"{draw.label}: the reference is up to {off} away from its float64 oracle: raise the tolerance, or declare "
