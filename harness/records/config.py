@@ -25,7 +25,8 @@ class CorrectnessConfig:
 
 @dataclass(frozen=True)
 class TimingConfig:
-    """Blocks of turns there and back (A B B A) until `blocks` are measured or `budget_s` is spent."""
+    """Blocks of turns there and back (A B B A) until the interval of the speed-up is within ± `precision`, `blocks` are
+    measured or `budget_s` is spent."""
 
     enabled: bool = True
     case: str = "full"
@@ -35,6 +36,8 @@ class TimingConfig:
     blocks: int = 12
     calls_per_turn: int = 5
     budget_s: float = 60.0
+    precision: float | None = None
+    """Half the width of the headline's 95 % interval, relative to it; None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
 
@@ -45,6 +48,8 @@ class TimingConfig:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
         if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:
             raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
+        if self.precision is not None and not 0 < self.precision < 1:
+            raise ValueError("timing: precision must be between 0 and 1, as 0.01 for ±1 %")
 
 
 @dataclass(frozen=True)
@@ -88,4 +93,6 @@ class Config:
         encoded = encode(self)
         if not self.limits.pass_environment:
             del encoded["limits"]["pass_environment"]
+        if self.timing.precision is None:
+            del encoded["timing"]["precision"]
         return encoded

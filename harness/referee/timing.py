@@ -46,7 +46,10 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     clock: Clock = time.monotonic,
 ) -> Timing:
-    """Warm all arms up, then measure blocks until there are enough or the budget is spent (never under six).
+    """Warm all arms up, then measure blocks until the config's precision is reached, there are enough or the budget is
+    spent (never under six).
+
+    Looking after each block whether it is enough leaves the intervals' coverage between 93 and 97 %: see the tests.
 
     The arms are the config's baselines and the solution. All turns of a block have the same length, at most
     `most_calls`.
@@ -64,7 +67,15 @@ def measure(
             taken = player.turn(arm, length)
             turns.append(Turn(arm, block, taken.call_ns, taken.wall_ns, taken.tail_ns))
         progress(block + 1, config.blocks)
+        if block + 1 >= LEAST_BLOCKS and _is_precise(Timing(config.case, tuple(turns), config.baselines), config):
+            break
     return Timing(config.case, tuple(turns), config.baselines)
+
+
+def _is_precise(timing: Timing, config: TimingConfig) -> bool:
+    if config.precision is None:
+        return False
+    return timing.speedup is not None and timing.speedup.half_width <= config.precision
 
 
 def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> int:

@@ -69,6 +69,20 @@ def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int)
     assert 0.93 - SAMPLING_ERROR <= covered / TRIALS <= 0.97 + SAMPLING_ERROR
 
 
+@pytest.mark.parametrize("noise", ["jitter", "drift", "bursts", "slow wandering"])
+def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
+    config = TimingConfig(blocks=60, calls_per_turn=5, budget_s=1e9, precision=0.0015)
+    covered, blocks = 0, []
+    for seed in range(TRIALS // 2):
+        rng = random.Random(seed)
+        timing = measure(NoisyPlayer(noise, rng), config, rng, 5, clock=lambda: 0.0)
+        assert timing.speedup is not None
+        covered += timing.speedup.low <= TRUE_SPEEDUP <= timing.speedup.high
+        blocks.append(len({turn.block for turn in timing.turns}))
+    assert 6 <= min(blocks) < max(blocks)
+    assert 0.93 - 2 * SAMPLING_ERROR <= 2 * covered / TRIALS <= 0.97 + 2 * SAMPLING_ERROR
+
+
 def test_a_lopsided_order_would_not_cover_it() -> None:
     """The measure of the measure: without A B B A a clock step is taken for a speed-up."""
     covered = 0

@@ -144,3 +144,20 @@ def test_what_a_player_raises_ends_the_measurement() -> None:
 
     with pytest.raises(RuntimeError, match="crashed"):
         measure(Failing(), CONFIG, random.Random(1), 4, clock=ticking(0))
+
+
+def test_measuring_ends_when_it_is_precise_enough() -> None:
+    steady = TimingConfig(blocks=50, precision=0.01, budget_s=100.0)
+    assert len({turn.block for turn in measure(ScriptedPlayer(), steady, random.Random(1), 4).turns}) == 6
+
+
+def test_measuring_goes_on_while_it_is_not() -> None:
+    noise = random.Random(1)
+
+    class Wandering(ScriptedPlayer):
+        def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+            taken = super().turn(arm, calls)
+            return ArmTurn(tuple(int(ns * noise.uniform(0.7, 1.3)) for ns in taken.call_ns), taken.wall_ns * 2)
+
+    config = TimingConfig(blocks=20, precision=0.01, budget_s=100.0)
+    assert len({turn.block for turn in measure(Wandering(), config, random.Random(1), 4).turns}) == 20
