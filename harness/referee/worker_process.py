@@ -272,12 +272,14 @@ class WorkerProcess:
         return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
 
     def _crashed(self, request: Request) -> SolutionFailed:
-        """Raises: MachineError where it was ended with the fork server, which no solution reaches."""
+        """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
         try:
             code = self._process.wait(timeout=_ENDING_S)
         except subprocess.TimeoutExpired:
             return self._misbehaved("closed the referee's socket and went on running")
         if self._process.is_orphan:
+            if self._stop.is_set():
+                raise Interrupted
             raise MachineError("the process that workers are forked from has ended, and with it this worker")
         ending = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended by itself with exit code {code}"
         self._output.finish()
