@@ -28,7 +28,7 @@ from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
-_FEW = 3
+_FEW = 1
 HONEST = "honest"
 """The family of the look-alikes."""
 _KEYS = {"caught_by", "needs", "config", "says"}
