@@ -56,8 +56,8 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.gpus",
         "harness.backends.sim.compiler",
     },
-    # progress names the Job it observes; worker_start: the spares that a command starts before torch is imported.
-    ("cli", "referee"): {"harness.referee.evaluation", "harness.referee.worker_start"},
+    # progress names the Job it observes.
+    ("cli", "referee"): {"harness.referee.evaluation"},
 }
 
 
