@@ -7,8 +7,7 @@ must end as, by family: a verdict, or the check whose evidence makes it `cheatin
 
 from __future__ import annotations
 
-import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,6 @@ from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
-_FEW = 1
 HONEST = "honest"
 """The family of the look-alikes."""
 _KEYS = {"caught_by", "needs", "config", "says"}
@@ -76,27 +74,12 @@ def folders(root: Path) -> set[str]:
 
 def parameters(cases: Sequence[Case]) -> list[Any]:
     """Of a test that takes `backend` and `case`: every case on the GPU, and on the simulator what it can show."""
-    chosen: dict[CorpusBackend, Sequence[Case]] = {"sim": _on_sim(cases), "cuda": cases}
+    chosen: dict[CorpusBackend, Sequence[Case]] = {"sim": [case for case in cases if case.runs_on_sim], "cuda": cases}
     return [
         pytest.param(backend, case, marks=MARKS[backend], id=f"{backend}-{case.name.replace('/', '-')}")
         for backend, these in chosen.items()
         for case in these
     ]
-
-
-def _on_sim(cases: Sequence[Case]) -> list[Case]:
-    """What the simulator can show; of each family of exploits and faults a few, unless $HARNESS_CORPUS is 'all': all of
-    them take four to six minutes on two cores."""
-    possible = [case for case in cases if case.runs_on_sim]
-    if os.environ.get("HARNESS_CORPUS") == "all":
-        return possible
-    seen: Counter[str] = Counter()
-    kept = []
-    for case in possible:
-        seen[case.family] += 1
-        if case.family == HONEST or seen[case.family] <= _FEW:
-            kept.append(case)
-    return kept
 
 
 class Corpus:
@@ -126,12 +109,11 @@ class Corpus:
         by_config = defaultdict(list)
         for case in cases:
             by_config[case.config].append(case)
-        lanes = 4 if backend == "sim" else None  # many of them wait until a time-out
         for config, these in by_config.items():
             tasks = [self._task(backend, case) for case in these]
             settings = self._workspace.config(config)
             with open_session(
-                backend, self._workspace.root, self._results, settings, None, lambda what: None, lanes=lanes
+                backend, self._workspace.root, self._results, settings, None, lambda what: None
             ) as session:
                 first, others = _by_extension(backend, tasks)
                 self._take(backend, session, first)

@@ -274,7 +274,7 @@ class WorkerProcess:
     def _crashed(self, request: Request) -> SolutionFailed:
         """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
         try:
-            code = self._process.wait(timeout=_ENDING_S)
+            code = self._process.wait(timeout=min(_ENDING_S, self._timeout_s))
         except subprocess.TimeoutExpired:
             return self._misbehaved("closed the referee's socket and went on running")
         if self._process.is_orphan:
