@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.codec import encode
-from harness.records.timing import Baseline
+from harness.records.timing import Baseline, Metric
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,14 @@ class TimingConfig:
     blocks: int = 12
     calls_per_turn: int = 5
     budget_s: float = 60.0
+    control: bool = True
+    """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
+    size is worth here."""
+    metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end")
+    """What is measured besides the headline, in a few blocks each."""
+    processes: int = 1
+    """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
+    the placement of code) then differs, too."""
     precision: float | None = None
     """Half the width of the headline's 95 % interval, relative to it; None measures all blocks."""
     checked_turns: int = 2
@@ -48,6 +56,10 @@ class TimingConfig:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
         if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:
             raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
+        if "gpu_cold" in self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
+        if not 1 <= self.processes <= 20:
+            raise ValueError("timing: processes must be between 1 and 20")
         if self.precision is not None and not 0 < self.precision < 1:
             raise ValueError("timing: precision must be between 0 and 1, as 0.01 for ±1 %")
 
@@ -93,6 +105,7 @@ class Config:
         encoded = encode(self)
         if not self.limits.pass_environment:
             del encoded["limits"]["pass_environment"]
-        if self.timing.precision is None:
-            del encoded["timing"]["precision"]
+        for key in ("control", "metrics", "processes", "precision"):
+            if getattr(self.timing, key) == getattr(TimingConfig(), key):
+                del encoded["timing"][key]
         return encoded

@@ -13,6 +13,8 @@ Baseline = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark"
 ArmName = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control", "solution"]
 """`control`: the first baseline once more, in a worker of its own. What differs between the two is no speed-up, but
 what this machine makes of one (an A/A test)."""
+ReferenceArm = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control"]
+"""Any arm but the solution."""
 Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
 """What a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after its last, with
 nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the cache as the

@@ -38,7 +38,7 @@ _NATIVE = {
     "libcudart": "cudaEventRecord cudaEventElapsedTime cudaEventSynchronize cudaDeviceSynchronize "
     "cudaStreamSynchronize cudaLaunchKernel cudaMemcpyAsync",
     "libcuda": "cuEventRecord cuEventElapsedTime cuEventElapsedTime_v2 cuEventSynchronize cuCtxSynchronize "
-    "cuStreamSynchronize cuLaunchKernel cuLaunchKernelEx cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
+    "cuEventQuery cuCtxResetPersistingL2Cache cuStreamSynchronize cuLaunchKernel cuLaunchKernelEx cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
     "libcupti": "cuptiActivityEnable cuptiActivityDisable cuptiActivityFlushAll cuptiActivityGetNextRecord "
     "cuptiActivityRegisterCallbacks",
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",

@@ -76,7 +76,7 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     worker: Any = DeskWorker(model, times=(1_000,))
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, (), None)
-    return Trial(subject, workers, worker, found, lambda what: None), found, worker
+    return Trial(subject, workers, lambda: worker, found, lambda what: None), found, worker
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor:
     with ExitStack() as stack:
         trial.time(references, stack)
         assert not any(worker.is_closed for worker in references.values())
-    assert set(references) == {"eager", "cudnn-benchmark"}
+    assert set(references) == {"eager", "cudnn-benchmark", "control"}
     assert references["cudnn-benchmark"].is_closed
     assert found.timing is not None
     assert found.timing.baselines == ("eager", "cudnn-benchmark")

@@ -10,7 +10,7 @@ import torch
 
 from harness.backends.base import Measured
 from harness.backends.cuda.device import CudaDevice
-from harness.backends.cuda.markers import BEGIN, END, FLUSH
+from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT
 
 pytestmark = pytest.mark.gpu
 
@@ -146,8 +146,8 @@ def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Ten
     rows = device.take_trace()
     assert rows is not None
     names = [row.name for row in rows]
-    assert (names.count(BEGIN), names.count(END), names.count(FLUSH)) == (2, 2, 2)
-    assert [row.call for row in rows if row.kind == "kernel"] == [0, 1]
+    assert (names.count(BEGIN), names.count(END), names.count(EVICT), names.count(DELAY)) == (2, 2, 2, 2)
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (EVICT, DELAY)] == [0, 1]
     assert names.count(f"copy of {N * 4 // 8} bytes") == 16
     measure(device, lambda: x * 2, into)
     assert device.take_trace() is None  # nothing is recorded outside of traced turns
