@@ -57,7 +57,8 @@ class SmClock:
             with self._opened() as gpu:
                 self._reset(gpu)
             say(f"the clock was still locked at {mhz} MHz by a run that was killed; it is reset")
-        self._note.unlink(missing_ok=True)
+        elif self._note.exists():  # of before the machine was restarted
+            self._note.unlink()
 
     def require_supported(self, mhz: int) -> None:
         """Raises: UsageError where the GPU has no such clock, MachineError where it can't be locked at all."""
