@@ -41,6 +41,7 @@ _DESCRIPTIONS = {
     "TimingConfig.blocks": "Blocks of turns to measure, there and back; six at least.",
     "TimingConfig.calls_per_turn": "Calls that one turn times.",
     "TimingConfig.precision": "Half the speed-up's 95 % interval at which measuring ends, 0.01 for ±1 %; null: never.",
+    "TimingConfig.lock_sm_mhz": "Lock the SM clock while a solution is on the GPU, in MHz; needs root. null: don't.",
     "TimingConfig.budget_s": "Seconds after which no further block begins.",
     "LimitsConfig.build_s": "Seconds for compiling a solution's extensions.",
     "LimitsConfig.load_s": "Seconds for importing and constructing.",

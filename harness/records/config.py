@@ -48,6 +48,8 @@ class TimingConfig:
     """Half the width of the headline's 95 % interval, relative to it; None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
+    lock_sm_mhz: int | None = None
+    """The multiprocessors' clock while a solution is judged on the GPU. None leaves clocks alone."""
 
     def __post_init__(self) -> None:
         if not self.baselines or len(set(self.baselines)) != len(self.baselines):
@@ -62,6 +64,13 @@ class TimingConfig:
             raise ValueError("timing: processes must be between 1 and 20")
         if self.precision is not None and not 0 < self.precision < 1:
             raise ValueError("timing: precision must be between 0 and 1, as 0.01 for ±1 %")
+        if self.lock_sm_mhz is not None and self.lock_sm_mhz < 1:
+            raise ValueError("timing: lock_sm_mhz must be positive; leave it out, or null, to leave clocks alone")
+
+    @property
+    def sm_mhz_asked(self) -> int | None:
+        """At what the clock is to be locked; None also where nothing is timed."""
+        return self.lock_sm_mhz if self.enabled else None
 
 
 @dataclass(frozen=True)
@@ -99,13 +108,17 @@ class Config:
         """The same, for correctness alone."""
         return replace(self, timing=replace(self.timing, enabled=False))
 
+    def at_clock(self, sm_mhz: int | None) -> Config:
+        """The same with the multiprocessors' clock locked; None changes nothing."""
+        return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
+
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
         what was found before it came still answers the same question."""
         encoded = encode(self)
         if not self.limits.pass_environment:
             del encoded["limits"]["pass_environment"]
-        for key in ("control", "metrics", "processes", "precision"):
+        for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
             if getattr(self.timing, key) == getattr(TimingConfig(), key):
                 del encoded["timing"][key]
         return encoded
