@@ -45,6 +45,7 @@ ALLOWED_MODULES = {
     ("referee", "backends"): {
         "harness.backends.base",
         "harness.backends.cuda.markers",
+        "harness.backends.cuda.telemetry",
         "harness.backends.sim.diagnose",
         "harness.backends.sim.findings",
         "harness.backends.sim.host",

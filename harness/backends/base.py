@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from harness.records.timing import Metric
+
 if TYPE_CHECKING:
     import torch
 
@@ -56,10 +58,10 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class Conditions:
-    """How the calls of a turn are measured: as which metric (records.timing.Metric says what each is), after so much
-    memory traffic at the turn's beginning, and with the device held up for so long before each call."""
+    """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
+    with the device held up for so long before each call."""
 
-    metric: Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"] = "gpu_cold"
+    metric: Metric = "gpu_cold"
     heat_ns: int = 0
     delay_ns: int = 0
 

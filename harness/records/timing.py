@@ -93,12 +93,13 @@ class Row:
 
 @dataclass(frozen=True)
 class PeakMemory:
-    """What an arm's calls took of the GPU's memory at most beyond inputs and parameters, in bytes: by torch's
-    allocator, as its worker claims; and by the whole process, allocations of its own included, as the driver tells."""
+    """An arm's share of the GPU's memory, in bytes: what its calls took at most of torch's allocator beyond inputs and
+    parameters, as its worker claims; and what its process held after its turns, as the driver tells. That is the CUDA
+    context, and whatever its code has allocated, through torch or not, and keeps."""
 
     arm: ArmName
     torch_bytes: int
-    process_bytes: int | None
+    process_bytes: int | None = None
 
 
 @dataclass(frozen=True)

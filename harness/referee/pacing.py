@@ -7,6 +7,7 @@ from typing import Literal
 
 from harness.backends.base import Conditions
 from harness.protocol.messages import CallTaken
+from harness.records.timing import Metric
 
 _HEAT_NS = 30_000_000
 """After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,
@@ -16,8 +17,6 @@ _DELAY_NS = 200_000
 _GROWTH = 4
 _MOST_DELAY_NS = 3_200_000
 """Whose host needs longer than that waits for the device himself, or is no fast kernel's."""
-
-Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
 
 
 class Pacing:

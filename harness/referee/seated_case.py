@@ -10,7 +10,7 @@ import dataclasses
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from harness.protocol.messages import CallTaken, TurnTaken
 from harness.records.check import Check, OutputComparison, Scope
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
+from harness.records.timing import Metric
 from harness.records.verdict import Verdict
 from harness.referee.audit.claims import require_originals
 from harness.referee.draws import Drawn, make_inputs
@@ -28,7 +29,7 @@ from harness.referee.imprint import imprint, is_unchanged
 from harness.referee.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.oracle import rows_of
 from harness.referee.outcome import SolutionFailed
-from harness.referee.pacing import Metric, Pacing
+from harness.referee.pacing import Pacing
 from harness.referee.setting import Setting
 from harness.referee.stillness import Stillness
 from harness.referee.table import Table
@@ -77,6 +78,8 @@ class SeatedCase:
         self.stillness = Stillness()
         self.pacing: Pacing | None = None
         """Of the case that is timed."""
+        self.watching: Callable[[], AbstractContextManager[object]] = nullcontext
+        """Somebody who looks on while a turn is taken."""
         self.rng = random.Random(secrets.randbits(64))
         self.keeps_outputs = _outputs_can_be_kept(setting)
         self.weights: WeightsSource = "none"
@@ -174,17 +177,18 @@ class SeatedCase:
     ) -> Taken:
         row = self._keep_row(places) if keeps_row else None
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
-        self.stillness.only(self.worker)
-        timed = take_turn(
-            self.worker,
-            self.table,
-            self.config.limits,
-            places,
-            conditions=self.conditions(metric),
-            traced=traced,
-            keeps_outputs=self.keeps_outputs,
-        )
-        self.stillness.only(None)
+        with self.watching():
+            self.stillness.only(self.worker)
+            timed = take_turn(
+                self.worker,
+                self.table,
+                self.config.limits,
+                places,
+                conditions=self.conditions(metric),
+                traced=traced,
+                keeps_outputs=self.keeps_outputs,
+            )
+            self.stillness.only(None)
         at_rest()
         require_originals(timed.reply.patched)
         for call, one in zip(timed.reply.calls, drawn, strict=True):

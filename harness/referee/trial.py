@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import TurnTaken
 from harness.records.build import ExtensionBuild
 from harness.records.config import Config
@@ -13,10 +14,11 @@ from harness.records.timing import Floors, ReferenceArm, Timing
 from harness.referee.audit import Auditor, Canary, gather_facts
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found, Stage
+from harness.referee.player import Watchers
 from harness.referee.seated_case import seat_case
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table_size import TableSize
-from harness.referee.timed_case import Watchers, ready_for_timing
+from harness.referee.timed_case import ready_for_timing
 from harness.referee.timing import joined, references_of
 from harness.referee.work import work_of
 from harness.referee.worker_process import WorkerProcess
@@ -91,13 +93,17 @@ class Trial:
         timing = self._subject.config.timing
         share = replace(timing, budget_s=timing.budget_s / timing.processes)
         config = replace(self._subject.config, timing=share)
-        with ExitStack() as seating, Canary() as canary:  # the table goes before the workers that sit at it
+        with (
+            ExitStack() as seating,
+            Canary() as canary,
+            Telemetry() as telemetry,
+        ):  # the table goes before the workers that sit at it
             with Stage(self._found, "timing"):
                 setting = self._prepare(config.timing.case)
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                timed = ready_for_timing(case, references, Watchers(auditor, canary), config, self._notify)
+                timed = ready_for_timing(case, references, Watchers(auditor, canary, telemetry), config, self._notify)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
@@ -107,7 +113,7 @@ class Trial:
                 references |= others
                 outcome = timed.measure(others, config, self._notify)
                 self._found.checks += outcome.checks
-                self._found.remarks += outcome.remarks
+                self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._finish(auditor, outcome.timing.median_ns("solution"))
         return outcome.timing
 

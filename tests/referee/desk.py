@@ -86,6 +86,7 @@ class DeskWorker:
         self.backend = "sim"
         self.turns: list[TakeTurn] = []
         self.is_paused = self.is_closed = False
+        self.pid = 4711
         self._text = ""
 
     def bring_text(self, name: str, text: str) -> str:

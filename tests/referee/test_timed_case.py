@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import TurnTaken
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
 from harness.records.timing import ArmName, ReferenceArm, Timing, Turn
@@ -20,13 +21,14 @@ from harness.records.verdict import Verdict
 from harness.referee import timed_case
 from harness.referee.outcome import SolutionFailed
 from harness.referee.pacing import Pacing
+from harness.referee.player import Watchers, WorkerPlayer
 from harness.referee.reference import InvalidProblem
 from harness.referee.seated_case import seat_case
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.setting import Setting
 from harness.referee.stillness import Stillness
 from harness.referee.table_size import TableSize
-from harness.referee.timed_case import TimedCase, TimedOutcome, Watchers, WorkerPlayer, ready_for_timing
+from harness.referee.timed_case import TimedCase, TimedOutcome, ready_for_timing
 from tests.referee.desk import DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
@@ -93,7 +95,7 @@ def sitting(
     references: Any = {"eager": eager}
     heard: Any = listener
     with seat_case(setting, desk_host(), worker, config, TableSize(config.timing.calls_per_turn)) as case:
-        timed = ready_for_timing(case, references, Watchers(heard, heard), config, lambda what: None)
+        timed = ready_for_timing(case, references, Watchers(heard, heard, Telemetry()), config, lambda what: None)
         yield Sitting(timed, listener, solution, eager, late)
 
 
@@ -237,7 +239,7 @@ def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "channels-last")))
     with seat_case(double, desk_host(), workers["solution"], config, TableSize()) as case:
         case.seat_solution()
-        player = WorkerPlayer(case, workers, config, Watchers(heard, heard), "timed", Pacing())
+        player = WorkerPlayer(case, workers, config, Watchers(heard, heard, Telemetry()), "timed", Pacing())
         with pytest.raises(blamed, match="no memory left"):
             player.turn(arm, 1)
 

@@ -118,6 +118,43 @@ def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor:
     assert {check.scope for check in found.checks} == {"complete", "timed_turn"}
 
 
+def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    config = replace(CONFIG, timing=replace(CONFIG.timing, processes=3, metrics=()))
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    loaded: list[DeskWorker] = []
+    references: list[DeskWorker] = []
+
+    def load() -> Any:
+        earlier = (*loaded, *references[:-1])  # the first baseline's worker starts meanwhile
+        assert all(worker.is_closed for worker in earlier), "two measurements at once"
+        loaded.append(DeskWorker(Honest, times=(1_000,)))
+        return loaded[-1]
+
+    def start() -> DeskWorker:
+        references.append(DeskWorker(times=(2_000,)))
+        return references[-1]
+
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
+    found = Found()
+    trial = Trial(
+        Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, (), None),
+        workers,
+        load,
+        found,
+        lambda what: None,
+    )
+    with ExitStack() as stack:
+        first: Any = DeskWorker(times=(2_000,))
+        trial.time({"eager": first}, stack)
+    assert len(loaded) == 3
+    assert found.timing is not None
+    assert found.timing.fresh_at == (8, 16)
+    assert found.timing.baselines == ("eager",)
+    assert found.timing.has_control
+    assert auditor.ends == (1_000.0,) * 3
+
+
 def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
     class Wrong(Honest):
         def forward(self, x: Any) -> Any:
