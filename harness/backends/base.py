@@ -59,11 +59,11 @@ class KernelRun:
 @dataclass(frozen=True)
 class Conditions:
     """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
-    with the device held up for so long before each call."""
+    with the device held for so long before each call."""
 
     metric: Metric = "gpu_cold"
     heat_ns: int = 0
-    delay_ns: int = 0
+    hold_ns: int = 0
 
 
 @dataclass(frozen=True)

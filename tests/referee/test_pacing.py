@@ -14,25 +14,25 @@ def calls(*queued: bool | None) -> list[CallTaken]:
 LATE = calls(False, False, False)
 
 
-def test_calls_are_cold_and_held_up_at_first() -> None:
-    assert Pacing().conditions() == Conditions("gpu_cold", 30_000_000, 200_000)
-    assert Pacing().conditions("graph") == Conditions("graph", 30_000_000, 200_000)
+def test_calls_are_cold_and_the_device_held_at_first() -> None:
+    assert Pacing().conditions() == Conditions("gpu_cold", 30_000_000, 300_000)
+    assert Pacing().conditions("graph") == Conditions("graph", 30_000_000, 300_000)
 
 
-def test_the_delay_grows_until_launches_are_queued() -> None:
+def test_the_device_is_held_longer_until_launches_are_queued() -> None:
     pacing = Pacing()
     assert not pacing.note(calls(True, True, True))
     assert not pacing.note(calls(False, True, True))  # the host was held up once
     assert pacing.note(calls(False, False, True))
-    assert pacing.conditions().delay_ns == 800_000
+    assert pacing.conditions().hold_ns == 1_200_000
     assert not pacing.note(calls(False, True))
-    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 800_000)
+    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 1_200_000)
 
 
 def test_what_waits_for_the_device_itself_is_measured_end_to_end() -> None:
     pacing = Pacing()
     assert [pacing.note(LATE) for _ in range(4)] == [True, True, True, False]
-    assert pacing.conditions() == Conditions("end_to_end", 30_000_000, 3_200_000)
+    assert pacing.conditions() == Conditions("end_to_end", 30_000_000, 4_800_000)
     assert not pacing.note(calls(None, None))  # there is no such proof end to end
 
 

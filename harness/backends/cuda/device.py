@@ -12,7 +12,7 @@ import torch
 from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
 from harness.backends.cuda.lead_in import LeadIn
-from harness.backends.cuda.markers import BEGIN_BYTES, END_BYTES, bounded, with_calls
+from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.backends.cuda.snapshot import Snapshots
 from harness.backends.cuda.tracer import Tracer, open_cupti
@@ -59,7 +59,7 @@ class CudaDevice:
         self._poisons = _take_block is not None and _give_block is not None
         self._slow_poisons = 0
         self._metric: str = Conditions().metric
-        self._delay_ns = 0
+        self._hold_ns = 0
         self._held_bytes: int | None = None
 
     def warm_up(self) -> None:
@@ -75,11 +75,11 @@ class CudaDevice:
         runtime.close_ipc(buffer.data_ptr())
 
     def begin(self, conditions: Conditions) -> None:
-        self._metric, self._delay_ns = conditions.metric, conditions.delay_ns
+        self._metric, self._hold_ns = conditions.metric, conditions.hold_ns
         self._held_bytes = _allocated(reset=True)
         if conditions.heat_ns:
             meter = self._ready()
-            self._lead_in.evict(meter.stream(), conditions.heat_ns)
+            self._lead_in.heat(conditions.heat_ns, meter.stream())
             meter.await_idle()
 
     def peak_bytes(self) -> int | None:
@@ -97,10 +97,6 @@ class CudaDevice:
         stream = meter.stream()
         self._poison(meter, stream)
         meter.forget_persisting()
-        if self._metric == "gpu_warm":
-            call()
-        else:
-            self._lead_in.evict(stream)
         if self._metric == "end_to_end":
             clocked = self._clock_from_call_to_idle(meter, call, stream)
         else:
@@ -114,10 +110,13 @@ class CudaDevice:
         return replace(clocked, gpu_ns=gpu_ns, tail_ns=tail_ns, unasked=unasked)
 
     def _clock_on_stream(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
-        """Between two events. The device is held up meanwhile, so that no launch is waited for in between; whether that
+        """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
         was long enough shows in the first event, which then hasn't passed when the call returns."""
-        self._lead_in.delay(self._delay_ns, stream)
-        self._lead_in.mark(BEGIN_BYTES, stream)
+        if self._metric == "gpu_warm":
+            call()
+            self._lead_in.hold(self._hold_ns, stream)
+        else:
+            self._lead_in.clear_cache(self._hold_ns, stream)
         runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         started = clock_ns()
@@ -125,12 +124,12 @@ class CudaDevice:
         launch_ns = clock_ns() - started
         queued = not meter.has_started()
         meter.record_end(stream)
-        self._lead_in.mark(END_BYTES, stream)
+        self._lead_in.mark_end(END_BYTES, stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
 
     def _clock_from_call_to_idle(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
         """By the host's clock, beginning on an idle device."""
-        self._lead_in.mark(BEGIN_BYTES, stream)
+        self._lead_in.clear_cache(0, stream)
         meter.await_idle()
         runtime.take_last_error()
         started = clock_ns()
@@ -138,7 +137,7 @@ class CudaDevice:
         launch_ns = clock_ns() - started
         meter.await_idle()
         end_to_end_ns = clock_ns() - started
-        self._lead_in.mark(END_BYTES, stream)
+        self._lead_in.mark_end(END_BYTES, stream)
         return Measured(result, end_to_end_ns, None, launch_ns=launch_ns)
 
     def start_trace(self) -> None:
@@ -196,7 +195,7 @@ class CudaDevice:
             if library := open_cupti():
                 self._tracer = Tracer(library)
             with contextlib.suppress(DeviceFault):
-                self._lead_in.evict(0)
+                self._lead_in.clear_cache(0, 0)
         return self._meter
 
 

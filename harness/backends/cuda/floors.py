@@ -9,7 +9,7 @@ from harness.backends.cuda.lead_in import LeadIn
 from harness.backends.cuda.meter import Meter
 
 _SAMPLES = 50
-_DELAY_NS = 50_000
+_HOLD_NS = 300_000
 
 
 def measure_floors() -> tuple[float, float]:
@@ -27,8 +27,7 @@ def _nothing(stream: int) -> None:
 def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], stream: int) -> float:
     samples = []
     for _ in range(_SAMPLES):
-        lead_in.evict(stream)
-        lead_in.delay(_DELAY_NS, stream)
+        lead_in.clear_cache(_HOLD_NS, stream)
         meter.record_start(stream)
         work(stream)
         meter.record_end(stream)

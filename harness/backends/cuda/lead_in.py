@@ -1,5 +1,5 @@
-"""What runs on the stream before a timed call: memory traffic that wakes the GPU up, reads that clear the L2 cache, a
-delay during which the call's launches are queued."""
+"""What runs on the device before a timed call: traffic that wakes the memory up, reads that clear the L2 cache, a pause
+in which the call's launches are queued."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from pathlib import Path
 
 import torch
 
-from harness.backends.cuda.markers import DELAY, EVICT
-from harness.backends.cuda.meter import Meter
+from harness.backends.cuda.markers import HEAT, LEAD_IN
+from harness.backends.cuda.meter import Meter, clock_ns
 
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20
 _TIMES_CACHE = 4
 """Read so many times the cache's size: lines are not replaced strictly in the order of their use."""
-_THREADS, _BLOCKS_PER_SM = 256, 4
+_THREADS = 256
 _LOAD_BYTES = 16
+_MOST_WAITING_NS = 2_000_000_000
+"""For the device to be there: others may have it for a time slice. After that the call may begin early, and its time
+include what others do."""
 
 
 class LeadIn:
@@ -27,39 +30,61 @@ class LeadIn:
         nbytes = max(_LEAST_BYTES, _TIMES_CACHE * int(getattr(properties, "L2_cache_size", 0)))
         self._memory = torch.zeros(nbytes, dtype=torch.uint8, device="cuda")
         self._sink = torch.zeros(1, dtype=torch.int32, device="cuda")
-        self._blocks = _BLOCKS_PER_SM * properties.multi_processor_count
+        per_sm = int(getattr(properties, "max_threads_per_multi_processor", 2048)) // _THREADS
+        self._blocks = per_sm * properties.multi_processor_count
         self._address, self._sink_address = self._memory.data_ptr(), self._sink.data_ptr()
         self._loads = nbytes // _LOAD_BYTES
+        self._arrived = torch.zeros(1, dtype=torch.int32, device="cuda")
+        self._here = meter.host_number()
+        self._number = 0
         self._meter = meter
         ptx = _PTX.read_bytes() + b"\0"
-        self._evict = meter.kernel(ptx, EVICT.encode())
-        self._delay = meter.kernel(ptx, DELAY.encode())
+        self._lead_in = meter.kernel(ptx, LEAD_IN.encode())
+        self._heat = meter.kernel(ptx, HEAT.encode())
         self._nothing = meter.kernel(ptx, b"harness_nothing")
 
-    def mark(self, nbytes: int, stream: int) -> None:
-        """A fill of a peculiar size."""
-        self._meter.fill(self._address, 0, nbytes, stream)
+    def heat(self, nanoseconds: int, stream: int) -> None:
+        """Read memory for so long."""
+        arguments = _pointers(*self._reading(self._loads, nanoseconds))
+        self._meter.launch(self._heat, self._blocks, _THREADS, arguments, stream)
 
-    def evict(self, stream: int, at_least_ns: int = 0) -> None:
-        """Read memory until nothing of what was there is left in the L2 cache, and for so long. Reading leaves no dirty
-        lines, whose writing back would fall into the call."""
-        arguments = _pointers(
-            ctypes.c_uint64(self._address),
-            ctypes.c_uint64(self._loads),
-            ctypes.c_uint64(at_least_ns),
-            ctypes.c_uint64(self._sink_address),
-        )
-        self._meter.launch(self._evict, self._blocks, _THREADS, arguments, stream)
+    def clear_cache(self, hold_ns: int, stream: int) -> None:
+        """Read memory until nothing of what was there is left in the L2 cache, and hold the device until so long after
+        the beginning. Reading leaves no dirty lines, whose writing back would fall into the call; and since all of the
+        device is held, and is known to be held when this returns, no other stream gets ahead of the clock."""
+        self._lead(self._loads, hold_ns, stream)
 
-    def delay(self, nanoseconds: int, stream: int) -> None:
-        self._meter.launch(self._delay, 1, 1, _pointers(ctypes.c_uint64(nanoseconds)), stream)
+    def hold(self, nanoseconds: int, stream: int) -> None:
+        """The same, with the cache as it is."""
+        self._lead(0, nanoseconds, stream)
 
     def nothing(self, stream: int) -> None:
         """An empty kernel."""
         self._meter.launch(self._nothing, 1, 1, _pointers(), stream)
 
+    def mark_end(self, nbytes: int, stream: int) -> None:
+        """A fill of a peculiar size."""
+        self._meter.fill(self._address, 0, nbytes, stream)
 
-def _pointers(*values: ctypes.c_uint64) -> ctypes.Array[ctypes.c_void_p]:
+    def _lead(self, loads: int, nanoseconds: int, stream: int) -> None:
+        self._number = (self._number + 1) % 2**32
+        arguments = _pointers(
+            *self._reading(loads, nanoseconds),
+            ctypes.c_uint64(self._arrived.data_ptr()),
+            ctypes.c_uint64(ctypes.addressof(self._here)),
+            ctypes.c_uint32(self._number),
+        )
+        self._meter.launch(self._lead_in, self._blocks, _THREADS, arguments, stream)
+        deadline_ns = clock_ns() + _MOST_WAITING_NS
+        while self._here.value != self._number and clock_ns() < deadline_ns:
+            pass
+
+    def _reading(self, loads: int, nanoseconds: int) -> tuple[ctypes.c_uint64, ...]:
+        numbers = (self._address, loads, nanoseconds, self._sink_address)
+        return tuple(ctypes.c_uint64(number) for number in numbers)
+
+
+def _pointers(*values: ctypes.c_uint64 | ctypes.c_uint32) -> ctypes.Array[ctypes.c_void_p]:
     """A launch's arguments. cuLaunchKernel copies what they point to before it returns; until then the array's own
     `kept` holds them."""
     array = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(value) for value in values))

@@ -1,5 +1,5 @@
-"""What the worker's device itself leaves in a trace: kernels of ours, and fills of peculiar sizes that show where each
-call began and ended."""
+"""What the worker's device itself leaves in a trace: kernels of ours, and a fill of a peculiar size, by which it
+shows where each call began and ended."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from harness.backends.base import KernelRun
 
-BEGIN_BYTES, END_BYTES = 5003, 5009
-"""Fills just before and just behind what is timed. Primes, which hardly anybody fills."""
+END_BYTES = 5009
+"""A fill just behind what is timed. A prime, which hardly anybody fills."""
 
-BEGIN, END = (f"fill of {size} bytes" for size in (BEGIN_BYTES, END_BYTES))
-EVICT, DELAY = "harness_evict", "harness_delay"
+END = f"fill of {END_BYTES} bytes"
+LEAD_IN, HEAT = "harness_lead_in", "harness_heat"
+"""The call begins when the former ends."""
 STRIDED_COPY = "harness_strided_copy"
 _ROW_CHARS = 150
 """Of a row's numbers, as JSON."""
@@ -22,7 +23,7 @@ def with_calls(rows: Sequence[KernelRun]) -> tuple[KernelRun, ...]:
     """Rows in order of time, each with the number of the call that had begun last before it."""
     found, call = [], -1
     for row in rows:
-        if row.name == BEGIN:
+        if row.name == LEAD_IN:
             call += 1
         found.append(dataclasses.replace(row, call=call) if call >= 0 else row)
     return tuple(found)
@@ -33,8 +34,8 @@ def bounded(rows: Sequence[KernelRun], most_chars: int) -> tuple[KernelRun, ...]
     what no call accounts for, and the marks, always stay."""
     kept, chars, is_inside = [], 0, False
     for row in rows:
-        is_inside = row.name != END and (is_inside or row.name == BEGIN)
+        is_inside = row.name != END and (is_inside or row.name == LEAD_IN)
         chars += len(row.name) + _ROW_CHARS
-        if chars <= most_chars or not is_inside or row.name == BEGIN:
+        if chars <= most_chars or not is_inside or row.name == LEAD_IN:
             kept.append(row)
     return tuple(kept)

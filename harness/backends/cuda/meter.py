@@ -44,6 +44,7 @@ class Meter:
         self._launch = find("cuLaunchKernel")
         self._create_event = find("cuEventCreate")
         self._set_context = find("cuCtxSetCurrent")
+        self._allocate_host = find("cuMemHostAlloc")
         self._reset_persisting = find("cuCtxResetPersistingL2Cache")
         self._context = ctypes.c_void_p()
         self.check(find("cuCtxGetCurrent")(ctypes.byref(self._context)))
@@ -101,6 +102,15 @@ class Meter:
                 ctypes.c_uint64(address), ctypes.c_ubyte(value), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream)
             )
         )
+
+    def host_number(self) -> ctypes.c_uint32:
+        """Zero, in memory of the host that kernels can write (at the same address, by unified addressing)."""
+        address = ctypes.c_void_p()
+        self.check(self._allocate_host(ctypes.byref(address), ctypes.c_size_t(ctypes.sizeof(ctypes.c_uint32)), 0))
+        assert address.value is not None
+        number = ctypes.c_uint32.from_address(address.value)
+        number.value = 0
+        return number
 
     def kernel(self, ptx: bytes, name: bytes) -> ctypes.c_void_p:
         """A kernel of ours, compiled by the driver."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT
+from harness.backends.cuda.markers import END, LEAD_IN
 
 _KINDS = {"copy": 1, "fill": 2, "kernel": 10}  # CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET, _CONCURRENT_KERNEL
 _BUFFER_BYTES = 4 * 2**20
@@ -24,7 +24,7 @@ _ALIGNMENT = 8
 _MOST_ROWS = 200_000
 """More than that of one turn isn't kept, but for marks: a solution could launch without end."""
 _NO_RECORD = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
-_MARKS = frozenset({BEGIN, END, EVICT, DELAY})
+_MARKS = frozenset({LEAD_IN, END})
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 _TIMES = struct.Struct("<QQ")  # start, end: bytes 16 to 32 of all three

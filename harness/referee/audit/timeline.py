@@ -1,7 +1,7 @@
 """A traced turn as the device ran it: what lies inside the calls, and what lies outside of them.
 
-The worker's device marks where a timed call begins and ends by fills of peculiar sizes (backends.cuda.markers), flushes
-the cache before, and copies the outputs after; none of these may be missing.
+The worker's device holds the GPU before a timed call and marks its end (backends.cuda.markers), and copies the outputs
+after; neither mark may be missing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT, STRIDED_COPY
+from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
 from harness.referee.outcome import SolutionFailed
 
 _OVERLAP_NS = 2_000
@@ -49,11 +49,11 @@ class Timeline:
 def read_timeline(rows: Sequence[KernelRun], calls: int, output_bytes: int) -> Timeline:
     """`output_bytes`: of one call, all outputs. Raises: SolutionFailed where the device's marks are missing."""
     ordered = sorted(rows, key=lambda row: (row.start_ns, row.end_ns))
-    begins = [row.end_ns for row in ordered if row.name == BEGIN]
+    begins = [row.end_ns for row in ordered if row.name == LEAD_IN]
     ends = [row.start_ns for row in ordered if row.name == END]
     _require_marks(ordered, begins, ends, calls)
     intervals = list(zip(begins, ends, strict=True))
-    foreign = [row for row in ordered if row.name not in (BEGIN, END)]
+    foreign = [row for row in ordered if row.name not in (LEAD_IN, END)]
     return Timeline(
         calls=tuple(
             TracedCall(tuple(row for row in foreign if begin - _OVERLAP_NS <= row.start_ns < end), end - begin)
@@ -108,19 +108,17 @@ def _claim_slack_ns(call: TracedCall) -> float:
 
 
 def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Sequence[int], calls: int) -> None:
-    flushes, delays = (len([row for row in rows if row.name == name]) for name in (EVICT, DELAY))
     in_turn = all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
-    whole = len(begins) == len(ends) == calls and in_turn and flushes == calls and delays <= calls
+    whole = len(begins) == len(ends) == calls and in_turn
     if whole and all(begin <= end + _OVERLAP_NS for begin, end in zip(begins, ends, strict=True)):
         return
     raise SolutionFailed.cheating(
         "trace",
-        f"a trace of {calls} calls shows {len(begins)} beginnings, {len(ends)} ends and {flushes} cache flushes, or "
-        "not in their order: the trace was tampered with",
+        f"a trace of {calls} calls shows {len(begins)} beginnings and {len(ends)} ends, or not in their order: "
+        "the trace was tampered with",
         calls=calls,
         begins=len(begins),
         ends=len(ends),
-        flushes=flushes,
     )
 
 
@@ -131,7 +129,7 @@ def _outside(
     kernels: list[tuple[KernelRun, int]] = []
     moves: list[tuple[KernelRun, int]] = []
     for row in rows:
-        if row.name in (EVICT, DELAY, STRIDED_COPY):
+        if row.name in (HEAT, STRIDED_COPY):
             continue
         inside = sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in intervals)
         length = row.end_ns - row.start_ns - inside

@@ -13,7 +13,7 @@ import torch
 from harness.backends.base import Conditions, Measured
 from harness.backends.cuda.device import CudaDevice
 from harness.backends.cuda.floors import measure_floors
-from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT
+from harness.backends.cuda.markers import END, LEAD_IN
 from harness.records.timing import Metric
 
 pytestmark = pytest.mark.gpu
@@ -77,15 +77,29 @@ def middle_ns(turn: list[Measured]) -> float:
 
 def test_launches_are_queued_before_the_device_begins(device: CudaDevice) -> None:
     small = torch.rand(1000, device="cuda")
-    turn = under(device, Conditions(delay_ns=2_000_000), lambda: small.relu().relu().relu())
+    turn = under(device, Conditions(hold_ns=2_000_000), lambda: small.relu().relu().relu())
     assert all(one.queued for one in turn)
     assert all(one.launch_ns is not None and 1_000 < one.launch_ns < 2_000_000 for one in turn)
-    assert middle_ns(turn) < 30_000  # and none of the delay is in their time
+    assert middle_ns(turn) < 30_000  # and none of the wait is in their time
+
+
+def test_no_other_stream_gets_ahead_of_the_clock(device: CudaDevice, x: torch.Tensor) -> None:
+    side = torch.cuda.Stream()
+
+    def ahead() -> torch.Tensor:
+        """Doesn't wait for what the device was asked before."""
+        with torch.cuda.stream(side):
+            y = x * 2
+        torch.cuda.current_stream().wait_stream(side)
+        return y
+
+    held = Conditions(hold_ns=3_000_000)
+    assert middle_ns(under(device, held, ahead)) > 0.95 * middle_ns(under(device, held, lambda: x * 2))
 
 
 def test_a_call_that_waits_for_the_device_is_never_queued(device: CudaDevice) -> None:
     small = torch.rand(1000, device="cuda")
-    turn = under(device, Conditions(delay_ns=1_000_000), lambda: small.relu() * small.sum().item())
+    turn = under(device, Conditions(hold_ns=1_000_000), lambda: small.relu() * small.sum().item())
     assert not any(one.queued for one in turn)
 
 
@@ -213,8 +227,8 @@ def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Ten
     rows = device.take_trace()
     assert rows is not None
     names = [row.name for row in rows]
-    assert (names.count(BEGIN), names.count(END), names.count(EVICT), names.count(DELAY)) == (2, 2, 2, 2)
-    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (EVICT, DELAY)] == [0, 1]
+    assert (names.count(LEAD_IN), names.count(END)) == (2, 2)
+    assert [row.call for row in rows if row.kind == "kernel" and row.name != LEAD_IN] == [0, 1]
     assert names.count(f"copy of {N * 4 // 8} bytes") == 16
     measure(device, lambda: x * 2, into)
     assert device.take_trace() is None  # nothing is recorded outside of traced turns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, END, bounded, with_calls
+from harness.backends.cuda.markers import END, LEAD_IN, bounded, with_calls
 
 
 def rows(*names: str) -> list[KernelRun]:
@@ -11,15 +11,15 @@ def rows(*names: str) -> list[KernelRun]:
 
 
 def test_a_row_belongs_to_the_call_that_began_last() -> None:
-    found = with_calls(rows("flush", BEGIN, "a", END, "copy", BEGIN, "b", END))
+    found = with_calls(rows("flush", LEAD_IN, "a", END, "copy", LEAD_IN, "b", END))
     assert [row.call for row in found] == [None, 0, 0, 0, 0, 1, 1, 1]
 
 
 def test_a_short_trace_is_kept_whole() -> None:
-    assert len(bounded(rows("flush", BEGIN, "a", END), 10_000)) == 4
+    assert len(bounded(rows("flush", LEAD_IN, "a", END), 10_000)) == 4
 
 
 def test_of_a_long_trace_marks_and_what_lies_outside_are_kept() -> None:
-    long = rows(BEGIN, *["a"] * 50, END, "hidden", BEGIN, "b", END, "hidden")
+    long = rows(LEAD_IN, *["a"] * 50, END, "hidden", LEAD_IN, "b", END, "hidden")
     kept = [row.name for row in bounded(long, 400)]
-    assert kept == [BEGIN, "a", END, "hidden", BEGIN, END, "hidden"]
+    assert kept == [LEAD_IN, "a", END, "hidden", LEAD_IN, END, "hidden"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT, STRIDED_COPY
+from harness.backends.cuda.markers import END, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, kernel, marked, move
@@ -29,6 +29,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
         [kernel(1_020, 500, stream=13)],  # a side stream that nobody waits for
         [kernel(1_200, 300, stream=13), kernel(2_200, 300)],  # work deferred until after the end
         [kernel(700, 100)],  # work done ahead
+        [kernel(920, 75, stream=13), kernel(1_920, 75, stream=13)],  # on a side stream while the device is held
         [move(1_300, 400, 10 * OUTPUT_BYTES), move(2_300, 400, 10 * OUTPUT_BYTES)],  # copies of an earlier answer
     ],
 )
@@ -60,11 +61,9 @@ def test_storing_another_layout_is_counted_per_call() -> None:
     [
         [],
         [row for row in TWO_CALLS if row.name != END],
-        [row for row in TWO_CALLS if row.name != BEGIN],
-        [row for row in TWO_CALLS if row.name != EVICT],
+        [row for row in TWO_CALLS if row.name != LEAD_IN],
         [*TWO_CALLS, *marked(3_000, 100)],
-        [*TWO_CALLS, kernel(3_000, 1, name=EVICT)],
-        [*TWO_CALLS, *(kernel(start, 1, name=DELAY) for start in (100, 200, 300))],
+        [*TWO_CALLS, kernel(3_000, 1, name=LEAD_IN)],
         [*TWO_CALLS, KernelRun(END, 3_000 * US, 3_001 * US, 7, "fill")],
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, END, EVICT
+from harness.backends.cuda.markers import END, LEAD_IN
 
 OUTPUT_BYTES = 4096
 US = 1_000
@@ -21,11 +21,10 @@ def move(start_us: int, us: int, nbytes: int, kind: str = "copy") -> KernelRun:
 
 
 def marked(start_us: int, us: int) -> list[KernelRun]:
-    """What the device itself does around a call of so many µs: poison, flush, marks, and the copy of the output."""
+    """What the device itself does around a call of so many µs: poison, lead-in, mark, and the copy of the output."""
     return [
         move(start_us - 110, 5, OUTPUT_BYTES, "fill"),
-        KernelRun(EVICT, (start_us - 100) * US, (start_us - 10) * US, 7, "kernel"),
-        KernelRun(BEGIN, (start_us - 2) * US, start_us * US, 7, "fill"),
+        KernelRun(LEAD_IN, (start_us - 100) * US, start_us * US, 7, "kernel"),
         KernelRun(END, (start_us + us) * US, (start_us + us + 1) * US, 7, "fill"),
         move(start_us + us + 5, 3, OUTPUT_BYTES),
     ]

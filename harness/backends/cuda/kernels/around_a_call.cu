@@ -1,4 +1,4 @@
-// What a worker's device runs around a timed call. Made into around_a_call.ptx beside it, as strided_copy.cu is.
+// What a worker's device runs before a timed call. Made into around_a_call.ptx beside it, as strided_copy.cu is.
 
 __device__ unsigned long long now_ns()
 {
@@ -7,33 +7,50 @@ __device__ unsigned long long now_ns()
     return time;
 }
 
-// Reads `count` times 16 bytes, over and over until `ns` have passed, and once at least. What lay in the L2 cache has
-// left it by then, and nothing that was only read needs to be written back. All blocks are resident at once.
-extern "C" __global__ void harness_evict(
-    const uint4* memory, unsigned long long count, unsigned long long ns, unsigned* sink)
+// Reads `count` times 16 bytes.
+__device__ unsigned read_all(const uint4* memory, unsigned long long count)
 {
     const unsigned long long threads = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
     const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    unsigned seen = 0;
+#pragma unroll 4
+    for (unsigned long long index = first; index < count; index += threads) {
+        uint4 value;
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                     : "l"(memory + index));
+        seen |= value.x | value.y | value.z | value.w;
+    }
+    return seen;
+}
+
+// Says in the host's memory `here` that launch number `number` has the device for itself, as soon as all its blocks are
+// there; clears the L2 cache: what lay in it has left it then, and nothing that was only read needs to be written back;
+// and waits until `ns` have passed since its start. Its blocks fill all multiprocessors to the last thread and end
+// together, so that no kernel of any stream can start meanwhile. `arrived` counts blocks, over all launches.
+extern "C" __global__ void __launch_bounds__(256, 8)
+    harness_lead_in(const uint4* memory, unsigned long long count, unsigned long long ns, unsigned* sink,
+                    unsigned* arrived, volatile unsigned* here, unsigned number)
+{
+    const unsigned long long end = now_ns() + ns;
+    if (threadIdx.x == 0 && atomicAdd(arrived, 1u) == gridDim.x * number - 1) *here = number;
+    if (read_all(memory, count) == 1) *sink = 1;  // never: the memory holds zeros
+    __syncthreads();
+    if (threadIdx.x == 0)
+        while (now_ns() < end) __nanosleep(100);
+    __syncthreads();
+}
+
+// Reads until `ns` have passed.
+extern "C" __global__ void __launch_bounds__(256, 8)
+    harness_heat(const uint4* memory, unsigned long long count, unsigned long long ns, unsigned* sink)
+{
     const unsigned long long end = now_ns() + ns;
     unsigned seen = 0;
     do {
-#pragma unroll 4
-        for (unsigned long long index = first; index < count; index += threads) {
-            uint4 value;
-            asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                         : "l"(memory + index));
-            seen |= value.x | value.y | value.z | value.w;
-        }
+        seen |= read_all(memory, count);
     } while (now_ns() < end);
-    if (seen == 1) *sink = seen;  // never: the memory holds zeros
-}
-
-// Holds the stream up, so that what the host asks for meanwhile is queued when it goes on.
-extern "C" __global__ void harness_delay(unsigned long long ns)
-{
-    const unsigned long long end = now_ns() + ns;
-    while (now_ns() < end) __nanosleep(200);
+    if (seen == 1) *sink = seen;
 }
 
 extern "C" __global__ void harness_nothing() {}
