@@ -102,7 +102,7 @@ class WorkerDevice(Protocol):
         """Before the calls of a turn."""
 
     def peak_bytes(self) -> int | None:
-        """What torch's allocator held at most since begin(), beyond what it held then; None where it doesn't tell."""
+        """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""
 
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]

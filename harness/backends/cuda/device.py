@@ -60,7 +60,7 @@ class CudaDevice:
         self._slow_poisons = 0
         self._metric: str = Conditions().metric
         self._hold_ns = 0
-        self._held_bytes: int | None = None
+        self._peak_bytes: int | None = None
 
     def warm_up(self) -> None:
         """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
@@ -76,15 +76,14 @@ class CudaDevice:
 
     def begin(self, conditions: Conditions) -> None:
         self._metric, self._hold_ns = conditions.metric, conditions.hold_ns
-        self._held_bytes = _allocated(reset=True)
+        self._peak_bytes = None
         if conditions.heat_ns:
             meter = self._ready()
             self._lead_in.heat(conditions.heat_ns, meter.stream())
             meter.await_idle()
 
     def peak_bytes(self) -> int | None:
-        peak = _allocated()
-        return None if peak is None or self._held_bytes is None else max(0, peak - self._held_bytes)
+        return self._peak_bytes
 
     def measure(self, call: Callable[[], object], fitting: Callable[[object], Pairs]) -> Measured:
         """A clock on torch's current stream around the call; at once behind, on the same stream, the copies of what it
@@ -97,6 +96,7 @@ class CudaDevice:
         stream = meter.stream()
         self._poison(meter, stream)
         meter.forget_persisting()
+        held_bytes = _most_allocated_anew()
         if self._metric == "end_to_end":
             clocked = self._clock_from_call_to_idle(meter, call, stream)
         else:
@@ -106,8 +106,14 @@ class CudaDevice:
         meter.await_stored(stream)
         unasked = runtime.take_last_error()
         tail_ns = meter.await_idle()
+        self._note_peak(held_bytes)
         gpu_ns = clocked.gpu_ns or meter.elapsed_ns()
         return replace(clocked, gpu_ns=gpu_ns, tail_ns=tail_ns, unasked=unasked)
+
+    def _note_peak(self, held_bytes: int | None) -> None:
+        most = _most_allocated()
+        if held_bytes is not None and most is not None:
+            self._peak_bytes = max(self._peak_bytes or 0, most - held_bytes)
 
     def _clock_on_stream(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
         """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
@@ -199,13 +205,17 @@ class CudaDevice:
         return self._meter
 
 
-def _allocated(reset: bool = False) -> int | None:
-    """The most bytes that torch's allocator has given out at once since the last reset; None where it doesn't tell."""
-    if _memory_stats is None or _reset_peak is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return None
-    if reset:
+def _most_allocated() -> int | None:
+    """The most bytes that torch's allocator has given out at once since it was last begun anew; None where it doesn't
+    tell."""
+    return None if _memory_stats is None else int(_memory_stats(0)["allocated_bytes"]["all"]["peak"])
+
+
+def _most_allocated_anew() -> int | None:
+    """Begins anew with what is given out now."""
+    if _reset_peak is not None:
         _reset_peak(0)
-    return int(_memory_stats(0)["allocated_bytes"]["all"]["peak"])
+    return _most_allocated()
 
 
 def _captured(call: Callable[[], object]) -> Callable[[], object]:

@@ -70,8 +70,7 @@ class Snapshots:
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        self._copy_function: ctypes.c_void_p | None = None
-        self._ptx = _PTX.read_bytes() + b"\0"
+        self._strided_copy = meter.kernel(_PTX.read_bytes() + b"\0", b"harness_strided_copy")
         self._random = random.SystemRandom()  # without a state that a solution could seed or copy
 
     def store(self, source: torch.Tensor, destination: torch.Tensor, stream: int) -> int:
@@ -109,11 +108,9 @@ class Snapshots:
             walk.size[number] = dimension.size
             walk.to_step[number] = dimension.to_step
             walk.source_step[number] = dimension.source_step
-        if self._copy_function is None:
-            self._copy_function = self._meter.kernel(self._ptx, b"harness_strided_copy")
         blocks = min(-(-count // _THREADS), _MOST_BLOCKS)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(walk))
-        self._meter.launch(self._copy_function, blocks, _THREADS, arguments, stream)
+        self._meter.launch(self._strided_copy, blocks, _THREADS, arguments, stream)
 
 
 def in_pieces(nbytes: int) -> list[tuple[int, int]]:
