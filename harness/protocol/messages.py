@@ -173,8 +173,8 @@ class CallTaken:
 @dataclass(frozen=True)
 class TurnTaken:
     """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
-    functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator. All of it is
-    the worker's word."""
+    functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator. All of
+    it is the worker's word."""
 
     calls: tuple[CallTaken, ...]
     findings: tuple[Finding, ...]
