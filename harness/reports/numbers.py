@@ -52,6 +52,15 @@ def format_rate(per_second: float, unit: str) -> str:
     return f"{per_second:.3g} {unit}"
 
 
+def format_share(share: float | None) -> str:
+    """A share of the speed of light in percent, to the two digits that measured ceilings support: '93 %', '4.1 %',
+    '117 %'."""
+    if share is None:
+        return "—"
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+
+
 def scopes_and_variants(checks: Sequence[Check]) -> str:
     """'complete, timed turn, 2 variants': how values were judged."""
     words = list(dict.fromkeys(check.scope.replace("_", " ") for check in checks))
