@@ -114,9 +114,8 @@ def _work(check: ProblemCheck, verbose: bool) -> Iterator[str]:
     """Of the case that moves most, or of all."""
     largest_first = sorted(check.works, key=lambda case: -check.works[case].least_bytes)
     for case in largest_first if verbose else largest_first[:1]:
-        yield f"a call of {case} has {work_words(check.works[case])}"
-        if case in check.lights:
-            yield f"  at the device's ceilings that takes {light_words(check.lights[case])}"
+        light = f"; at the device's ceilings {light_words(check.lights[case])}" if case in check.lights else ""
+        yield f"a call of {case} has {work_words(check.works[case])}{light}"
 
 
 def _labels(labels: Sequence[str], verbose: bool) -> str:

@@ -24,10 +24,10 @@ def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:
     """Every rate with its unit; of memory also the share of what its clock and bus allow."""
     when = ceilings.measured_at[:16].replace("T", " ")
-    source = f"measured {when} UTC, --again measures anew" if was_cached else "measured now"
+    measured = f"measured {when} UTC with torch {one_line(ceilings.torch)}"
     return Group(
         Text.assemble((one_line(ceilings.device), "bold"), f", driver {one_line(ceilings.driver)}"),
-        Text(f"{source}; matrix products by torch {one_line(ceilings.torch)}", style="dim"),
+        Text(f"{measured}; --again measures anew" if was_cached else measured, style="dim"),
         _table("memory", "rate", "of peak", rows=_memory(ceilings)),
         Text(),
         _table("arithmetic", "rate", rows=_arithmetic(ceilings)),
@@ -45,11 +45,9 @@ def light_words(light: SpeedOfLight) -> str:
     """'1.415 ms, by memory' and '11.40 ms, by float32 arithmetic (memory: 0.2550 ms)'."""
     if light.arithmetic_ns is None:
         return f"{format_ms(light.ns)} ms, by memory"
-    if light.is_memory_bound:
-        return (
-            f"{format_ms(light.ns)} ms, by memory ({light.arithmetic} arithmetic: {format_ms(light.arithmetic_ns)} ms)"
-        )
-    return f"{format_ms(light.ns)} ms, by {light.arithmetic} arithmetic (memory: {format_ms(light.memory_ns)} ms)"
+    times = {"memory": light.memory_ns, f"{light.arithmetic} arithmetic": light.arithmetic_ns}
+    (shorter, less_ns), (longer, _) = sorted(times.items(), key=lambda item: item[1])
+    return f"{format_ms(light.ns)} ms, by {longer} ({shorter}: {format_ms(less_ns)} ms)"
 
 
 def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
@@ -59,7 +57,7 @@ def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
         ("write", ceilings.write_bytes_per_s),
         ("copy, read + written", ceilings.copy_bytes_per_s),
     ):
-        yield name, format_rate(rate, "B/s"), f"{rate / peak:.0%}" if peak else "—"
+        yield name, format_rate(rate, "B/s"), f"{100 * rate / peak:.0f} %" if peak else "—"
     if peak:
         yield "peak: clock × bus width", format_rate(peak, "B/s"), ""
     yield "copy within the L2 cache", format_rate(ceilings.cache_copy_bytes_per_s, "B/s"), ""
@@ -72,9 +70,14 @@ def _arithmetic(ceilings: Ceilings) -> Iterator[tuple[str, str]]:
         if name in rates:
             strict = ", no tensor cores" if name == "float32" else ""
             unit = "OP/s" if name.startswith("int") else "FLOP/s"
-            yield f"matrix product, {one_line(name)}{strict}", format_rate(rates[name], unit)
+            yield f"matrix product, {one_line(name)}{strict}", _tera(rates[name], unit)
     if ceilings.vector_operations_per_s is not None:
-        yield "multiply-adds in registers, float32", format_rate(ceilings.vector_operations_per_s, "FLOP/s")
+        yield "multiply-adds in registers, float32", _tera(ceilings.vector_operations_per_s, "FLOP/s")
+
+
+def _tera(rate: float, unit: str) -> str:
+    """All under one prefix, to be compared at a glance."""
+    return f"{rate / 1e12:.{1 if rate < 1e14 else 0}f} T{unit}"
 
 
 def _table(*columns: str, rows: Iterator[tuple[str, ...]]) -> Table:
