@@ -170,7 +170,7 @@ def test_a_leaderboard_shows_the_share_in_every_form() -> None:
     page = html_page(*made)
     assert "Speed of light</button>" in page
     assert ">94 %</td>" in page
-    assert "1.416 ms, by memory" in page
+    assert "at the GPU&#39;s measured ceilings a call takes 1.416 ms, by memory.</p>" in page
 
 
 def test_a_leaderboard_of_old_records_is_as_it_was() -> None:
