@@ -9,12 +9,12 @@ import torch
 
 _WARM_UP_S = 0.05
 """After a rest an H100's memory is slower for the first 15 to 20 ms of traffic."""
-_REPEATS = 10
+_REPEATS = 20
 _LONGEST_S = 0.5
 
 
 def best_seconds(work: Callable[[], object]) -> float:
-    """Of ten, after enough of the same to warm up; of fewer where they take long together."""
+    """Of twenty, after enough of the same to warm up; of fewer where they take long together."""
     until = time.monotonic() + _WARM_UP_S
     while True:
         first = _seconds(work)
