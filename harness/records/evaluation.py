@@ -174,6 +174,14 @@ class Evaluation:
         return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
 
     @property
+    def share_of_light(self) -> float | None:
+        """The speed-of-light time over the solution's median; 1 is the limit, and what lies above it is shown as it is.
+        None where nothing was timed, or no ceilings are known."""
+        if self.speed_of_light is None or self.timing is None:
+            return None
+        return self.speed_of_light.ns / self.timing.median_ns("solution")
+
+    @property
     def worst(self) -> float | None:
         """The largest error as a multiple of its tolerance; None where nothing was compared."""
         return max((check.worst for check in self.checks), default=None)

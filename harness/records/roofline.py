@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
-from harness.records.timing import ArmName
+from harness.records.timing import Baseline
 
 
 def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLight:
@@ -48,20 +48,11 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, bool])
     return "tf32" if problem == "float32" and allows_tf32 else problem
 
 
-def share_reached(evaluation: Evaluation, arm: ArmName = "solution") -> float | None:
-    """The speed-of-light time over the arm's median; 1 is the limit, and what lies above it is shown as it is. A
-    baseline is held against the problem's precision. None where nothing was timed, or no ceilings are known."""
-    light = evaluation.speed_of_light
-    if light is None or evaluation.timing is None:
-        return None
-    if arm != "solution":
-        light = light_of_reference(evaluation)
-    return light.ns / evaluation.timing.median_ns(arm) if light else None
-
-
-def light_of_reference(evaluation: Evaluation) -> SpeedOfLight | None:
-    """As for a solution that declares no precision."""
-    if evaluation.work is None or evaluation.ceilings is None:
+def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> float | None:
+    """As Evaluation.share_of_light, of a baseline: held against the problem's precision, as a solution that declares
+    none."""
+    if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
         return None
     arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags)
-    return speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
+    light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
+    return light.ns / evaluation.timing.median_ns(baseline)

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from harness.records.evaluation import Evaluation
 from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, rank, summarise
-from harness.records.roofline import share_reached
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
@@ -59,13 +58,13 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_column("#", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    has_light = any(share_reached(one.evaluation) for one in ranked)
+    has_light = any(one.evaluation.share_of_light for one in ranked)
     for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if has_light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     labels = rank_labels(ranked)
     for label, one in zip(labels, ranked, strict=True):
-        light = [format_share(share_reached(one.evaluation))] if has_light else []
+        light = [format_share(one.evaluation.share_of_light)] if has_light else []
         table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *light, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations), table]
     if others := _other_baselines(ranked):

@@ -16,7 +16,7 @@ from harness.records.entry import config_hash
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Work
 from harness.records.evidence import Evidence
-from harness.records.roofline import share_reached
+from harness.records.roofline import share_of_baseline
 from harness.records.timing import ArmName, Timing
 from harness.records.trace import Trace
 from harness.reports.console import SIMULATED, failure_text, verdict_text
@@ -134,10 +134,9 @@ def _light(evaluation: Evaluation, work: Work) -> Iterator[RenderableType]:
         yield Text("no ceilings of the device are in this record", style="dim")
         return
     yield Text(f"at the device's ceilings that takes {one_line(light_words(light))}")
-    arms: tuple[ArmName, ...] = (*timing.baselines, "solution") if timing else ()
-    reached = [f"{arm} {format_share(share_reached(evaluation, arm))}" for arm in arms]
-    if reached:
-        yield Text(f"reached: {', '.join(reached)}")
+    if timing:
+        reached = [f"{name} {format_share(share_of_baseline(evaluation, name))}" for name in timing.baselines]
+        yield Text(f"reached: {', '.join(reached)}, solution {format_share(evaluation.share_of_light)}")
 
 
 def _checks(checks: Sequence[Check]) -> RenderableType:

@@ -108,7 +108,7 @@ class Problem:
     def declared_work(self, case: str, what: Amount) -> int | None:
         """By problem.yaml's formula; None what is left to be counted, as for all cases with init_inputs of their own.
         Raises: FormulaError, which load_problem() has seen first."""
-        if self.cases[case].init_inputs is not None:
+        if self.work == WorkFormulas() or self.cases[case].init_inputs is not None:
             return None
         return self.work.amount(what, self.source_for(case))
 

@@ -10,7 +10,7 @@ import pytest
 from harness.codec import CodecError
 from harness.records.evaluation import Evaluation, ProblemRef, SpeedOfLight, Work
 from harness.records.line import from_line, to_line
-from harness.records.roofline import arithmetic_of, light_of_reference, memory_ns, share_reached, speed_of_light
+from harness.records.roofline import arithmetic_of, memory_ns, share_of_baseline, speed_of_light
 from tests.examples import ceilings, passed, timing, with_light
 
 H100 = ceilings()
@@ -91,26 +91,22 @@ def convolution(precision: str | None = None) -> Evaluation:
 
 
 def test_the_share_is_the_limit_over_the_median() -> None:
-    assert share_reached(convolution("float32")) == pytest.approx(0.5, abs=0.001)
-    assert share_reached(convolution()) == pytest.approx(0.0729, abs=0.001)
+    assert convolution("float32").share_of_light == pytest.approx(0.5, abs=0.001)
+    assert convolution().share_of_light == pytest.approx(0.0729, abs=0.001)
 
 
 def test_a_baseline_is_held_against_the_problems_precision() -> None:
-    assert share_reached(convolution("float32"), "eager") == pytest.approx(0.5, abs=0.001)
+    assert share_of_baseline(convolution("float32"), "eager") == pytest.approx(0.5, abs=0.001)
 
 
 def test_faster_than_light_is_shown_as_it_is() -> None:
-    assert share_reached(with_light(passed(timing=timing(solution_ns=707_921)))) == pytest.approx(2.0, abs=0.001)
+    assert with_light(passed(timing=timing(solution_ns=707_921))).share_of_light == pytest.approx(2.0, abs=0.001)
 
 
 @pytest.mark.parametrize("evaluation", [passed(timing=timing()), with_light(passed())])
 def test_without_ceilings_or_times_there_is_no_share(evaluation: Evaluation) -> None:
-    assert share_reached(evaluation) is None
-    assert share_reached(evaluation, "eager") is None
-
-
-def test_without_ceilings_the_reference_has_no_limit() -> None:
-    assert light_of_reference(passed(work=MAXPOOL)) is None
+    assert evaluation.share_of_light is None
+    assert share_of_baseline(evaluation, "eager") is None
 
 
 def test_a_record_keeps_work_ceilings_and_limit() -> None:
