@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.backends.choice import Choice, choose_backend
 from harness.executors.cache import cache_folder
-from harness.executors.roofline import alone_on_gpu
+from harness.executors.gpu_lock import alone_on_gpu
 from harness.records.ceilings import Ceilings
 from harness.records.problem_check import ProblemCheck
 from harness.referee.ceilings import device_ceilings

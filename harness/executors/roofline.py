@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MachineError
 from harness.executors.cache import cache_folder
-from harness.executors.gpu_lock import GpuLock, locks_folder
+from harness.executors.gpu_lock import alone_on_gpu
 from harness.records.ceilings import Ceilings
 
 
@@ -47,13 +45,3 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
             raise MachineError(
                 "the GPU has too little free memory to measure its ceilings: they take 2 GiB; see 'nvidia-smi'"
             ) from None
-
-
-@contextlib.contextmanager
-def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
-    """Nobody else measures meanwhile on the GPU that this keeps busy."""
-    from harness.backends.cuda.gpus import equal_gpus
-
-    gpu = equal_gpus()[0]
-    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
-        yield
