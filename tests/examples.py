@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from harness.records.build import ExtensionBuild, KernelResources
+from harness.records.ceilings import Ceilings
 from harness.records.check import Check, Mismatch, OutputComparison, Tolerance
 from harness.records.config import Config
 from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
 from harness.records.evidence import Evidence
+from harness.records.roofline import arithmetic_of, speed_of_light
 from harness.records.timing import ArmName, Timing, Turn
 from harness.records.trace import Trace, TracedKernel
 from harness.records.verdict import Verdict
@@ -78,6 +80,34 @@ def timing(eager_ns: int = 3_000_000, solution_ns: int = 1_000_000, blocks: int 
     order: tuple[ArmName, ...] = ("eager", "solution", "solution", "eager")
     times = {"eager": eager_ns, "solution": solution_ns}
     return Timing("full", tuple(Turn(a, b, (times[a],) * 2, 2 * times[a] + 50) for b in range(blocks) for a in order))
+
+
+def ceilings(**changes: Any) -> Ceilings:
+    """An H100's."""
+    facts: dict[str, Any] = {
+        "device": "NVIDIA H100 80GB HBM3",
+        "driver": "580.65.06",
+        "torch": "2.11.0+cu130",
+        "measured_at": "2026-11-21T15:30:00+00:00",
+        "cache_bytes": 50 * 2**20,
+        "memory_peak_bytes_per_s": 3.352e12,
+        "copy_bytes_per_s": 3.03e12,
+        "read_bytes_per_s": 3.09e12,
+        "write_bytes_per_s": 3.29e12,
+        "cache_copy_bytes_per_s": 5e12,
+        "matrix_operations_per_s": {"float32": 51e12, "tf32": 350e12, "bfloat16": 777e12, "int8": 1400e12},
+        "vector_operations_per_s": 60e12,
+    }
+    return Ceilings(**{**facts, **changes})
+
+
+def with_light(evaluation: Evaluation, work: Work = Work(4_290_000_000, None, 2_140_000_000)) -> Evaluation:
+    """The evaluation with the speed of light that follows from the work and an H100's ceilings."""
+    arithmetic = arithmetic_of(
+        evaluation.solution.precision, evaluation.problem.precision, evaluation.environment.flags
+    )
+    light = speed_of_light(work, ceilings(), arithmetic)
+    return replace(evaluation, work=work, ceilings=ceilings(), speed_of_light=light)
 
 
 def build() -> ExtensionBuild:

@@ -1,4 +1,4 @@
-"""`harness doctor`: what this machine has, what it lacks, and the remedy for each."""
+"""`harness doctor`: what this machine has, what it lacks, and the remedy for each; and what its GPU can do at best."""
 
 from __future__ import annotations
 
@@ -8,15 +8,30 @@ from typing import Annotated
 import typer
 
 from harness.cli import exit_codes
+from harness.errors import UsageError
 
 
 def doctor(
+    roofline: Annotated[
+        bool, typer.Option("--roofline", help="The GPU's ceilings instead: rates of memory and arithmetic.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure the ceilings anew, though they are known.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Look at torch, CUDA, compilers, GPU, memory, disk, and what confines workers.
 
-    Exit code 3 where no backend can run.
+    --roofline: how fast this GPU reads, writes, copies and multiplies, measured once per device and driver. Exit code 3
+    where no backend can run, or no ceilings can be measured.
     """
+    if again and not roofline:
+        raise UsageError("--again measures the GPU's ceilings anew: say --roofline, too")
+    if roofline:
+        _show_ceilings(again, json)
+    else:
+        _show_findings(json)
+
+
+def _show_findings(json: bool) -> None:
     from harness.executors.diagnosis import examine
 
     findings = examine()
@@ -31,3 +46,17 @@ def doctor(
 
         Console().print(findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)
+
+
+def _show_ceilings(again: bool, json: bool) -> None:
+    from rich.console import Console
+
+    from harness.executors.roofline import find_ceilings
+    from harness.reports.roofline import ceilings_json, ceilings_table
+
+    with Console(stderr=True).status("importing torch") as status:
+        found = find_ceilings(again, status.update)
+    if json:
+        typer.echo(json_module.dumps(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2))
+    else:
+        Console(highlight=False).print(ceilings_table(found.ceilings, found.was_cached))

@@ -22,6 +22,7 @@ _DESCRIPTIONS = {
     "ProblemFile.tolerance": "exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: by precision.",
     "ProblemFile.independent_batch": "Rows along dimension 0 don't depend on each other; verified before it is used.",
     "ProblemFile.cases": "Settings of the problem besides 'full', the file as written.",
+    "ProblemFile.work": "What a call can't do without, where counting tells it wrong; its speed of light.",
     "Case.constants": "Other values for constants of problem.py.",
     "Case.init_inputs": "Arguments of the constructor, instead of get_init_inputs().",
     "Tolerance.atol": "Largest absolute error where the right value is 0.",

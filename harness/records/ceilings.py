@@ -5,32 +5,52 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from harness.codec import CodecError, decode, encode
+
+Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
+"""In what a matrix product multiplies."""
+
+ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 
 
 @dataclass(frozen=True)
 class Ceilings:
     """Rates per second. A copy's bytes are those read and those written, together; an operation is a multiplication or
-    an addition. `cache_bytes` is the L2 cache's size, `cache_copy_bytes_per_s` a copy that stays inside it."""
+    an addition. `cache_bytes` is the L2 cache's size, `cache_copy_bytes_per_s` a copy that stays inside it.
+
+    `memory_peak_bytes_per_s` is not measured: the memory's clock times the width of its bus; None where the driver
+    doesn't tell them.
+    """
 
     device: str
     driver: str
+    torch: str
+    """The version that measured: matrix products are those of its libraries."""
+    measured_at: str
+    """UTC, ISO 8601."""
     cache_bytes: int
+    memory_peak_bytes_per_s: float | None
     copy_bytes_per_s: float
     read_bytes_per_s: float
     write_bytes_per_s: float
     cache_copy_bytes_per_s: float
-    float32_operations_per_s: float
-    tf32_operations_per_s: float
-    bfloat16_operations_per_s: float
+    matrix_operations_per_s: dict[str, float]
+    """Of matrix products, by their arithmetic; what device and torch don't have is left out."""
+    vector_operations_per_s: float | None
+    """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
 
     def __post_init__(self) -> None:
-        rates = astuple(self)[3:]
+        memory = (self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s, self.cache_copy_bytes_per_s)
+        maybe = (self.memory_peak_bytes_per_s, self.vector_operations_per_s)
+        rates = [*memory, *self.matrix_operations_per_s.values(), *(rate for rate in maybe if rate is not None)]
         if self.cache_bytes < 0 or not all(math.isfinite(rate) and rate > 0 for rate in rates):
             raise ValueError("ceilings are positive rates")
+        if not set(self.matrix_operations_per_s) - _NARROW:
+            raise ValueError("ceilings hold the rate of a matrix product of 16 bits or more")
 
     @property
     def memory_bytes_per_s(self) -> float:
@@ -38,13 +58,22 @@ class Ceilings:
         return max(self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s)
 
     @property
+    def fastest(self) -> str:
+        """The fastest arithmetic that a problem may be held to: eight bits are too few for any."""
+        rates = self.matrix_operations_per_s
+        return max((name for name in rates if name not in _NARROW), key=lambda name: rates[name])
+
+    @property
     def operations_per_s(self) -> float:
-        """Of the fastest arithmetic that was measured."""
-        return max(self.float32_operations_per_s, self.tf32_operations_per_s, self.bfloat16_operations_per_s)
+        """Of the fastest arithmetic."""
+        return self.matrix_operations_per_s[self.fastest]
+
+
+_NARROW = {"float8_e4m3", "int8"}
 
 
 def read_ceilings(path: Path) -> Ceilings | None:
-    """What write_ceilings() left; None where there is nothing, or something else."""
+    """What write_ceilings() left; None where there is nothing, or something else, such as an older version's."""
     try:
         return decode(Ceilings, json.loads(path.read_bytes()))
     except (OSError, ValueError, CodecError):

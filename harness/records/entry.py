@@ -46,6 +46,15 @@ class Entry:
     speedup_low: float | None
     speedup_high: float | None
     noise: str | None
+    speed_of_light_ns: float | None
+    """The least time of a call at the device's ceilings, for the precision that the solution declares."""
+
+    @property
+    def share_of_light(self) -> float | None:
+        """That time over the solution's own; 1 is the limit."""
+        if self.speed_of_light_ns is None or self.solution_ns is None:
+            return None
+        return self.speed_of_light_ns / self.solution_ns
 
 
 def entry_of(evaluation: Evaluation) -> Entry:
@@ -79,6 +88,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         speedup_low=speedup.low if speedup else None,
         speedup_high=speedup.high if speedup else None,
         noise=timing.noise if timing else None,
+        speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
     )
 
 

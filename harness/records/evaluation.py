@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.records.build import ExtensionBuild
+from harness.records.ceilings import Ceilings
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.environment import Environment
@@ -67,17 +68,50 @@ class Failure:
 
 @dataclass(frozen=True)
 class Work:
-    """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts."""
+    """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
+    the formulas of problem.yaml give."""
 
     least_bytes: int
     operations: int | None
     """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+    written_bytes: int | None = None
+    """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_bytes < _MOST_WORK:
             raise ValueError(f"{self.least_bytes} bytes to move are no work")
         if self.operations is not None and not 0 < self.operations < _MOST_WORK:
             raise ValueError(f"{self.operations} operations are no work; None stands for none")
+        if self.written_bytes is not None and not 0 <= self.written_bytes <= self.least_bytes:
+            raise ValueError(f"{self.written_bytes} bytes written are no part of {self.least_bytes}")
+
+
+@dataclass(frozen=True)
+class SpeedOfLight:
+    """The least time of a call of the timed case: its work at the device's ceilings; see records.roofline for the rule.
+
+    `arithmetic` names whose matrix rate the operations are held against; None, and no time, where none are counted.
+    """
+
+    memory_ns: float
+    arithmetic_ns: float | None
+    arithmetic: str | None
+
+    def __post_init__(self) -> None:
+        times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
+        if not all(0 < time < _MOST_WORK for time in times) or (self.arithmetic_ns is None) != (
+            self.arithmetic is None
+        ):
+            raise ValueError("a speed of light has positive times, and a name for its arithmetic where it has one")
+
+    @property
+    def ns(self) -> float:
+        """Memory and arithmetic can work at the same time: the longer of the two."""
+        return max(self.memory_ns, self.arithmetic_ns or 0.0)
+
+    @property
+    def is_memory_bound(self) -> bool:
+        return self.ns == self.memory_ns
 
 
 @dataclass(frozen=True)
@@ -104,6 +138,10 @@ class Evaluation:
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
     work: Work | None = None
+    ceilings: Ceilings | None = None
+    """Of the device that timed it; None where nothing was to be timed, or they couldn't be measured."""
+    speed_of_light: SpeedOfLight | None = None
+    """By the precision that the solution declares, else by the problem's."""
     trace: Trace | None = None
     """Which kernels ran; None where no turn was traced."""
     protections: tuple[str, ...] = ()
@@ -126,12 +164,22 @@ class Evaluation:
             raise ValueError("a simulated run has no timing")
         if self.timing is not None and not self.verdict.passed:
             raise ValueError("only what passed is timed")
+        if self.speed_of_light is not None and (self.work is None or self.ceilings is None):
+            raise ValueError("a speed of light follows from work and ceilings")
 
     @property
     def key(self) -> str:
         """16 hexadecimal digits, equal for evaluations that answer the same question: which sources and cases, under
         which config, in which environment, by which version of the harness. The seed has no part in it."""
         return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
+
+    @property
+    def share_of_light(self) -> float | None:
+        """The speed-of-light time over the solution's median; 1 is the limit, and what lies above it is shown as it is.
+        None where nothing was timed, or no ceilings are known."""
+        if self.speed_of_light is None or self.timing is None:
+            return None
+        return self.speed_of_light.ns / self.timing.median_ns("solution")
 
     @property
     def worst(self) -> float | None:

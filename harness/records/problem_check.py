@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.records.check import Tolerance
+from harness.records.evaluation import SpeedOfLight, Work
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class ProblemCheck:
     """What else makes this problem no judge: a reference that contradicts itself, inputs that no seed changes."""
     remarks: tuple[str, ...] = ()
     duration_s: float = 0.0
+    works: dict[str, Work] = field(default_factory=dict)
+    """By case what a call can't do without."""
+    lights: dict[str, SpeedOfLight] = field(default_factory=dict)
+    """By case the least time of a call on the device, in the problem's own precision; of none where no ceilings of a
+    device are known."""
 
     @property
     def let_pass(self) -> tuple[MutantResult, ...]:

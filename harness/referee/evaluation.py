@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from harness.errors import HarnessError
 from harness.records.config import Config
 from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
+from harness.records.roofline import arithmetic_of, speed_of_light
 from harness.records.timing import ReferenceArm
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
@@ -126,11 +127,20 @@ def evaluate(
         checks=tuple(found.checks),
         timing=found.timing if verdict.passed else None,
         work=found.work,
+        ceilings=found.ceilings,
+        speed_of_light=_speed_of_light(job, environment, found),
         trace=found.trace,
         protections=found.protections,
         remarks=tuple(dict.fromkeys(found.remarks)),
         stages_s=found.stages_s,
     )
+
+
+def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
+    if found.work is None or found.ceilings is None:
+        return None
+    arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags)
+    return speed_of_light(found.work, found.ceilings, arithmetic)
 
 
 def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:

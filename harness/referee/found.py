@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from harness.records.ceilings import Ceilings
 from harness.records.check import Check
 from harness.records.evaluation import WeightsSource, Work
 from harness.records.timing import Timing
@@ -21,6 +22,7 @@ class Found:
     weights: WeightsSource | None = None
     timing: Timing | None = None
     work: Work | None = None
+    ceilings: Ceilings | None = None
     trace: Trace | None = None
     protections: tuple[str, ...] = ()
     case: str | None = None

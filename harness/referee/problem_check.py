@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 
 import torch
 
+from harness.records.ceilings import Ceilings
+from harness.records.evaluation import Work
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.referee.environment import FLAGS
 from harness.referee.mutant_inputs import TooLarge, are_equal, worst_error
 from harness.referee.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants_recomputed import recomputed
 from harness.referee.reference import InvalidProblem
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.specimens import Seen, specimens
+from harness.referee.work import work_of
 from harness.workspace.problem import Problem
 
 Notify = Callable[[str], None]
@@ -35,18 +40,24 @@ class _Found:
     trials: dict[tuple[str, int], list[Trial]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    works: dict[str, Work] = field(default_factory=dict)
 
 
-def check_problem(problem: Problem, cases: Sequence[str], seed: int, device: str, notify: Notify) -> ProblemCheck:
+def check_problem(
+    problem: Problem, cases: Sequence[str], seed: int, device: str, notify: Notify, ceilings: Ceilings | None = None
+) -> ProblemCheck:
     """Try every mutant on the named cases and their variants, on 'cuda' or 'cpu'.
 
-    A case that the device can't bear is skipped, which is said.
+    A case that the device can't bear is skipped, which is said. `ceilings`: the device's, where they are known.
     """
     started, found = time.monotonic(), _Found()
     for case in cases:
         notify(f"{problem.name}: {case}")
         try:
-            _examine(prepare_setting(problem, case, seed, device), found)
+            setting = prepare_setting(problem, case, seed, device)
+            if work := work_of(setting):
+                found.works[case] = work
+            _examine(setting, found)
         except TooLarge as error:
             found.skipped[case] = str(error)
         except InvalidProblem as error:
@@ -55,6 +66,7 @@ def check_problem(problem: Problem, cases: Sequence[str], seed: int, device: str
             found.skipped[case] = "takes more memory than there is"
         if device == "cuda":
             torch.cuda.empty_cache()
+    arithmetic = arithmetic_of(None, problem.precision, FLAGS)
     return ProblemCheck(
         problem=problem.name,
         sha256=problem.sha256,
@@ -66,6 +78,8 @@ def check_problem(problem: Problem, cases: Sequence[str], seed: int, device: str
         complaints=tuple(dict.fromkeys(found.complaints)),
         remarks=tuple(dict.fromkeys(found.remarks)),
         duration_s=time.monotonic() - started,
+        works=found.works,
+        lights={c: speed_of_light(work, ceilings, arithmetic) for c, work in found.works.items() if ceilings},
     )
 
 

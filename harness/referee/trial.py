@@ -145,6 +145,7 @@ class Trial:
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
         facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver)
+        self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 
     def _keep(self, outcome: CaseOutcome) -> None:

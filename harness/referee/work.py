@@ -19,7 +19,8 @@ from harness.referee.setting import Setting
 
 def work_of(setting: Setting) -> Work | None:
     """Inputs, parameters and buffers once each, however many views there are of one, and every output; and two
-    operations for each multiply-add of matrix products and convolutions, None where there are none.
+    operations for each multiply-add of matrix products and convolutions, None where there are none. What problem.yaml
+    has a formula for is not counted.
 
     On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time. It is counted for each
     evaluation, since what a file says a solution may have written. None where there is nothing to move, or no memory to
@@ -27,17 +28,30 @@ def work_of(setting: Setting) -> Work | None:
     """
     try:
         inputs = _inputs(setting)
-        nbytes = _least_bytes(setting, inputs)
-        count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
-        return Work(nbytes, count(setting.model, inputs)) if nbytes else None
+        written = output_bytes(setting)
+        nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
+        return Work(nbytes, _operations(setting, inputs), min(written, nbytes)) if nbytes else None
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
 
 
-def _least_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
-    model, spec = setting.model, setting.spec
-    read = nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
-    return read + sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
+def output_bytes(setting: Setting) -> int:
+    """Of one call, all outputs."""
+    spec = setting.spec
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
+
+
+def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
+    model = setting.model
+    return nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
+
+
+def _operations(setting: Setting, inputs: Sequence[Any]) -> int | None:
+    declared = setting.problem.declared_work(setting.case, "operations")
+    if declared is not None:
+        return declared or None
+    count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
+    return count(setting.model, inputs)
 
 
 def _inputs(setting: Setting) -> list[Any]:

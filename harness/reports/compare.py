@@ -14,9 +14,9 @@ from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, ra
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
-from harness.reports.console import SIMULATED, failure_text, resources_text, verdict_text
+from harness.reports.console import LIGHT, SIMULATED, failure_text, resources_text, verdict_text
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
@@ -58,12 +58,14 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_column("#", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    for column in ("ms", "speed-up [95 %]") if timed else ():
+    has_light = any(one.evaluation.share_of_light for one in ranked)
+    for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if has_light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     labels = rank_labels(ranked)
     for label, one in zip(labels, ranked, strict=True):
-        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), _note(one.evaluation, kept))
+        light = [format_share(one.evaluation.share_of_light)] if has_light else []
+        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *light, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations), table]
     if others := _other_baselines(ranked):
         parts += [Text("speed-up over each baseline:", style="dim"), others]

@@ -14,10 +14,12 @@ from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
 
 _NAME_WIDTH = 8
+LIGHT = "SOL"
+"""The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
 SIMULATED = "simulated, not verified on a GPU; times are not measured"
 
 
@@ -39,8 +41,11 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
+    has_light = any(evaluation.share_of_light for evaluation in evaluations)
+    if has_light:
+        table.add_column(LIGHT, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
-        table.add_row(*_row(evaluation))
+        table.add_row(*_row(evaluation), *([format_share(evaluation.share_of_light)] if has_light else []))
     return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
 
 

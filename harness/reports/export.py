@@ -23,13 +23,14 @@ _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
 
 
 def to_csv(entries: Iterable[Entry]) -> str:
-    """A row per evaluation, a column per field of Entry; cases are separated by spaces, absent values are empty."""
+    """A row per evaluation, a column per field of Entry, and the share of the speed of light; cases are separated by
+    spaces, absent values are empty."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, [field.name for field in fields(Entry)], lineterminator="\n")
+    writer = csv.DictWriter(file, [*(field.name for field in fields(Entry)), "share_of_light"], lineterminator="\n")
     writer.writeheader()
     for entry in entries:
         verdicts = {"verdict": entry.verdict.value, "expected_verdict": entry.expected_verdict.value}
-        facts = asdict(entry) | verdicts | {"cases": " ".join(entry.cases)}
+        facts = asdict(entry) | verdicts | {"cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
         writer.writerow({name: _no_formula(value) for name, value in facts.items()})
     return file.getvalue()
 

@@ -40,6 +40,27 @@ def format_error(checks: tuple[Check, ...]) -> str:
     return f"{worst:.2f}" if worst < 100 else f"{worst:.1e}"
 
 
+def format_rate(per_second: float, unit: str) -> str:
+    """Three significant digits under a thousand: '2.31 TB/s'."""
+    if not math.isfinite(per_second):
+        return f"{per_second} {unit}"
+    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if per_second >= size * 0.9995:
+            scaled = per_second / size
+            digits = max(0, 2 - math.floor(math.log10(scaled)))
+            return f"{scaled:.{digits}f}".removesuffix(".00") + f" {prefix}{unit}"
+    return f"{per_second:.3g} {unit}"
+
+
+def format_share(share: float | None) -> str:
+    """A share of the speed of light in percent, to the two digits that measured ceilings support: '93 %', '4.1 %',
+    '117 %'."""
+    if share is None:
+        return "—"
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+
+
 def scopes_and_variants(checks: Sequence[Check]) -> str:
     """'complete, timed turn, 2 variants': how values were judged."""
     words = list(dict.fromkeys(check.scope.replace("_", " ") for check in checks))

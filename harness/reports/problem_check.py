@@ -13,6 +13,7 @@ from rich.text import Text
 
 from harness.codec import encode
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck
+from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import one_line
 
 _FEW = 2
@@ -39,6 +40,7 @@ def _parts(check: ProblemCheck, verbose: bool) -> Iterator[RenderableType]:
     if verbose and check.draws:
         yield _draws(check.draws)
     yield from (_line(sentence) for sentence in _reference(check))
+    yield from (_line(sentence) for sentence in _work(check, verbose))
     for name, why in check.skipped.items():
         yield _line(f"not examined: {name}: {why}", "dim")
     for remark in check.remarks:
@@ -106,6 +108,14 @@ def _reference(check: ProblemCheck) -> Iterator[str]:
         f"the reference {twice}; against float64 its largest error is {_multiple(worst.reference_worst)} of the "
         f"tolerance ({worst.label})"
     )
+
+
+def _work(check: ProblemCheck, verbose: bool) -> Iterator[str]:
+    """Of the case that moves most, or of all."""
+    largest_first = sorted(check.works, key=lambda case: -check.works[case].least_bytes)
+    for case in largest_first if verbose else largest_first[:1]:
+        light = f"; at the device's ceilings {light_words(check.lights[case])}" if case in check.lights else ""
+        yield f"a call of {case} has {work_words(check.works[case])}{light}"
 
 
 def _labels(labels: Sequence[str], verbose: bool) -> str:

@@ -14,14 +14,23 @@ from harness.records.build import ExtensionBuild
 from harness.records.check import Check
 from harness.records.entry import config_hash
 from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation
+from harness.records.evaluation import Evaluation, Work
 from harness.records.evidence import Evidence
+from harness.records.roofline import share_of_baseline
 from harness.records.timing import ArmName, Timing
 from harness.records.trace import Trace
 from harness.reports.console import SIMULATED, failure_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.numbers import format_error, format_ms, format_speedup, scopes_and_variants, variants_of
+from harness.reports.numbers import (
+    format_error,
+    format_ms,
+    format_share,
+    format_speedup,
+    scopes_and_variants,
+    variants_of,
+)
+from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import harmless, one_line
 
 _COMMAND_WIDTH = 74
@@ -66,6 +75,8 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation.timing))
     elif evaluation.environment.backend == "sim":
         yield from _section("timing", Text(SIMULATED))
+    if evaluation.work:
+        yield from _section("speed of light", *_light(evaluation, evaluation.work))
     if evaluation.checks:
         oracles = ", ".join(dict.fromkeys(check.oracle for check in evaluation.checks))
         yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks))
@@ -113,6 +124,19 @@ def _timing(timing: Timing) -> RenderableType:
         table.add_row(arm, format_ms(timing.median_ns(arm)), span, str(len(timing.calls_ns(arm))), speedup)
     noise = [Text(f"noisy: {timing.noise}", style="yellow")] if timing.noise else []
     return Group(table, *noise)
+
+
+def _light(evaluation: Evaluation, work: Work) -> Iterator[RenderableType]:
+    """What a call can't do without, how long the device takes for it at best, and how near each arm comes."""
+    yield Text(f"a call has {work_words(work)}")
+    light, timing = evaluation.speed_of_light, evaluation.timing
+    if light is None:
+        yield Text("no ceilings of the device are in this record", style="dim")
+        return
+    yield Text(f"at the device's ceilings that takes {one_line(light_words(light))}")
+    if timing:
+        reached = [f"{name} {format_share(share_of_baseline(evaluation, name))}" for name in timing.baselines]
+        yield Text(f"reached: {', '.join(reached)}, solution {format_share(evaluation.share_of_light)}")
 
 
 def _checks(checks: Sequence[Check]) -> RenderableType:

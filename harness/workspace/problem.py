@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from harness.errors import InvalidFile
 from harness.records.check import Tolerance
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
+from harness.workspace.formula import FormulaError
 from harness.workspace.source_hash import hash_folder, refuse_links
+from harness.workspace.work_formulas import Amount, WorkFormulas
 from harness.workspace.yaml_file import read_yaml
 
 Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
@@ -60,6 +62,7 @@ class ProblemFile:
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
+    work: WorkFormulas = field(default_factory=WorkFormulas)
     cases: dict[str, Case | None] = field(default_factory=dict)
 
 
@@ -82,6 +85,7 @@ class Problem:
     independent_batch: bool
     cases: dict[str, Case]
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
+    work: WorkFormulas = field(default_factory=WorkFormulas)
 
     def tolerance_for(self, dtype: str) -> Tolerance:
         """What an output of this dtype is held to: what problem.yaml says, else the default of the dtype, or of a
@@ -101,6 +105,13 @@ class Problem:
         """problem.py with the case's constants in place."""
         return with_constants(self.source, self.cases[case].constants)
 
+    def declared_work(self, case: str, what: Amount) -> int | None:
+        """By problem.yaml's formula; None what is left to be counted, as for all cases with init_inputs of their own.
+        Raises: FormulaError, which load_problem() has seen first."""
+        if self.work == WorkFormulas() or self.cases[case].init_inputs is not None:
+            return None
+        return self.work.amount(what, self.source_for(case))
+
 
 def load_problem(folder: Path) -> Problem:
     """Read and validate one problem folder.
@@ -113,7 +124,7 @@ def load_problem(folder: Path) -> Problem:
     path = folder / "problem.yaml"
     written = read_yaml(ProblemFile, path) if path.exists() else ProblemFile()
     _check_cases(written, source, path)
-    return Problem(
+    problem = Problem(
         name=folder.name,
         folder=folder,
         source=source,
@@ -125,7 +136,10 @@ def load_problem(folder: Path) -> Problem:
         independent_batch=written.independent_batch,
         cases={FULL: Case(), **{name: case or Case() for name, case in written.cases.items() if name != FULL}},
         variants=tuple(dict.fromkeys(written.variants)),
+        work=written.work,
     )
+    _check_work(problem, path)
+    return problem
 
 
 def _read_source(path: Path) -> str:
@@ -157,6 +171,16 @@ def _check_cases(written: ProblemFile, source: str, path: Path) -> None:
     full = written.cases.get(FULL)
     if full not in (None, Case()):
         raise InvalidFile(f"{path}: cases.full: 'full' is the problem as written and takes no values")
+
+
+def _check_work(problem: Problem, path: Path) -> None:
+    for case in problem.cases:
+        for what in get_args(Amount):
+            try:
+                problem.declared_work(case, what)
+            except FormulaError as error:
+                where = "" if case == FULL else f" in case {case}"
+                raise InvalidFile(f"{path}: work.{what}{where}: {error}") from None
 
 
 def _tolerance(written: ProblemFile) -> Tolerance | None:

@@ -100,6 +100,9 @@ def test_every_baseline_takes_turns_with_the_solution(workspace: Workspace) -> N
         assert len(evaluation.timing.turns) == 6 * 2 * 6
         assert evaluation.work is not None
         assert evaluation.work.operations == 2 * 8 * 16 * 126 * 126 * 16 * 9
+        assert evaluation.speed_of_light is not None
+        assert evaluation.share_of_light is not None
+        assert 0 < evaluation.share_of_light < 1
 
 
 def test_a_gpu_that_another_run_holds_is_waited_for(

@@ -224,3 +224,47 @@ def test_the_hash_follows_what_the_folder_holds(tmp_path: Path) -> None:
     before = problem.sha256
     (problem.folder / "problem.yaml").write_text("tolerance: exact")
     assert problem.sha256 != before
+
+
+WORK = """\
+work:
+  bytes: 4 * (batch_size * height * width + width)
+  operations: 1.5e3
+cases:
+  small: {constants: {batch_size: 2, height: 3}}
+  odd: {init_inputs: [3]}
+"""
+
+
+def test_formulas_follow_the_constants_of_a_case_and_leave_other_init_inputs_to_the_count(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path, WORK))
+    assert problem.declared_work("full", "bytes") == 4 * (16 * 64 * 128 + 128)
+    assert problem.declared_work("small", "bytes") == 4 * (2 * 3 * 6 + 6)
+    assert problem.declared_work("small", "operations") == 1500
+    assert (problem.declared_work("odd", "bytes"), problem.declared_work("odd", "operations")) == (None, None)
+
+
+def test_without_formulas_all_is_counted(tmp_path: Path) -> None:
+    problem = load_problem(problem_folder(tmp_path))
+    assert (problem.declared_work("full", "bytes"), problem.declared_work("full", "operations")) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        ("work: {byts: 4}", "unknown key 'work.byts'. Did you mean 'bytes'?"),
+        ("work: {bytes: 4 * heigth}", "work.bytes: problem.py has no number 'heigth'. Did you mean 'height'?"),
+        ("work: {operations: batch_size - 17}", "work.operations: gives -1; a number from 0 to 2^63 belongs here"),
+        ("work: {bytes: 0}", "work.bytes: gives 0; a number from 1 to 2^63 belongs here"),
+        ("work: {bytes: 2 ** 63}", "work.bytes: gives 9.22337e+18; a number from 1"),
+        ("work: {bytes: .nan}", "work.bytes: gives nan; a number from 1"),
+        ("work: {bytes: [4]}", "work.bytes: a list where a text belongs"),
+        ("work: {bytes: true}", "work.bytes: true or false where a text belongs"),
+        (
+            "work: {bytes: 8000 // (height - 3)}\ncases: {tiny: {constants: {height: 3}}}",
+            "work.bytes in case tiny: a division of 8000 by zero",
+        ),
+    ],
+)
+def test_a_formula_that_gives_no_work_is_refused(tmp_path: Path, yaml: str, said: str) -> None:
+    assert f"problem.yaml: {said}" in complaint(tmp_path, yaml)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
 from harness.referee.ceilings import device_ceilings
 from harness.referee.setting import Setting
+from harness.referee.work import output_bytes
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,9 @@ def gather_facts(
 ) -> Facts:
     """`driver` is None without a GPU. The device's ceilings are measured if no earlier run has: the GPU should be
     idle."""
-    spec = setting.spec
     return Facts(
         own=own_kernels(builds),
-        output_bytes=sum(
-            math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True)
-        ),
+        output_bytes=output_bytes(setting),
         work=work,
         ceilings=device_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,

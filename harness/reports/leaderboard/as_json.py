@@ -71,6 +71,8 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "speedup": _interval(standing.speedup),
         "solution_ns": entry.solution_ns,
         "baseline_ns": entry.baseline_ns,
+        "speed_of_light_ns": entry.speed_of_light_ns,
+        "share_of_light": entry.share_of_light,
         "author": entry.author,
         "evaluation": entry.id,
         "run": entry.run,

@@ -9,7 +9,7 @@ from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import rules, source_note, total_sentence, unranked_reason, version_note
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
 
@@ -33,15 +33,21 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
     ranked = [s for s in problem.standings if s.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
         yield from ("", f"### {title_of(precision_class)}", "")
-        yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] |"
-        yield "|---:|---|---:|---:|---:|"
-        yield from (_row(standing) for standing in group)
+        yield from _ranking(list(group), baseline)
     unranked = [s for s in problem.standings if s.rank is None]
     if unranked:
         yield from ("", "Not ranked:", "")
         yield from (f"- {code(s.entry.solution)}: {_plain(unranked_reason(s))}" for s in unranked)
     if note := version_note(problem):
         yield from ("", note)
+
+
+def _ranking(standings: list[Standing], baseline: str) -> Iterator[str]:
+    has_light = any(standing.entry.share_of_light for standing in standings)
+    yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] |{' speed of light |' if has_light else ''}"
+    yield f"|---:|---|---:|---:|---:|{'---:|' if has_light else ''}"
+    for standing in standings:
+        yield _row(standing) + (f" {format_share(standing.entry.share_of_light)} |" if has_light else "")
 
 
 def _row(standing: Standing) -> str:

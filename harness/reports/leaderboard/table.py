@@ -10,11 +10,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import source_note, total_sentence, unranked_reason, version_note
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
 
@@ -51,7 +52,8 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=8)
-    for column in ("ms", f"{baseline} ms", "speed-up [95 %]"):
+    has_light = any(standing.entry.share_of_light for standing in standings)
+    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((LIGHT,) if has_light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     for standing in standings:
         entry = standing.entry
@@ -59,5 +61,6 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
         if note := source_note(standing):
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup))
+        light = [format_share(entry.share_of_light)] if has_light else []
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light)
     return table

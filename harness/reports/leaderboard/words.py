@@ -8,6 +8,8 @@ from harness.reports.leaderboard.totals import ClassTotal
 from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import one_line
 
+_LIGHT = "Speed of light: the least time of a call at the GPU's measured ceilings, as a share of the solution's time."
+
 
 def rules(board: Board) -> tuple[str, ...]:
     """Which evaluations are ranked, and how: a sentence each."""
@@ -17,6 +19,7 @@ def rules(board: Board) -> tuple[str, ...]:
         f"Environment: {where}. {_others(len(board.other_environments), 'environment')}",
         f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
         f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
+        *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
         "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",

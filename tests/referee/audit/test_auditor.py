@@ -9,12 +9,12 @@ import pytest
 
 from harness.backends.base import KernelRun
 from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
-from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
 from harness.records.timing import ArmName
 from harness.records.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
 from harness.referee.outcome import SolutionFailed
+from tests.examples import ceilings
 from tests.referee.audit.traces import OUTPUT_BYTES, kernel, marked
 
 US = 1_000
@@ -97,7 +97,13 @@ def test_a_gpu_that_others_use_is_a_remark_and_no_accusation() -> None:
     assert remark.startswith("full: the GPU is shared with another process")
 
 
-H100 = Ceilings("NVIDIA H100", "580.65", 50_000_000, 3.0e12, 3.0e12, 3.0e12, 5e12, 51e12, 350e12, 800e12)
+H100 = ceilings(
+    cache_bytes=50_000_000,
+    copy_bytes_per_s=3.0e12,
+    read_bytes_per_s=3.0e12,
+    write_bytes_per_s=3.0e12,
+    matrix_operations_per_s={"float32": 51e12, "bfloat16": 800e12, "int8": 1400e12},
+)
 
 
 @pytest.mark.parametrize(("eager_us", "is_accused"), [(1_000, True), (300, False)])

@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 import torch
 
-from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
 from harness.referee.audit.roofline import Moved, inputs_that_matter, require_possible
 from harness.referee.outcome import SolutionFailed
+from tests.examples import ceilings
 
-H100 = Ceilings("NVIDIA H100", "580.65", 50_000_000, 3.0e12, 3.0e12, 3.0e12, 5e12, 51e12, 350e12, 800e12)
+H100 = ceilings(
+    cache_bytes=50_000_000,
+    copy_bytes_per_s=3.0e12,
+    read_bytes_per_s=3.0e12,
+    write_bytes_per_s=3.0e12,
+    matrix_operations_per_s={"float32": 51e12, "bfloat16": 800e12, "int8": 1400e12},
+)
 MS = 1e6
 
 

@@ -19,13 +19,13 @@ from harness.reports.leaderboard.html.charts import (
     bar,
     bar_axis,
     bar_ticks,
-    format_rate,
     history_chart,
     roofline,
 )
 from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
 from harness.reports.leaderboard.words import version_note
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_rate, format_speedup
+from harness.reports.roofline import light_words
 from harness.reports.untrusted import one_line
 
 _MOST_MEASUREMENTS = 200
@@ -70,6 +70,8 @@ class ProblemView:
     roofline: Markup | None
     rates: tuple[RateView, ...]
     work: str | None
+    limit: str
+    """What the GPU's ceilings make of that work."""
     history: Markup | None
     measurements: tuple[tuple[str, str, str, str], ...]
     """Newest first: time, solution, speed-up, commit."""
@@ -108,6 +110,7 @@ def problem_view(
         roofline=_roofline(works),
         rates=tuple(_rates(works, anchors)),
         work=_work(works[0][2]) if works else None,
+        limit=_limit([e for _, e, _ in works]),
         history=_history(newest),
         measurements=tuple(_measurement_row(entry) for entry in reversed(newest)),
         all_measurements=len(history),
@@ -127,6 +130,14 @@ def _work(work: Work) -> str:
     if work.operations is None:
         return f"{bytes_moved} at least to move, no operations counted"
     return f"{bytes_moved} at least to move, {format_rate(work.operations, 'FLOP')}"
+
+
+def _limit(evaluations: Sequence[Evaluation]) -> str:
+    """By class of arithmetic, where solutions are held against several."""
+    lights = dict.fromkeys(light_words(e.speed_of_light) for e in evaluations if e.speed_of_light)
+    if not lights:
+        return "the machine's ceilings are not in the records, so none is drawn"
+    return f"at the GPU's measured ceilings a call takes {' or '.join(lights)}"
 
 
 def _arms(works: Sequence[tuple[Standing, Evaluation, Work]]) -> list[tuple[str, str | None, float, Work]]:

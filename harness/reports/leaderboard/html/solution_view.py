@@ -18,7 +18,8 @@ from harness.reports.leaderboard.html.highlight import runs
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.leaderboard.words import source_note
-from harness.reports.numbers import format_error, format_ms, format_speedup, variants_of
+from harness.reports.numbers import format_error, format_ms, format_share, format_speedup, variants_of
+from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import harmless, one_line, shortened
 
 Pairs = tuple[tuple[str, str], ...]
@@ -56,6 +57,9 @@ class SolutionView:
     baseline_ns: float | None
     time: str
     baseline_time: str
+    share: float | None
+    """Of the speed of light."""
+    light: str
     error: str
     worst: str
     """The error for sorting, in JavaScript's notation; '' where nothing was compared."""
@@ -111,6 +115,8 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         baseline_ns=entry.baseline_ns if shown else None,
         time=format_ms(entry.solution_ns) if shown and entry.solution_ns else "—",
         baseline_time=format_ms(entry.baseline_ns) if shown and entry.baseline_ns else "—",
+        share=entry.share_of_light if shown else None,
+        light=format_share(entry.share_of_light if shown else None),
         error=format_error(evaluation.checks),
         worst=_sortable(evaluation.worst),
         short="simulated" if entry.backend == "sim" and entry.verdict.passed else entry.verdict.value,
@@ -193,6 +199,8 @@ def _facts(standing: Standing, evaluation: Evaluation) -> Pairs:
     return _pairs(
         ("author", evaluation.solution.author),
         ("computes in", evaluation.solution.precision or f"{evaluation.problem.precision} (the problem's)"),
+        ("work", work_words(evaluation.work) if evaluation.work else None),
+        ("speed of light", light_words(evaluation.speed_of_light) if evaluation.speed_of_light else None),
         ("expected verdict", evaluation.solution.expected_verdict.value),
         ("evaluated", f"{evaluation.started_at[:16].replace('T', ' ')} UTC, in {evaluation.duration_s:.0f} s"),
         ("evaluations like it", str(standing.evaluations)),
