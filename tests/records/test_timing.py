@@ -36,8 +36,8 @@ def test_the_median_is_over_all_calls_of_an_arm() -> None:
 
 
 def test_each_block_has_its_own_median() -> None:
-    assert TWO_BLOCKS.block_medians("eager") == (25.0, 100)
-    assert TWO_BLOCKS.block_medians("solution") == (5.0, 8)
+    assert TWO_BLOCKS.block_ns("eager") == (25.0, 100)
+    assert TWO_BLOCKS.block_ns("solution") == (5.0, 8)
 
 
 def test_too_few_blocks_have_no_speedup() -> None:
