@@ -12,9 +12,9 @@ from harness.records.timing import BASELINES, METRICS, Floors, GpuState, Timing,
 
 
 def outline_from_line(line: str | bytes) -> Evaluation:
-    """The evaluation without its builds, its timing's further metrics and memory, and with the first check alone. Raises: CodecError.
+    """The evaluation without its builds and the timing's further metrics and memory, with the first check alone.
 
-    What is left out isn't looked at: a line with a fault there passes.
+    Raises: CodecError. What is left out isn't looked at: a line with a fault there passes.
     """
     data = parse_line(line)
     checks = data.get("checks", [])
@@ -54,7 +54,7 @@ def _plain_timing(data: Json) -> Timing | None:
             turns=tuple(map(_plain_turn, data["turns"])),
             baselines=tuple(data["baselines"]),
             metric=data.get("metric", METRICS[0]),
-            floors=decode(Floors, floors) if floors else None,
+            floors=None if floors is None else decode(Floors, floors),
             fresh_at=tuple(data.get("fresh_at", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -73,8 +73,9 @@ def _plain_turn(data: dict[str, Any]) -> Turn:
     return Turn(**facts)
 
 
-_STATE_TYPES = {name: int for name in ("memory_mhz", "temperature_c", "other_processes")} | {
-    name: float for name in ("power_w", "energy_j")
+_STATE_TYPES: dict[str, type] = {
+    **dict.fromkeys(("memory_mhz", "temperature_c", "other_processes"), int),
+    **dict.fromkeys(("power_w", "energy_j"), float),
 }
 
 

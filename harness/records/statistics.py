@@ -55,9 +55,9 @@ def paired_ratio(
 ) -> Interval | None:
     """The median of the ratios of paired measurements with its interval, on a log scale.
 
-    `fresh_at`: the pairs before which the measured processes were started anew. Pairs of one process share its addresses
-    and the place of its code, so the interval is widened until it holds the median of each process's own pairs. (By
-    themselves three medians have no interval of 95 %: from the least to the largest they cover 75 %.)
+    `fresh_at`: the pairs before which the measured processes were started anew. Pairs of one process share its
+    addresses and the place of its code, so the interval is widened until it holds the median of each process's own
+    pairs. (By themselves three medians have no interval of 95 %: from the least to the largest they cover 75 %.)
     """
     logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
     interval = median_interval(logs)

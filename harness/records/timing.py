@@ -160,10 +160,10 @@ class Timing:
     def is_averaged(self) -> bool:
         """Whether a block's value is the mean of its calls, for all arms alike: where any arm's calls are short.
 
-        The clock's step is up to 0.5 µs (cudaEventElapsedTime's documented resolution), so a median of short calls stands
-        on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A mean takes in what held
-        a single call up, and such a block is then one of many under a median. Without floors launches weren't queued
-        either (records of 0.1): there a short call holds the host's own delays, and the median leaves them out.
+        The clock's step is up to 0.5 µs (cudaEventElapsedTime's documented resolution), so a median of short calls
+        stands on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A mean takes in
+        what held a single call up, and such a block is then one of many under a median. Without floors (older records)
+        launches weren't queued either: there a short call holds the host's own delays, and the median stays.
         """
         return self.floors is not None and min(self.median_ns(arm) for arm in self.arms) < _SHORT_NS
 
@@ -194,8 +194,10 @@ class Timing:
         return tuple(bisect_left(numbers, block) for block in self.fresh_at)
 
     def is_below_floor(self, arm: ArmName) -> bool:
-        """Whether the arm's calls are too short for a ratio. (The floors are those of the device's clock; `end_to_end` is
-        taken by the host's.)"""
+        """Whether the arm's calls are too short for a ratio.
+
+        The floors are those of the device's clock; `end_to_end` is taken by the host's.
+        """
         if self.floors is None or self.metric == "end_to_end":
             return False
         return self.median_ns(arm) < FLOORS * self.floors.kernel_ns
@@ -221,10 +223,18 @@ class Timing:
 
     def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""
-        of_baseline, of_solution = self._block_launch_ns(baseline), self._block_launch_ns("solution")
+        of_baseline, of_solution = self.block_launch_ns(baseline), self.block_launch_ns("solution")
         if len(of_baseline) != len(of_solution) or not min((*of_baseline, *of_solution), default=0):
             return None
         return paired_ratio(of_baseline, of_solution, self.fresh_pairs)
+
+    def block_launch_ns(self, arm: ArmName) -> tuple[float, ...]:
+        """The median of the arm's launch times in each block."""
+        blocks: dict[int, list[int]] = {}
+        for turn in self.turns:
+            if turn.arm == arm and turn.launch_ns:
+                blocks.setdefault(turn.block, []).extend(turn.launch_ns)
+        return tuple(median(blocks[number]) for number in sorted(blocks))
 
     @property
     def delta(self) -> float:
@@ -260,10 +270,3 @@ class Timing:
 
     def _ratio(self, above: ArmName, below: ArmName) -> Interval | None:
         return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs)
-
-    def _block_launch_ns(self, arm: ArmName) -> tuple[float, ...]:
-        blocks: dict[int, list[int]] = {}
-        for turn in self.turns:
-            if turn.arm == arm and turn.launch_ns:
-                blocks.setdefault(turn.block, []).extend(turn.launch_ns)
-        return tuple(median(blocks[number]) for number in sorted(blocks))

@@ -24,8 +24,8 @@ def theil_sen(values: Sequence[float]) -> float:
 def mann_kendall(values: Sequence[float]) -> float:
     """How likely a sequence without trend looks as much like one, either way (two-sided p).
 
-    By the normal approximation with corrections for ties and continuity; with six values, which is as few as an interval
-    needs, a monotone sequence has p = 0.009 (exactly: 0.003).
+    By the normal approximation with corrections for ties and continuity; with six values, as few as an interval needs,
+    a monotone sequence has p = 0.009 (exactly: 0.003).
     """
     n = len(values)
     score = sum((b > a) - (b < a) for a, b in itertools.combinations(values, 2))
@@ -46,10 +46,10 @@ class Levels:
 
 
 def two_levels(values: Sequence[float], least_share: float, least_gap: float) -> Levels | None:
-    """The widest gap that leaves `least_share` of the values on each side, if it is a gap indeed: wider than `least_gap`
-    of the value below it, and than five times what values deviate from their own group's median on average.
+    """The widest gap that leaves `least_share` of the values on each side, and the groups that it parts.
 
-    None where the values are one group.
+    None where that is no gap: it must be wider than `least_gap` of the value below it, and than five times what values
+    deviate from their own group's median on average.
     """
     ordered = sorted(values)
     n = len(ordered)
