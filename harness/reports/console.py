@@ -12,6 +12,7 @@ from rich.text import Text
 
 from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
+from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_error, format_ms, format_speedup
@@ -24,6 +25,22 @@ SIMULATED = "simulated, not verified on a GPU; times are not measured"
 def verdict_text(verdict: Verdict) -> Text:
     style = "green" if verdict.passed else "red" if verdict.blames_solution else "yellow"
     return Text(verdict.value, style=style)
+
+
+def speed_text(timing: Timing) -> Text:
+    """The word for its speed; noise is told besides."""
+    return Text(timing.speed, style={"faster": "green", "slower": "red"}.get(timing.speed, "dim"))
+
+
+def noise_text(evaluation: Evaluation) -> Text | None:
+    """'tiled: noisy: …, and 2 more reasons'; None for what isn't."""
+    noises = evaluation.timing.noises if evaluation.timing else ()
+    if not noises:
+        return None
+    more = {1: "", 2: "; one more reason in 'harness show'"}.get(
+        len(noises), f"; {len(noises) - 1} more reasons in 'harness show'"
+    )
+    return Text(harmless(f"{evaluation.solution.name}: noisy: {noises[0]}{more}"), style="yellow")
 
 
 def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
@@ -39,6 +56,8 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
+    if first.environment.backend == "cuda":
+        table.add_column("")
     for evaluation in sorted(evaluations, key=_rank):
         table.add_row(*_row(evaluation))
     return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
@@ -89,6 +108,8 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.failure:
             console.print()
             console.print(failure_text(evaluation, verbose))
+    for noise in filter(None, map(noise_text, evaluations)):
+        console.print(noise)
     for evaluation in evaluations if verbose else ():
         if evaluation.builds:
             console.print(resources_text(evaluation))
@@ -136,8 +157,9 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
                 format_ms(timing.median_ns(timing.baselines[0])),
                 format_ms(timing.median_ns("solution")),
                 format_speedup(timing.speedup),
+                speed_text(timing),
             ]
             if timing
-            else ["—", "—", "—"]
+            else ["—", "—", "—", ""]
         )
     return row

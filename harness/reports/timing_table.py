@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.statistics import Interval
 from harness.records.timing import PeakMemory, Timing
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.timing_numbers import ArmNumbers, arm_numbers
@@ -21,27 +22,38 @@ def timing_report(timing: Timing) -> RenderableType:
 
 
 def _times(rows: list[ArmNumbers]) -> Table:
-    """A row per metric and arm."""
-    table = _table("metric", "arm", right=("ms [95 %]", "quartiles ms", "MAD", "far out", "calls"))
-    for before, row in zip([None, *rows], rows, strict=False):
-        table.add_row(
-            row.metric if before is None or before.metric != row.metric else "",
-            row.arm,
-            _time(row),
-            f"{format_ms(row.q1_ns)} to {format_ms(row.q3_ns)}",
-            f"{100 * row.mad_ns / row.median_ns:.2f} %",
-            str(row.outliers),
-            str(row.calls),
-        )
+    """A row per arm, under the name of its metric."""
+    table = _table("arm", right=("time [95 %]", "quartiles", "MAD", "far out", "calls"))
+    for metric, group in groupby(rows, key=lambda row: row.metric):
+        arms = list(group)
+        unit: _Unit = "ms" if max(row.median_ns for row in arms) >= _IN_MS else "µs"
+        table.add_row(Text(f"{metric}, {unit}", style="bold"))
+        for row in arms:
+            table.add_row(
+                f"  {row.arm}",
+                _time(row, unit),
+                f"{_shown(row.q1_ns, unit)} to {_shown(row.q3_ns, unit)}",
+                f"{100 * row.mad_ns / row.median_ns:.2f} %",
+                str(row.outliers),
+                str(row.calls),
+            )
     return table
 
 
-def _time(row: ArmNumbers) -> str:
+_Unit = Literal["ms", "µs"]
+_IN_MS = 100_000
+
+
+def _time(row: ArmNumbers, unit: _Unit) -> str:
     """The median of the blocks with its interval; of all calls where there are too few blocks."""
     if row.typical_ns is None:
-        return format_ms(row.median_ns)
-    typical: Interval = row.typical_ns
-    return f"{format_ms(typical.estimate)} [{format_ms(typical.low)}, {format_ms(typical.high)}]"
+        return _shown(row.median_ns, unit)
+    typical = row.typical_ns
+    return f"{_shown(typical.estimate, unit)} [{_shown(typical.low, unit)}, {_shown(typical.high, unit)}]"
+
+
+def _shown(ns: float, unit: _Unit) -> str:
+    return format_ms(ns if unit == "ms" else 1000 * ns)
 
 
 def _ratios(timing: Timing, rows: list[ArmNumbers]) -> Table:

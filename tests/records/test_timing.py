@@ -129,9 +129,8 @@ def test_the_hosts_clock_has_other_floors() -> None:
 
 
 def test_a_further_baseline_below_the_floor_takes_nothing_from_the_headline() -> None:
-    turns = [
-        turn_of(arm, b, ns) for b in range(6) for arm, ns in (("eager", 9_000), ("compile", 2_000), ("solution", 4_500))
-    ]
+    times: dict[ArmName, int] = {"eager": 9_000, "compile": 2_000, "solution": 4_500}
+    turns = [turn_of(arm, block, ns) for block in range(6) for arm, ns in times.items()]
     found = Timing("full", tuple(turns), ("eager", "compile"), floors=Floors(500.0, 900.0))
     assert found.speedup is not None
     assert found.speedup_over("compile") is None

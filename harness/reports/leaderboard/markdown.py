@@ -8,7 +8,14 @@ from itertools import groupby
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.words import rules, source_note, total_sentence, unranked_reason, version_note
+from harness.reports.leaderboard.words import (
+    rules,
+    source_note,
+    speed_note,
+    total_sentence,
+    unranked_reason,
+    version_note,
+)
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.untrusted import one_line
 
@@ -33,8 +40,8 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
     ranked = [s for s in problem.standings if s.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
         yield from ("", f"### {title_of(precision_class)}", "")
-        yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] |"
-        yield "|---:|---|---:|---:|---:|"
+        yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |"
+        yield "|---:|---|---:|---:|---:|---|"
         yield from (_row(standing) for standing in group)
     unranked = [s for s in problem.standings if s.rank is None]
     if unranked:
@@ -48,7 +55,7 @@ def _row(standing: Standing) -> str:
     entry, note = standing.entry, source_note(standing)
     name = code(entry.solution) + (f" ({note})" if note else "")
     times = [format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns)]
-    return f"| {standing.rank} | {name} | {' | '.join(times)} | {format_speedup(standing.speedup)} |"
+    return f"| {standing.rank} | {name} | {' | '.join(times)} | {format_speedup(standing.speedup)} | {speed_note(standing)} |"
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.words import source_note, total_sentence, unranked_reason, version_note
+from harness.reports.leaderboard.words import source_note, speed_note, total_sentence, unranked_reason, version_note
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.untrusted import one_line
 
@@ -53,11 +53,14 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     table.add_column("solution", overflow="fold", min_width=8)
     for column in ("ms", f"{baseline} ms", "speed-up [95 %]"):
         table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
     for standing in standings:
         entry = standing.entry
         name = Text(one_line(entry.solution))
         if note := source_note(standing):
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup))
+        table.add_row(
+            str(standing.rank), name, *times, format_speedup(standing.speedup), Text(speed_note(standing), style="dim")
+        )
     return table
