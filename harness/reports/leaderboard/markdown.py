@@ -55,7 +55,8 @@ def _row(standing: Standing) -> str:
     entry, note = standing.entry, source_note(standing)
     name = code(entry.solution) + (f" ({note})" if note else "")
     times = [format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns)]
-    return f"| {standing.rank} | {name} | {' | '.join(times)} | {format_speedup(standing.speedup)} | {speed_note(standing)} |"
+    cells = (str(standing.rank), name, *times, format_speedup(standing.speedup), speed_note(standing))
+    return f"| {' | '.join(cells)} |"
 
 
 def _plain(text: str) -> str:

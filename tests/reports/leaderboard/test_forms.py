@@ -41,11 +41,11 @@ def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
     assert [" ".join(line.split()) for line in lines[3:]] == [
         "relu, strict float32",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000]",
-        "2 slow 6.000 3.000 0.5000× [0.5000, 0.5000]",
+        "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000] faster",
+        "2 slow 6.000 3.000 0.5000× [0.5000, 0.5000] slower",
         "relu, half (float16, bfloat16)",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 half 0.5000 3.000 6.0000× [6.0000, 6.0000]",
+        "1 half 0.5000 3.000 6.0000× [6.0000, 6.0000] faster",
         "not ranked: bad: timeout: no answer within the time limit",
         "",
         "strict float32: 3.0000× [3.0000, 3.0000], geometric mean over 1 of 1 problems",
@@ -76,8 +76,8 @@ def test_no_stranger_steers_the_terminal() -> None:
 
 def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
     text = leaderboard_markdown(example())
-    assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] |" in text
-    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [3.0000, 3.0000] |\n| 2 | `slow` |" in text
+    assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] | speed |" in text
+    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [3.0000, 3.0000] | faster |\n| 2 | `slow` |" in text
     assert "### half (float16, bfloat16)" in text
     assert "Not ranked:\n\n- `bad`: timeout: no answer within the time limit" in text
     assert text.count("\n- ") > 9
@@ -87,7 +87,7 @@ def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
 def test_a_name_cant_leave_its_code_span_or_its_cell() -> None:
     assert code("a`|b\n<img>") == "`aˋ¦b <img>`"
     rows = [line for line in leaderboard_markdown(board(hostile())).splitlines() if line.startswith("| 1 |")]
-    assert [row.count("|") for row in rows] == [6]
+    assert [row.count("|") for row in rows] == [7]
 
 
 def test_json_has_everything_a_program_needs() -> None:
