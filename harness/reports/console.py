@@ -33,13 +33,11 @@ def speed_text(timing: Timing) -> Text:
 
 
 def noise_text(evaluation: Evaluation) -> Text | None:
-    """'tiled: noisy: …, and 2 more reasons'; None for what isn't."""
+    """'tiled: noisy: …; 2 more in 'harness show''; None for what isn't."""
     noises = evaluation.timing.noises if evaluation.timing else ()
     if not noises:
         return None
-    more = {1: "", 2: "; one more reason in 'harness show'"}.get(
-        len(noises), f"; {len(noises) - 1} more reasons in 'harness show'"
-    )
+    more = f"; {len(noises) - 1} more in 'harness show'" if len(noises) > 1 else ""
     return Text(harmless(f"{evaluation.solution.name}: noisy: {noises[0]}{more}"), style="yellow")
 
 
