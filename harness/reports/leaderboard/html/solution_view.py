@@ -15,11 +15,11 @@ from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.html.arm_view import ArmView, arm_views
 from harness.reports.leaderboard.html.case_view import CaseView, case_views, errors_by_case
 from harness.reports.leaderboard.html.highlight import runs
+from harness.reports.leaderboard.html.speed_view import speed_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.leaderboard.words import source_note
 from harness.reports.numbers import format_error, format_ms, format_speedup, variants_of
-from harness.reports.timing_table import gpu_words
 from harness.reports.untrusted import harmless, one_line, shortened
 
 Pairs = tuple[tuple[str, str], ...]
@@ -124,7 +124,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         facts=_facts(standing, evaluation),
         remarks=tuple(one_line(remark) for remark in evaluation.remarks),
         baselines=_baselines(evaluation.timing),
-        speed=_speed(evaluation.timing),
+        speed=speed_rows(evaluation.timing),
         kernels=_kernels(evaluation),
         trace=trace_words(evaluation.trace) if evaluation.trace else "",
         traced=tuple(kernel_rows(evaluation.trace.kernels)) if evaluation.trace else (),
@@ -225,24 +225,6 @@ def _baselines(timing: Timing | None) -> Pairs:
     return tuple(
         (name, f"{format_speedup(timing.speedup_over(name))}, {name} takes {format_ms(timing.median_ns(name))} ms")
         for name in timing.baselines
-    )
-
-
-def _speed(timing: Timing | None) -> Pairs:
-    """The word, what equal arms show, the further metrics, and what makes it noisy."""
-    if timing is None:
-        return ()
-    first = timing.baselines[0]
-    rows = [(row.metric, timing.of_row(row).speedup_over(first)) for row in timing.rows]
-    launch = timing.launch_ratio_over(first)
-    ratios = [*rows, *([("launch", launch)] if launch else [])]
-    return _pairs(
-        ("speed", f"{timing.speed}: {timing.metric} over {first}, equal within {100 * timing.delta:.1f} %"),
-        ("equal arms (A/A)", format_speedup(timing.control_ratio) if timing.control_ratio else None),
-        *((name, format_speedup(interval)) for name, interval in ratios),
-        *(("noisy", reason) for reason in timing.noises),
-        *(("remark", remark) for remark in timing.oddities),
-        ("GPU", gpu_words(timing)),
     )
 
 
