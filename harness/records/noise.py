@@ -81,7 +81,8 @@ def _no_interval(timing: Timing) -> Iterator[str]:
     if blocks < _LEAST_BLOCKS:
         yield "too few blocks for an interval"
     elif speedup is not None and speedup.half_width > WIDEST:
-        yield f"the interval of the speed-up is ±{speedup.half_width:.0%} wide; at most ±{WIDEST:.0%} is ranked"
+        half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
+        yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
 
 
 def _control(timing: Timing) -> Iterator[str]:
@@ -93,7 +94,7 @@ def _control(timing: Timing) -> Iterator[str]:
     if ratio.low > 1 + _CONTROL or ratio.high < 1 / (1 + _CONTROL):
         yield f"{shown}, which is more than {_percent(_CONTROL)} from 1"
     if ratio.half_width > WIDEST:
-        yield f"{shown}, ±{ratio.half_width:.0%} wide; at most ±{WIDEST:.0%} is ranked"
+        yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 
 
 def _drift(timing: Timing) -> Iterator[str]:

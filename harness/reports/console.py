@@ -12,7 +12,6 @@ from rich.text import Text
 
 from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
-from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_error, format_ms, format_speedup
@@ -27,9 +26,16 @@ def verdict_text(verdict: Verdict) -> Text:
     return Text(verdict.value, style=style)
 
 
-def speed_text(timing: Timing) -> Text:
-    """The word for its speed; noise is told besides."""
-    return Text(timing.speed, style={"faster": "green", "slower": "red"}.get(timing.speed, "dim"))
+def speeds_text(evaluations: Sequence[Evaluation]) -> Text | None:
+    """'faster than eager: tiled, plain; inconclusive: other'; None where nothing was timed."""
+    named: dict[str, list[str]] = {}
+    for evaluation in sorted(evaluations, key=_rank):
+        if timing := evaluation.timing:
+            than = {"faster": " than ", "slower": " than ", "same": " as "}.get(timing.speed)
+            words = timing.speed + (f"{than}{timing.baselines[0]}" if than else "")
+            named.setdefault(words, []).append(evaluation.solution.name)
+    text = "; ".join(f"{words}: {', '.join(names)}" for words, names in named.items())
+    return Text(harmless(text)) if text else None
 
 
 def noise_text(evaluation: Evaluation) -> Text | None:
@@ -54,8 +60,6 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
-    if first.environment.backend == "cuda":
-        table.add_column("")
     for evaluation in sorted(evaluations, key=_rank):
         table.add_row(*_row(evaluation))
     return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
@@ -106,8 +110,8 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.failure:
             console.print()
             console.print(failure_text(evaluation, verbose))
-    for noise in filter(None, map(noise_text, evaluations)):
-        console.print(noise)
+    for line in filter(None, (speeds_text(evaluations), *map(noise_text, evaluations))):
+        console.print(line)
     for evaluation in evaluations if verbose else ():
         if evaluation.builds:
             console.print(resources_text(evaluation))
@@ -155,9 +159,8 @@ def _row(evaluation: Evaluation) -> list[str | Text]:
                 format_ms(timing.median_ns(timing.baselines[0])),
                 format_ms(timing.median_ns("solution")),
                 format_speedup(timing.speedup),
-                speed_text(timing),
             ]
             if timing
-            else ["—", "—", "—", ""]
+            else ["—", "—", "—"]
         )
     return row

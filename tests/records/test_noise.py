@@ -40,7 +40,7 @@ def test_too_few_blocks() -> None:
 def test_a_wide_interval() -> None:
     rng = random.Random(4)
     found = measured(turns=slowed(lambda turn: rng.uniform(0.7, 1.3) if turn.arm == "solution" else 1.0))
-    assert found.noise == "the interval of the speed-up is ±15% wide; at most ±5% is ranked"
+    assert found.noise == "the interval of the speed-up is ±15.4 % wide; at most ±5 % is ranked"
     assert measured(turns=slowed(lambda turn: rng.uniform(0.97, 1.03))).noise is None
 
 
@@ -75,7 +75,7 @@ def test_a_wide_control() -> None:
     rng = random.Random(4)
     found = measured(turns=slowed(lambda turn: rng.uniform(0.75, 1.25) if turn.arm == "control" else 1.0))
     assert [reason.partition(" measures")[0] for reason in found.noises] == ["eager against itself (A/A)"]
-    assert found.noises[0].endswith("wide; at most ±5% is ranked")
+    assert found.noises[0].endswith("wide; at most ±5 % is ranked")
 
 
 def test_a_ratio_that_drifts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.records.timing import GpuState, Timing
-from harness.reports.console import print_report
+from harness.reports.console import print_report, results_table
 from harness.reports.export import timings_csv
 from harness.reports.leaderboard.html.arm_view import arm_views
 from harness.reports.timing_numbers import arm_numbers, timing_json
@@ -97,6 +97,22 @@ def test_a_run_names_the_first_reason_and_counts_the_others() -> None:
         "another; 1 more in 'harness show'\n"
     ) in text
     assert text.count("noisy") == 1
+
+
+def test_a_run_tells_who_is_faster_and_who_is_not() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    slow, unsure = passed("slow", timing=timing(3_000_000, 9_000_000)), passed("unsure", timing=timing(blocks=5))
+    print_report(
+        console,
+        [passed(timing=measured()), slow, unsure, passed("quick", timing=timing(solution_ns=500_000)), failed()],
+        False,
+    )
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "faster than eager: quick, tiled; " in text
+    assert "slower than eager: slow" in text
+    assert "inconclusive: unsure" in text
+    assert "speed-up" in text
+    assert "than eager" not in "".join(printed(results_table([failed()])))
 
 
 def test_programs_get_everything_that_is_derived() -> None:
