@@ -76,7 +76,7 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
 
 
 def explained_words(incomplete: str) -> list[str]:
-    """Verdicts and checks."""
+    """Verdicts, checks and the words of a timing."""
     from harness.records.explained import everything_explained
 
     return _starting(list(everything_explained()), incomplete)

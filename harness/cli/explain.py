@@ -1,4 +1,4 @@
-"""`harness explain`: what a verdict or a check means."""
+"""`harness explain`: what a verdict, a check or a word of a timing means."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def explain(
     word: Annotated[
         str | None,
         typer.Argument(
-            metavar="[VERDICT|CHECK]",
-            help="A verdict, or a check that ends in 'cheating'. Default: the list.",
+            metavar="[WORD]",
+            help="A verdict, a check that ends in 'cheating', or a word of a timing. Default: the list.",
             show_default=False,
             autocompletion=completion.explained_words,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Explain a verdict or a check: how it is observed, what causes it, how an honest author avoids it.
+    """Explain a verdict, a check or a word of a timing: how it is seen, what causes it, what to do.
 
     Example: harness explain wall_clock
     """
@@ -38,7 +38,7 @@ def explain(
     if word is not None and word not in known:
         from harness.suggest import did_you_mean
 
-        raise UsageError(f"no verdict or check '{word}'.{did_you_mean(word, known)}")
+        raise UsageError(f"no verdict, check or word of a timing is '{word}'.{did_you_mean(word, known)}")
     chosen = known if word is None else {word: known[word]}
     if json:
         texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def export(
     csv: Annotated[bool, typer.Option("--csv", help="A row per evaluation, without samples.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", help="CSV with a row per metric and arm.")] = False,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Whole records, one per line.")] = False,
     kernelbench: Annotated[bool, typer.Option("--kernelbench", help="KernelBench's eval_results.json.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file instead of stdout.")] = None,
@@ -36,15 +37,22 @@ def export(
     run: RunName = None,
     results: Results = None,
 ) -> None:
-    """Write evaluations for other tools: --csv, --jsonl or --kernelbench.
+    """Write evaluations for other tools: --csv, --timings, --jsonl or --kernelbench.
 
     Example: harness export --kernelbench --output eval_results.json
     """
-    if csv + jsonl + kernelbench != 1:
-        raise UsageError("name one format: --csv, --jsonl or --kernelbench")
+    if csv + timings + jsonl + kernelbench != 1:
+        raise UsageError("name one format: --csv, --timings, --jsonl or --kernelbench")
     with open_store(results) as index:
         entries = chosen_entries(index, problem, solution, run=run)
-        pieces = _csv(entries) if csv else _lines(index, entries) if jsonl else _kernelbench(index, entries)
+        if csv:
+            pieces = _csv(entries)
+        elif timings:
+            pieces = _timings(index, entries)
+        elif jsonl:
+            pieces = _lines(index, entries)
+        else:
+            pieces = _kernelbench(index, entries)
         first = next(pieces)  # what can't be exported says so before a file is overwritten
         with _opened(output) as file:
             file.write(first)
@@ -69,6 +77,13 @@ def _csv(entries: Sequence[Entry]) -> Iterator[str]:
     from harness.reports.export import to_csv
 
     yield to_csv(entries)
+
+
+def _timings(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
+    from harness.reports.export import timings_csv
+
+    timed = (entry.id for entry in entries if entry.solution_ns is not None)
+    yield from timings_csv(index.evaluations([one])[0] for one in timed)
 
 
 def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 def show(
     evaluation: EvaluationId = "last",
     json: Annotated[bool, typer.Option("--json", help="The record, exactly the journal's.")] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="What is derived from the times, as one JSON object.")
+    ] = False,
     source: Annotated[bool, typer.Option("--source", help="The files that were judged.")] = False,
     log: Annotated[bool, typer.Option("--log", help="What the compilers said.")] = False,
     results: Results = None,
@@ -28,14 +32,16 @@ def show(
 
     Example: harness show last
     """
-    if json + source + log > 1:
-        raise UsageError("--json, --source and --log are three answers: ask for one")
+    if json + statistics + source + log > 1:
+        raise UsageError("--json, --statistics, --source and --log are four answers: ask for one")
     with open_store(results) as index:
         found = index.evaluation(evaluation)
     if json:
         from harness.records.journal import to_line
 
         typer.echo(to_line(found))
+    elif statistics:
+        typer.echo(_statistics(found))
     elif source or log:
         from harness.reports.show import log_text, source_text
 
@@ -46,6 +52,15 @@ def show(
         from harness.reports.show import show_report
 
         Console(highlight=False).print(show_report(found, _cases_of(found)))
+
+
+def _statistics(evaluation: Evaluation) -> str:
+    """Raises: UsageError for what wasn't timed."""
+    from harness.reports.timing_numbers import timing_json
+
+    if evaluation.timing is None:
+        raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")
+    return json_module.dumps(timing_json(evaluation.timing), indent=2)
 
 
 def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ def _obstacle(accepted: Accepted, evaluation: Evaluation) -> str | None:
         return "the problem's files have changed since its speed was accepted"
     if timing and timing.case != accepted.times.case:
         return f"case '{timing.case}' was timed, '{accepted.times.case}' was accepted"
+    if timing and timing.metric != accepted.times.metric:
+        return f"times are {timing.metric}, {accepted.times.metric} was accepted"
     if timing and accepted.times.baseline not in timing.baselines:
         return f"the accepted speed-up is over '{accepted.times.baseline}', which was not measured"
     return None

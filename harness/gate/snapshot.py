@@ -38,8 +38,8 @@ def accept(evaluation: Evaluation) -> Accepted:
     times = None
     if timing and not timing.noise:
         baseline = timing.baselines[0]
-        blocks = timing.block_medians(baseline), timing.block_medians("solution")
-        times = AcceptedTimes(timing.case, baseline, *blocks)
+        blocks = timing.block_ns(baseline), timing.block_ns("solution")
+        times = AcceptedTimes(timing.case, baseline, *blocks, timing.metric, timing.fresh_pairs)
     return Accepted(
         problem=evaluation.problem.name,
         solution=evaluation.solution.name,

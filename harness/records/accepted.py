@@ -6,18 +6,21 @@ from dataclasses import dataclass
 
 from harness.records.environment import Environment
 from harness.records.statistics import Interval, paired_ratio
-from harness.records.timing import Baseline
+from harness.records.timing import Baseline, Metric
 from harness.records.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class AcceptedTimes:
-    """Medians of the blocks in ns, paired: what the accepted speed-up and its interval follow from."""
+    """The blocks' values in ns, paired: what the accepted speed-up and its interval follow from. `fresh_at`: the pairs
+    before which new processes begin."""
 
     case: str
     baseline: Baseline
     baseline_ns: tuple[float, ...]
     solution_ns: tuple[float, ...]
+    metric: Metric = "gpu_cold"
+    fresh_at: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.baseline_ns) != len(self.solution_ns) or not min((*self.baseline_ns, *self.solution_ns), default=0):
@@ -27,7 +30,7 @@ class AcceptedTimes:
 
     @property
     def speedup(self) -> Interval | None:
-        return paired_ratio(self.baseline_ns, self.solution_ns)
+        return paired_ratio(self.baseline_ns, self.solution_ns, self.fresh_at)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
-from harness.records.timing import Baseline
+from harness.records.speed_verdict import SpeedVerdict
+from harness.records.timing import Baseline, Metric
 from harness.records.verdict import Verdict
 
 
@@ -48,6 +49,13 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
+    metric: Metric | None
+    """What the times are, see Timing."""
+    speed: SpeedVerdict | None
+    control: float | None
+    """The A/A ratio with its interval; None where there was no control."""
+    control_low: float | None
+    control_high: float | None
 
     @property
     def share_of_light(self) -> float | None:
@@ -60,6 +68,7 @@ class Entry:
 def entry_of(evaluation: Evaluation) -> Entry:
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
+    control = timing.control_ratio if timing else None
     return Entry(
         id=evaluation.id,
         key=evaluation.key,
@@ -89,6 +98,11 @@ def entry_of(evaluation: Evaluation) -> Entry:
         speedup_high=speedup.high if speedup else None,
         noise=timing.noise if timing else None,
         speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
+        metric=timing.metric if timing else None,
+        speed=timing.speed if timing else None,
+        control=control.estimate if control else None,
+        control_low=control.low if control else None,
+        control_high=control.high if control else None,
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from harness.records.checks_explained import CHECKS
 from harness.records.explanation import Explanation
 from harness.records.verdicts_explained import VERDICTS
+from harness.records.words_explained import WORDS
 
 
 def everything_explained() -> dict[str, Explanation]:
-    """Verdicts, then checks."""
-    return {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS}
+    """Verdicts, then checks, then the words of a timing."""
+    return {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS} | WORDS

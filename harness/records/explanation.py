@@ -1,4 +1,4 @@
-"""What a verdict or a check means: how it comes about, what to do, where in the record to look."""
+"""What a verdict, a check or a word of a timing means: how it comes about, what to do, where in the record to look."""
 
 from __future__ import annotations
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from harness.codec import Json, decode
 from harness.records.evaluation import Evaluation
 from harness.records.line import parse_line
-from harness.records.timing import BASELINES, Timing, Turn
+from harness.records.timing import BASELINES, METRICS, Floors, GpuState, Timing, Turn
 
 
 def outline_from_line(line: str | bytes) -> Evaluation:
-    """The evaluation without its builds, and with the first of its checks alone. Raises: CodecError.
+    """The evaluation without its builds and the timing's further metrics and memory, with the first check alone.
 
-    What is left out isn't looked at: a line with a fault there passes.
+    Raises: CodecError. What is left out isn't looked at: a line with a fault there passes.
     """
     data = parse_line(line)
     checks = data.get("checks", [])
@@ -29,22 +30,62 @@ def outline_from_line(line: str | bytes) -> Evaluation:
         return decode(Evaluation, {**data, "builds": [], "checks": first})  # which says where
 
 
+_REQUIRED = {"case", "turns", "baselines"}
+_LOOKED_AT = _REQUIRED | {"metric", "floors", "fresh_at"}
+_LEFT_OUT = {"rows", "memory"}
+_SERIES = ("call_ns", "tail_ns", "launch_ns")
+
+
 def _plain_timing(data: Json) -> Timing | None:
     """Samples are most of a record: where they are as to_line() writes them, decode() would only take longer."""
     try:
-        turns = tuple(
-            Turn(turn["arm"], turn["block"], tuple(turn["call_ns"]), turn["wall_ns"], tuple(turn.get("tail_ns", ())))
-            for turn in data["turns"]
-            if len(turn) == 4 + ("tail_ns" in turn)
-        )
-        baselines = tuple(data["baselines"])
         is_plain = (
-            data.keys() == {"case", "turns", "baselines"}
+            _REQUIRED <= data.keys() <= _LOOKED_AT | _LEFT_OUT
             and isinstance(data["case"], str)
-            and len(turns) == len(data["turns"])
-            and set(baselines) <= set(BASELINES)
-            and all(type(number) is int for t in turns for number in (t.block, t.wall_ns, *t.call_ns, *t.tail_ns))
+            and set(data["baselines"]) <= set(BASELINES)
+            and data.get("metric", METRICS[0]) in METRICS
+            and all(type(number) is int for number in data.get("fresh_at", ()))
         )
-        return Timing(data["case"], turns, baselines) if is_plain else None
+        if not is_plain:
+            return None
+        floors = data.get("floors")
+        return Timing(
+            case=data["case"],
+            turns=tuple(map(_plain_turn, data["turns"])),
+            baselines=tuple(data["baselines"]),
+            metric=data.get("metric", METRICS[0]),
+            floors=None if floors is None else decode(Floors, floors),
+            fresh_at=tuple(data.get("fresh_at", ())),
+        )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _plain_turn(data: dict[str, Any]) -> Turn:
+    """Raises: ValueError, TypeError where it isn't plain; decode() then says what is wrong, if anything is."""
+    series = {name: tuple(data[name]) for name in _SERIES if name in data}
+    queued, canary_ns, gpu = tuple(data.get("queued", ())), data.get("canary_ns"), data.get("gpu")
+    numbers = (data["block"], data["wall_ns"], *(() if canary_ns is None else (canary_ns,)))
+    are_integers = all(type(number) is int for values in (numbers, *series.values()) for number in values)
+    if not are_integers or not all(type(proof) is bool for proof in queued):
+        raise ValueError("not plain")
+    facts = {**data, **series, "queued": queued, "gpu": None if gpu is None else _plain_state(gpu)}
+    return Turn(**facts)
+
+
+_STATE_TYPES: dict[str, type] = {
+    **dict.fromkeys(("memory_mhz", "temperature_c", "other_processes"), int),
+    **dict.fromkeys(("power_w", "energy_j"), float),
+}
+
+
+def _plain_state(data: dict[str, Any]) -> GpuState:
+    clocks, words = data.get("sm_mhz"), data.get("throttled", [])
+    are_plain = (
+        (clocks is None or [type(mhz) for mhz in clocks] == [int, int])
+        and all(type(word) is str for word in words)
+        and all(data.get(name) is None or type(data[name]) is kind for name, kind in _STATE_TYPES.items())
+    )
+    if not are_plain:
+        raise ValueError("not plain")
+    return GpuState(**{**data, "sm_mhz": clocks and tuple(clocks), "throttled": tuple(words)})

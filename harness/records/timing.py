@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, get_args
 
-from harness.records.statistics import Interval, median, paired_ratio
+from harness.records.noise import reasons, remarks
+from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
+from harness.records.spread import Spread, spread
+from harness.records.statistics import Interval, median, median_interval, paired_ratio
 
 Baseline = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last"]
 """Ways to run the reference that a solution is compared with."""
@@ -22,9 +27,11 @@ last call left it. `end_to_end`: the host's time from the call until the device 
 call captured as a CUDA graph and replayed."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+METRICS: tuple[Metric, ...] = get_args(Metric)
 
-_WIDEST = 0.05
-"""Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked."""
+FLOORS = 3
+"""No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
+_SHORT_NS = 20_000
 
 
 @dataclass(frozen=True)
@@ -128,40 +135,141 @@ class Timing:
         blocks = [{turn.block for turn in self.turns if turn.arm == arm} for arm in found]
         if any(of_arm != blocks[0] for of_arm in blocks):
             raise ValueError("every block has all arms")
+        if len({self.metric, *(row.metric for row in self.rows)}) != 1 + len(self.rows):
+            raise ValueError("a timing has every metric once")
+        for row in self.rows:
+            self.of_row(row)  # the same arms, in every block
 
     @property
+    def arms(self) -> tuple[ArmName, ...]:
+        """In the order of reports: baselines, the control where there is one, the solution."""
+        return (*self.baselines, "control", "solution") if self.has_control else (*self.baselines, "solution")
+
+    @cached_property
     def has_control(self) -> bool:
         return any(turn.arm == "control" for turn in self.turns)
 
     def calls_ns(self, arm: ArmName) -> tuple[int, ...]:
         return tuple(ns for turn in self.turns if turn.arm == arm for ns in turn.call_ns)
 
+    def launch_ns(self, arm: ArmName) -> tuple[int, ...]:
+        """The metric `launch`: for how long the host was busy with each call; empty where that wasn't measured."""
+        return tuple(ns for turn in self.turns if turn.arm == arm for ns in turn.launch_ns)
+
     def median_ns(self, arm: ArmName) -> float:
         return median(self.calls_ns(arm))
 
-    def block_medians(self, arm: ArmName) -> tuple[float, ...]:
-        """The arm's median in each block, in ns: neighbouring calls correlate, blocks much less."""
+    @cached_property
+    def is_averaged(self) -> bool:
+        """Whether a block's value is the mean of its calls, for all arms alike: where any arm's calls are short.
+
+        The clock's step is up to 0.5 µs (cudaEventElapsedTime's documented resolution), so a median of short calls
+        stands on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A mean takes in
+        what held a single call up, and such a block is then one of many under a median. Without floors (older records)
+        launches weren't queued either: there a short call holds the host's own delays, and the median stays.
+        """
+        return self.floors is not None and min(self.median_ns(arm) for arm in self.arms) < _SHORT_NS
+
+    def block_ns(self, arm: ArmName) -> tuple[float, ...]:
+        """The arm's value in each block, in ns: the median of its calls, or their mean where `is_averaged`.
+
+        Neighbouring calls correlate, blocks much less: blocks are what intervals are made of.
+        """
         blocks: dict[int, list[int]] = {}
         for turn in self.turns:
             if turn.arm == arm:
                 blocks.setdefault(turn.block, []).extend(turn.call_ns)
-        return tuple(median(blocks[number]) for number in sorted(blocks))
+        value_of = fmean if self.is_averaged else median
+        return tuple(value_of(blocks[number]) for number in sorted(blocks))
+
+    def spread(self, arm: ArmName) -> Spread:
+        """Of all calls, in ns."""
+        return spread(self.calls_ns(arm))
+
+    def interval_ns(self, arm: ArmName) -> Interval | None:
+        """The median of the blocks' values with its interval; None with too few blocks for one."""
+        return median_interval(self.block_ns(arm))
+
+    @property
+    def fresh_pairs(self) -> tuple[int, ...]:
+        """`fresh_at` counted from the first block: where in block_ns() new processes begin."""
+        numbers = sorted({turn.block for turn in self.turns})
+        return tuple(bisect_left(numbers, block) for block in self.fresh_at)
+
+    def is_below_floor(self, arm: ArmName) -> bool:
+        """Whether the arm's calls are too short for a ratio.
+
+        The floors are those of the device's clock; `end_to_end` is taken by the host's.
+        """
+        if self.floors is None or self.metric == "end_to_end":
+            return False
+        return self.median_ns(arm) < FLOORS * self.floors.kernel_ns
 
     def speedup_over(self, baseline: Baseline) -> Interval | None:
-        """The baseline's time over the solution's, paired by block; None with too few blocks for an interval."""
-        return paired_ratio(self.block_medians(baseline), self.block_medians("solution"))
+        """The baseline's time over the solution's, paired by block.
+
+        None with too few blocks for an interval, and where one of the two is below the floor.
+        """
+        if self.is_below_floor(baseline) or self.is_below_floor("solution"):
+            return None
+        return self._ratio(baseline, "solution")
 
     @cached_property
     def speedup(self) -> Interval | None:
         """The headline: over the first baseline."""
         return self.speedup_over(self.baselines[0])
 
+    @cached_property
+    def control_ratio(self) -> Interval | None:
+        """The first baseline's time over its own twin's (A/A); None without a control, or with too few blocks."""
+        return self._ratio(self.baselines[0], "control") if self.has_control else None
+
+    def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
+        """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""
+        of_baseline, of_solution = self.block_launch_ns(baseline), self.block_launch_ns("solution")
+        if len(of_baseline) != len(of_solution) or not min((*of_baseline, *of_solution), default=0):
+            return None
+        return paired_ratio(of_baseline, of_solution, self.fresh_pairs)
+
+    def block_launch_ns(self, arm: ArmName) -> tuple[float, ...]:
+        """The median of the arm's launch times in each block."""
+        blocks: dict[int, list[int]] = {}
+        for turn in self.turns:
+            if turn.arm == arm and turn.launch_ns:
+                blocks.setdefault(turn.block, []).extend(turn.launch_ns)
+        return tuple(median(blocks[number]) for number in sorted(blocks))
+
+    @property
+    def delta(self) -> float:
+        """Ratios within 1 + delta and its reciprocal count as equal: no less than what the A/A control shows."""
+        return delta_of(self.control_ratio)
+
+    def speed_over(self, baseline: Baseline) -> SpeedVerdict:
+        return speed_verdict(self.speedup_over(baseline), self.delta)
+
+    @property
+    def speed(self) -> SpeedVerdict:
+        """The headline's word: the solution against the first baseline."""
+        return speed_verdict(self.speedup, self.delta)
+
+    def of_row(self, row: Row) -> Timing:
+        """A further metric as a timing of its own."""
+        return replace(self, metric=row.metric, turns=row.turns, fresh_at=(), rows=(), memory=())
+
+    @cached_property
+    def noises(self) -> tuple[str, ...]:
+        """Why this measurement is too uncertain to be ranked, each reason in words; empty where it isn't."""
+        return tuple(reasons(self))
+
     @property
     def noise(self) -> str | None:
-        """Why this measurement is too uncertain to be ranked; None where it isn't."""
-        speedup = self.speedup
-        if speedup is None:
-            return "too few blocks for an interval"
-        if speedup.half_width > _WIDEST:
-            return f"the interval of the speed-up is ±{speedup.half_width:.0%} wide; at most ±{_WIDEST:.0%} is ranked"
-        return None
+        """The first reason; None for a measurement that may be ranked."""
+        return self.noises[0] if self.noises else None
+
+    @cached_property
+    def oddities(self) -> tuple[str, ...]:
+        """What a reader should know of this measurement, and what makes it no less certain."""
+        return tuple(remarks(self))
+
+    def _ratio(self, above: ArmName, below: ArmName) -> Interval | None:
+        return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs)

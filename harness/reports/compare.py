@@ -110,7 +110,7 @@ def _row(evaluation: Evaluation, timed: bool) -> list[str | Text]:
 
 def _note(evaluation: Evaluation, kept: frozenset[str]) -> Text:
     expected = evaluation.solution.expected_verdict
-    notes = []
+    notes: list[str] = [evaluation.timing.speed] if evaluation.timing else []
     if expected is not Verdict.PASSED:
         notes.append("as expected" if evaluation.verdict is expected else f"expected {expected.value}")
     if evaluation.timing and evaluation.timing.noise:

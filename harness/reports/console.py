@@ -28,6 +28,27 @@ def verdict_text(verdict: Verdict) -> Text:
     return Text(verdict.value, style=style)
 
 
+def speeds_text(evaluations: Sequence[Evaluation]) -> Text | None:
+    """'faster than eager: tiled, plain; inconclusive: other'; None where nothing was timed."""
+    named: dict[str, list[str]] = {}
+    for evaluation in sorted(evaluations, key=_rank):
+        if timing := evaluation.timing:
+            than = {"faster": " than ", "slower": " than ", "same": " as "}.get(timing.speed)
+            words = timing.speed + (f"{than}{timing.baselines[0]}" if than else "")
+            named.setdefault(words, []).append(evaluation.solution.name)
+    text = "; ".join(f"{words}: {', '.join(names)}" for words, names in named.items())
+    return Text(harmless(text)) if text else None
+
+
+def noise_text(evaluation: Evaluation) -> Text | None:
+    """'tiled: noisy: …; 2 more in 'harness show''; None for what isn't."""
+    noises = evaluation.timing.noises if evaluation.timing else ()
+    if not noises:
+        return None
+    more = f"; {len(noises) - 1} more in 'harness show'" if len(noises) > 1 else ""
+    return Text(harmless(f"{evaluation.solution.name}: noisy: {noises[0]}{more}"), style="yellow")
+
+
 def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
     """One line per solution, fastest first; what failed comes last."""
     first = evaluations[0]
@@ -94,6 +115,8 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         if evaluation.failure:
             console.print()
             console.print(failure_text(evaluation, verbose))
+    for line in filter(None, (speeds_text(evaluations), *map(noise_text, evaluations))):
+        console.print(line)
     for evaluation in evaluations if verbose else ():
         if evaluation.builds:
             console.print(resources_text(evaluation))

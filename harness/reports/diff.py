@@ -131,6 +131,9 @@ def _caution(old: Evaluation, new: Evaluation) -> str | None:
         "they are of two problems": old.problem.name != new.problem.name,
         "the problem's files changed": old.problem.sha256 != new.problem.sha256,
         "the environments differ": old.environment.fingerprint != new.environment.fingerprint,
+        "their times are of two metrics": old.timing is not None
+        and new.timing is not None
+        and old.timing.metric != new.timing.metric,
         "one is noisy": any(e.timing and e.timing.noise for e in (old, new)),
     }
     return "; ".join(reason for reason, holds in reasons.items() if holds) or None

@@ -1,4 +1,4 @@
-"""Explanations of verdicts and checks for the terminal."""
+"""Explanations of verdicts, checks and the words of a timing for the terminal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.text import Text
 from harness.records.checks_explained import CHECKS
 from harness.records.explanation import Explanation
 from harness.records.verdicts_explained import VERDICTS
+from harness.records.words_explained import WORDS
 
-_MORE = "'harness explain NAME' tells more of one; docs/referee.md of all together."
+_MORE = "'harness explain NAME' tells more of one; docs/referee.md and\ndocs/timing.md of all together."
 
 
 def explained(name: str, explanation: Explanation) -> RenderableType:
@@ -35,6 +36,8 @@ def listed() -> RenderableType:
         _table("verdict", verdicts),
         Text(),
         _table("check", checks),
+        Text(),
+        _table("timing", ((name, explanation.meaning) for name, explanation in WORDS.items())),
         Text(),
         Text(_MORE, style="dim"),
     )

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from harness.records.evaluation import Evaluation
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.evidence import seen_by
+from harness.reports.timing_numbers import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
 
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
@@ -33,6 +34,21 @@ def to_csv(entries: Iterable[Entry]) -> str:
         facts = asdict(entry) | verdicts | {"cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
         writer.writerow({name: _no_formula(value) for name, value in facts.items()})
     return file.getvalue()
+
+
+def timings_csv(evaluations: Iterable[Evaluation]) -> Iterator[str]:
+    """A row per metric and arm of each that was timed, in pieces; the first is the head. Times in ns."""
+    names = ("evaluation", "problem", "solution", "case", *(name for name in TIMING_CELLS))
+    yield ",".join(names) + "\n"
+    for evaluation in evaluations:
+        timing = evaluation.timing
+        file = io.StringIO()
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        for row in arm_numbers(timing) if timing else ():
+            facts = (evaluation.id, evaluation.problem.name, evaluation.solution.name, timing.case if timing else None)
+            cells = dict(zip(names, facts, strict=False)) | timing_cells(row)
+            writer.writerow({name: _no_formula(value) for name, value in cells.items()})
+        yield file.getvalue()
 
 
 def to_kernelbench(evaluations: Sequence[Evaluation]) -> dict[str, list[dict[str, Any]]]:

@@ -17,20 +17,13 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Work
 from harness.records.evidence import Evidence
 from harness.records.roofline import share_of_baseline
-from harness.records.timing import ArmName, Timing
 from harness.records.trace import Trace
 from harness.reports.console import SIMULATED, failure_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.numbers import (
-    format_error,
-    format_ms,
-    format_share,
-    format_speedup,
-    scopes_and_variants,
-    variants_of,
-)
+from harness.reports.numbers import format_error, format_share, scopes_and_variants, variants_of
 from harness.reports.roofline import light_words, work_words
+from harness.reports.timing_table import timing_report
 from harness.reports.untrusted import harmless, one_line
 
 _COMMAND_WIDTH = 74
@@ -72,7 +65,7 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         if evaluation.failure.evidence:
             yield from _section("evidence", *(_evidence(one) for one in evaluation.failure.evidence))
     if evaluation.timing:
-        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation.timing))
+        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", timing_report(evaluation.timing))
     elif evaluation.environment.backend == "sim":
         yield from _section("timing", Text(SIMULATED))
     if evaluation.work:
@@ -112,18 +105,6 @@ def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
     author = harmless(solution.author or "unknown")
     precision = harmless(solution.precision or f"not declared (the problem: {evaluation.problem.precision})")
     yield Text(f"author {author}, precision {precision}", style="dim")
-
-
-def _timing(timing: Timing) -> RenderableType:
-    """A row per arm: the median of all calls, the span of the blocks' medians, and the speed-up over it."""
-    table = _table("arm", "median ms", "blocks ms", "calls", "speed-up [95 %]")
-    arms: list[tuple[ArmName, str]] = [(one, format_speedup(timing.speedup_over(one))) for one in timing.baselines]
-    for arm, speedup in (*arms, ("solution", "")):
-        blocks = timing.block_medians(arm)
-        span = f"{format_ms(min(blocks))} to {format_ms(max(blocks))}"
-        table.add_row(arm, format_ms(timing.median_ns(arm)), span, str(len(timing.calls_ns(arm))), speedup)
-    noise = [Text(f"noisy: {timing.noise}", style="yellow")] if timing.noise else []
-    return Group(table, *noise)
 
 
 def _light(evaluation: Evaluation, work: Work) -> Iterator[RenderableType]:

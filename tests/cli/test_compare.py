@@ -200,7 +200,7 @@ def test_a_resumed_report_says_what_was_kept(harness: Shell, workspace: Path, se
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     outcome = harness("compare", "--resume", *GPU)
     rows = {line.split()[1]: line.split()[-1] for line in outcome.out.splitlines() if line.startswith("1=")}
-    assert rows == {"plain": "kept", "shared_tile": "3.0000]"}
+    assert rows == {"plain": "kept", "shared_tile": "faster"}
     assert "2 solutions of 1 problem: 2 passed; 1 kept from earlier runs" in outcome.out
 
 

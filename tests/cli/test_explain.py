@@ -8,6 +8,7 @@ import pytest
 
 from harness.records.evidence import CHECK_NAMES
 from harness.records.verdict import Verdict
+from harness.records.words_explained import WORDS
 from tests.cli.shell import Shell
 
 
@@ -15,7 +16,7 @@ def test_without_a_word_everything_is_listed(harness: Shell) -> None:
     outcome = harness("explain")
     assert outcome.code == 0
     first = {line.split(" ")[0] for line in outcome.out.splitlines()}
-    assert {verdict.value for verdict in Verdict} | set(CHECK_NAMES) <= first
+    assert {verdict.value for verdict in Verdict} | set(CHECK_NAMES) | set(WORDS) <= first
 
 
 def test_a_verdict_is_explained(harness: Shell) -> None:
@@ -31,10 +32,22 @@ def test_a_check_is_explained(harness: Shell) -> None:
     assert "record an event on the side stream and let the current stream wait for it" in words
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("noisy", "an A/A interval that lies beyond 0.5 % of 1"),
+        ("inconclusive", "measure longer (timing.blocks"),
+        ("gpu_cold", "after the cache was swept"),
+    ],
+)
+def test_a_word_of_a_timing_is_explained(harness: Shell, word: str, said: str) -> None:
+    assert said in " ".join(harness("explain", word).out.split())
+
+
 def test_a_typo_gets_a_suggestion(harness: Shell) -> None:
     outcome = harness("explain", "wall_clok")
     assert outcome.code == 2
-    assert outcome.err == "harness: no verdict or check 'wall_clok'. Did you mean 'wall_clock'?\n"
+    assert outcome.err == "harness: no verdict, check or word of a timing is 'wall_clok'. Did you mean 'wall_clock'?\n"
 
 
 def test_programs_get_json(harness: Shell) -> None:
@@ -43,10 +56,10 @@ def test_programs_get_json(harness: Shell) -> None:
     assert one["meaning"] == "no answer within the time limit"
     assert set(one) == {"name", "meaning", "observed", "causes", "avoid", "look"}
     every = json.loads(harness("explain", "--json").out)
-    assert len(every) == len(Verdict) + len(CHECK_NAMES)
+    assert len(every) == len(Verdict) + len(CHECK_NAMES) + len(WORDS)
 
 
-@pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",)])
+@pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",), ("noisy",)])
 def test_explanations_fit_eighty_columns(
     harness: Shell, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 from dataclasses import replace
@@ -74,8 +76,9 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
     for expected in (
         "maxpool2d / plain passed",
         "20261121T100000-aaaaaaaa",
-        "eager 3.000 3.000 to 3.000 24 3.0000× [3.0000, 3.0000]",
-        "solution 1.000 1.000 to 1.000 24",
+        "eager 3.000 [3.000, 3.000] 3.000 to 3.000 0.00 % 0 24",
+        "solution 1.000 [1.000, 1.000] 1.000 to 1.000 0.00 % 0 24",
+        "gpu_cold eager / solution 3.0000× [3.0000, 3.0000] faster",
         "checks against the float64 oracle",
         "small 1 complete 4 0 0.12",
         "relu sm_90 32 4096 8 16",
@@ -102,6 +105,29 @@ def test_show_gives_the_record_the_source_or_the_log(harness: Shell, results: Pa
     assert harness("show", "last", "--json", "--log").code == 2
 
 
+def test_show_gives_programs_what_is_derived_from_times(harness: Shell, results: Path) -> None:
+    data = json.loads(harness("show", "aaaaaaaa", "--statistics").out)
+    assert (data["metric"], data["speed"], data["control"], data["noise"]) == ("gpu_cold", "faster", None, [])
+    assert data["speedup"]["estimate"] == pytest.approx(3.0)
+    assert [(row["arm"], row["calls"], row["blocks"], row["outliers"]) for row in data["arms"]] == [
+        ("eager", 24, 6, 0),
+        ("solution", 24, 6, 0),
+    ]
+    refused = harness("show", "last", "--statistics")
+    assert refused.code == 2
+    assert "was not timed: --statistics is of times" in refused.err
+
+
+def test_export_gives_a_row_per_metric_and_arm(harness: Shell, results: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(harness("export", "--timings").out)))
+    assert len({row["evaluation"] for row in rows}) == 2
+    assert [(row["solution"], row["metric"], row["arm"]) for row in rows[:2]] == [
+        ("plain", "gpu_cold", "eager"),
+        ("plain", "gpu_cold", "solution"),
+    ]
+    assert (rows[0]["typical_ns"], rows[0]["speed"], rows[1]["ratio"]) == ("3000000.0", "faster", "")
+
+
 def test_sources_cannot_steer_the_terminal(harness: Shell, results: Path) -> None:
     hostile = with_source(OLD, "a\x1b[2Jb\n", id="x", builds=(replace(build(), output="\x1b]0;title\x07"),))
     Journal(results, "run-3").append(hostile)
@@ -119,7 +145,7 @@ def test_sources_cannot_steer_the_terminal(harness: Shell, results: Path) -> Non
         (["history", "maxpool2d", "--run", "run-7"], "no run 'run-7' in "),
         (["history", "maxpool2d", "--backend", "sim"], "fits all that was asked for"),
         (["history", "maxpool2d", "--plot", "x.pdf"], "--plot x.pdf: the file's name must end in .png or .svg"),
-        (["export"], "name one format: --csv, --jsonl or --kernelbench"),
+        (["export"], "name one format: --csv, --timings, --jsonl or --kernelbench"),
         (["export", "--csv", "--jsonl"], "name one format"),
         (["export", "--csv", "--problem", "relu"], "no evaluation of problem 'relu'. Valid: maxpool2d."),
         (["index", "--merge", "nosuch"], "--merge nosuch: no such folder"),

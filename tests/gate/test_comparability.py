@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.errors import UsageError
-from harness.gate.comparability import differences, nearest, other_environments, refuse
+from harness.gate.comparability import counterpart, differences, nearest, other_environments, refuse
 from tests.examples import environment, sim_environment
 from tests.gate.builders import snapshot_of, timed
 
@@ -45,6 +47,15 @@ def test_the_same_environment_is_not_refused() -> None:
 
 def test_a_solution_that_the_snapshot_does_not_know_makes_no_difference() -> None:
     assert other_environments(snapshot_of(timed(1_000_000)), [("relu", "tiled")], environment(driver="590.1")) == []
+
+
+def test_times_of_two_metrics_are_not_compared() -> None:
+    evaluation = timed(1_000_000)
+    assert evaluation.timing is not None
+    synchronising = replace(evaluation, timing=replace(evaluation.timing, metric="end_to_end"))
+    snapshot = snapshot_of(evaluation)
+    same, other = counterpart(snapshot, evaluation), counterpart(snapshot, synchronising)
+    assert (same and same.obstacle, other and other.obstacle) == (None, "times are end_to_end, gpu_cold was accepted")
 
 
 def test_what_was_accepted_on_the_simulator_has_no_speed() -> None:

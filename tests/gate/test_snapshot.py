@@ -30,6 +30,23 @@ def test_the_speed_up_follows_from_the_blocks() -> None:
     assert accept(evaluation).speedup == evaluation.timing.speedup
 
 
+def test_processes_that_disagree_widen_the_accepted_interval_too() -> None:
+    evaluation = timed(1_000_000, 0.009)
+    assert evaluation.timing is not None
+    several = replace(evaluation, timing=replace(evaluation.timing, fresh_at=(0, 2, 10)))
+    (entry,) = parse(render([accept(several)]), "snapshot.jsonl")
+    assert entry.speedup is not None
+    assert entry.speedup == several.timing.speedup  # type: ignore[union-attr]
+    assert entry.speedup != accept(evaluation).speedup
+
+
+def test_an_entry_from_before_metrics_is_gpu_cold() -> None:
+    data = json.loads(render([accept(timed(1_000_000))]))
+    del data["times"]["metric"], data["times"]["fresh_at"]
+    (entry,) = parse(json.dumps(data), "snapshot.jsonl")
+    assert entry == accept(timed(1_000_000))
+
+
 def test_a_line_holds_what_is_compared_and_neither_samples_nor_sources() -> None:
     (line,) = render([accept(timed(1_000_000))]).splitlines()
     assert list(json.loads(line)) == [

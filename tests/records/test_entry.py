@@ -15,8 +15,19 @@ from harness.records.evaluation import Evaluation
 from harness.records.line import from_line, to_line
 from harness.records.outline import outline_from_line
 from harness.records.verdict import Verdict
-from tests.examples import build, check, environment, failed, passed, sim_environment, timing, wrong_comparison
+from tests.examples import (
+    build,
+    check,
+    environment,
+    failed,
+    measured,
+    passed,
+    sim_environment,
+    timing,
+    wrong_comparison,
+)
 
+MEASURED = passed(timing=measured())
 TIMED = passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000), builds=(build(),), checks=(check(), check()))
 
 
@@ -52,14 +63,28 @@ def test_another_expected_verdict_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "evaluation", [TIMED, failed(checks=(check(), check(wrong_comparison()))), failed(checks=()), passed()]
+    "evaluation", [TIMED, MEASURED, failed(checks=(check(), check(wrong_comparison()))), failed(checks=()), passed()]
 )
 def test_the_outline_of_a_line_gives_the_same_entry_as_the_whole(evaluation: Evaluation) -> None:
     assert entry_of(outline_from_line(to_line(evaluation))) == entry_of(evaluation)
 
 
+def test_the_outline_of_a_timing_has_its_headline_alone() -> None:
+    assert MEASURED.timing is not None
+    timing = dataclasses.replace(MEASURED.timing, rows=(), memory=())
+    assert outline_from_line(to_line(MEASURED)).timing == timing
+
+
+def test_an_entry_says_what_the_control_shows() -> None:
+    entry = entry_of(MEASURED)
+    assert (entry.metric, entry.speed) == ("gpu_cold", "faster")
+    assert (entry.control, entry.control_low, entry.control_high) == pytest.approx((1.0, 1.0, 1.0), abs=0.001)
+    assert entry.control_low != entry.control_high
+    assert (entry_of(TIMED).speed, entry_of(TIMED).control, entry_of(failed()).speed) == ("faster", None, None)
+
+
 def _changed(**changes: Any) -> str:
-    data = json.loads(to_line(TIMED))
+    data = json.loads(to_line(MEASURED))
     for place, value in changes.items():
         *path, last = place.split("__")
         target = data
@@ -79,6 +104,18 @@ def _changed(**changes: Any) -> str:
         {"timing__turns__3__arm": "fast"},
         {"timing__turns__3__more": 1},
         {"timing__turns": 1},
+        {"timing__turns__3__queued": [1, 0]},
+        {"timing__turns__3__launch_ns": [1]},
+        {"timing__turns__3__canary_ns": 0.5},
+        {"timing__turns__3__gpu": 1},
+        {"timing__turns__3__gpu__sm_mhz": [1, 2, 3]},
+        {"timing__turns__3__gpu__power_w": "hot"},
+        {"timing__turns__3__gpu__more": 1},
+        {"timing__turns__3__gpu__throttled": [1]},
+        {"timing__metric": "gpu_hot"},
+        {"timing__floors": {}},
+        {"timing__floors__kernel_ns": 0},
+        {"timing__fresh_at": [True]},
         {"timing__baselines": ["eager", "fast"]},
         {"timing__more": 1},
         {"timing__case": 1},

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from harness.records.checks_explained import CHECKS
 from harness.records.evidence import CHECK_NAMES
 from harness.records.explanation import Explanation
+from harness.records.speed_verdict import SpeedVerdict
+from harness.records.timing import METRICS
 from harness.records.verdict import Verdict
 from harness.records.verdicts_explained import VERDICTS
+from harness.records.words_explained import WORDS
 from tests.machine import ROOT
 
-EVERY = {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS}
+EVERY = {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS} | WORDS
 
 
 def test_every_verdict_and_every_check_is_explained() -> None:
@@ -19,8 +24,12 @@ def test_every_verdict_and_every_check_is_explained() -> None:
     assert tuple(CHECKS) == CHECK_NAMES
 
 
-def test_no_check_is_named_as_a_verdict_is() -> None:
-    assert len(EVERY) == len(VERDICTS) + len(CHECKS)
+def test_no_two_are_named_alike() -> None:
+    assert len(EVERY) == len(VERDICTS) + len(CHECKS) + len(WORDS)
+
+
+def test_every_metric_and_every_word_for_a_speed_is_explained() -> None:
+    assert {*get_args(SpeedVerdict), *METRICS} <= WORDS.keys()
 
 
 def test_a_verdict_means_what_it_means_elsewhere() -> None:

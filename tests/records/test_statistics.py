@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from harness.records.statistics import Interval, geometric_mean, median, median_interval, paired_ratio, ratio
@@ -87,6 +89,39 @@ def test_too_few_pairs_have_no_interval() -> None:
 def test_sides_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         paired_ratio([1.0] * 6, [1.0] * 7)
+
+
+def test_an_interval_holds_the_median_of_every_process() -> None:
+    values = [1.01, 1.0, 1.02, *(1.1 + i / 100 for i in range(10)), 1.31, 1.32, 1.3]
+    pooled = paired_ratio(values, [1.0] * 16)
+    widened = paired_ratio(values, [1.0] * 16, fresh_at=(0, 3, 13))
+    assert pooled is not None
+    assert widened is not None
+    assert (pooled.low, pooled.high) == pytest.approx((1.1, 1.19))
+    assert (widened.low, widened.high) == pytest.approx((1.01, 1.31))
+    assert (widened.estimate, widened.confidence) == (pooled.estimate, pooled.confidence)
+
+
+def test_processes_that_agree_widen_nothing() -> None:
+    values = [1.0, 1.02, 1.01, 1.03, 1.0, 1.02, 1.01, 1.03, 1.0, 1.02, 1.01, 1.03]
+    assert paired_ratio(values, [1.0] * 12, fresh_at=(4, 8)) == paired_ratio(values, [1.0] * 12)
+
+
+def test_processes_that_began_outside_of_the_pairs_are_none() -> None:
+    assert paired_ratio([2.0] * 6, [1.0] * 6, fresh_at=(0, 6, 9)) == paired_ratio([2.0] * 6, [1.0] * 6)
+
+
+def test_the_interval_of_a_median_agrees_with_scipy() -> None:
+    """Its quantile_test() finds the same two order statistics, one side at a time."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy isn't installed; harness doesn't need it")
+    rng = random.Random(8)
+    for n in (6, 7, 12, 25, 60, 101):
+        values = [rng.lognormvariate(0, 0.1) for _ in range(n)]
+        ours = median_interval(values)
+        assert ours is not None
+        low = stats.quantile_test(values, p=0.5, alternative="greater").confidence_interval(0.975).low
+        high = stats.quantile_test(values, p=0.5, alternative="less").confidence_interval(0.975).high
+        assert (ours.low, ours.high) == (low, high)
 
 
 def test_an_interval_holds_its_estimate() -> None:

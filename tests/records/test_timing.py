@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from harness.records.timing import ArmName, Timing, Turn
-from tests.examples import timing
+from harness.records.timing import ArmName, Floors, Row, Timing, Turn
+from tests.examples import measured, timing
 
 
 def turn(arm: ArmName, block: int, *call_ns: int) -> Turn:
@@ -36,8 +38,8 @@ def test_the_median_is_over_all_calls_of_an_arm() -> None:
 
 
 def test_each_block_has_its_own_median() -> None:
-    assert TWO_BLOCKS.block_medians("eager") == (25.0, 100)
-    assert TWO_BLOCKS.block_medians("solution") == (5.0, 8)
+    assert TWO_BLOCKS.block_ns("eager") == (25.0, 100)
+    assert TWO_BLOCKS.block_ns("solution") == (5.0, 8)
 
 
 def test_too_few_blocks_have_no_speedup() -> None:
@@ -71,3 +73,133 @@ def test_a_block_that_lacks_an_arm_is_refused() -> None:
 def test_blocks_that_each_lack_another_arm_are_refused() -> None:
     with pytest.raises(ValueError, match="every block has all arms"):
         Timing("full", (turn("eager", 0, 5), turn("solution", 1, 5)))
+
+
+def test_reports_name_the_control_before_the_solution() -> None:
+    assert measured().arms == ("eager", "control", "solution")
+    assert timing().arms == ("eager", "solution")
+
+
+def short(solution_ns: tuple[int, ...], floors: Floors | None = Floors(500.0, 900.0), blocks: int = 6) -> Timing:
+    turns = [
+        turn for b in range(blocks) for turn in (turn_of("eager", b, 19_000), turn_of("solution", b, *solution_ns))
+    ]
+    return Timing("full", tuple(turns), floors=floors)
+
+
+def turn_of(arm: ArmName, block: int, *call_ns: int) -> Turn:
+    return Turn(arm, block, call_ns, sum(call_ns) + 10)
+
+
+def test_a_block_of_short_calls_has_their_mean() -> None:
+    assert short((9_500, 9_500, 10_000)).block_ns("solution") == pytest.approx((9666.667,) * 6)
+
+
+def test_both_arms_are_averaged_where_one_is_short() -> None:
+    found = Timing(
+        "full",
+        tuple(
+            t for b in range(6) for t in (turn_of("eager", b, 30_000, 30_000, 60_000), turn_of("solution", b, 19_999))
+        ),
+        floors=Floors(500.0, 900.0),
+    )
+    assert found.is_averaged
+    assert found.block_ns("eager") == (40_000.0,) * 6
+
+
+def test_calls_of_twenty_microseconds_keep_their_median() -> None:
+    turns = [t for b in range(6) for t in (turn_of("eager", b, 20_000), turn_of("solution", b, 20_000, 20_000, 60_000))]
+    found = Timing("full", tuple(turns), floors=Floors(500.0, 900.0))
+    assert not found.is_averaged
+    assert found.block_ns("solution") == (20_000,) * 6
+
+
+def test_an_older_record_of_short_calls_reads_as_it_did() -> None:
+    assert short((9_500, 9_500, 10_000), floors=None).block_ns("solution") == (9_500,) * 6
+
+
+def test_no_ratio_is_claimed_below_three_empty_kernels() -> None:
+    assert short((2_699,)).speedup is None
+    assert short((2_699,)).speed == "inconclusive"
+    assert short((2_700,)).speedup is not None
+
+
+def test_the_hosts_clock_has_other_floors() -> None:
+    assert replace(short((2_699,)), metric="end_to_end").speedup is not None
+
+
+def test_a_further_baseline_below_the_floor_takes_nothing_from_the_headline() -> None:
+    times: dict[ArmName, int] = {"eager": 9_000, "compile": 2_000, "solution": 4_500}
+    turns = [turn_of(arm, block, ns) for block in range(6) for arm, ns in times.items()]
+    found = Timing("full", tuple(turns), ("eager", "compile"), floors=Floors(500.0, 900.0))
+    assert found.speedup is not None
+    assert found.speedup_over("compile") is None
+
+
+def test_processes_that_disagree_widen_the_interval() -> None:
+    turns = []
+    for b in range(16):
+        turns += [turn_of("eager", 5 + b, 100_000), turn_of("solution", 5 + b, 90_000 if b < 3 else 100_000)]
+    found = Timing("full", tuple(turns), fresh_at=(5, 8, 13))
+    assert found.fresh_pairs == (0, 3, 8)
+    assert found.speedup is not None
+    assert (found.speedup.low, found.speedup.high) == pytest.approx((1.0, 1 / 0.9))
+    alone = replace(found, fresh_at=()).speedup
+    assert alone is not None
+    assert alone.high == 1.0
+
+
+def test_the_control_says_what_equal_arms_measure() -> None:
+    control = measured().control_ratio
+    assert control is not None
+    assert 0.999 < control.low < 1 < control.high < 1.001
+    assert measured().delta == 0.01
+    assert timing().control_ratio is None
+
+
+def test_the_word_is_no_finer_than_the_control() -> None:
+    """Four percent faster; the control's twin is five percent slower."""
+
+    def scaled(turn: Turn) -> Turn:
+        ns = tuple({"solution": 1_000_000, "control": 1_100_000, "eager": 1_040_000}[turn.arm] for _ in turn.call_ns)
+        return replace(turn, call_ns=ns, wall_ns=sum(ns))
+
+    found = measured(turns=scaled)
+    assert found.delta == pytest.approx(1.1 / 1.04 - 1)
+    assert found.speed == "same"
+    without = replace(found, turns=tuple(turn for turn in found.turns if turn.arm != "control"), rows=())
+    assert without.speed == "faster"
+
+
+def test_a_row_is_a_timing_of_its_own() -> None:
+    found = measured()
+    (row,) = found.rows
+    warm = found.of_row(row)
+    assert warm.metric == "gpu_warm"
+    assert warm.median_ns("solution") == pytest.approx(800_000, rel=0.001)
+    assert warm.speedup is not None
+    assert warm.speedup.estimate == pytest.approx(3, rel=0.001)
+
+
+def test_a_row_has_the_arms_of_the_headline() -> None:
+    (row,) = measured().rows
+    lacks = Row("graph", tuple(turn for turn in row.turns if turn.arm != "solution"))
+    with pytest.raises(ValueError, match="all arms have turns"):
+        measured(rows=(lacks,))
+
+
+def test_metrics_are_never_mixed() -> None:
+    (row,) = measured().rows
+    with pytest.raises(ValueError, match="every metric once"):
+        measured(rows=(row, row))
+    with pytest.raises(ValueError, match="every metric once"):
+        measured(metric="gpu_warm")
+
+
+def test_launches_have_a_ratio_of_their_own() -> None:
+    found = measured()
+    assert found.launch_ns("solution")[:2] == (30_000, 31_000)
+    ratio = found.launch_ratio_over("eager")
+    assert ratio is not None
+    assert ratio.estimate == pytest.approx(60_500 / 30_500)
+    assert timing().launch_ratio_over("eager") is None

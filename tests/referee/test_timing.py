@@ -177,14 +177,14 @@ def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
 
 def test_six_blocks_are_measured_however_small_the_budget() -> None:
     timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(1e6))
-    assert len(timing.block_medians("solution")) == 6
+    assert len(timing.block_ns("solution")) == 6
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(2.0)
 
 
 def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
     timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(50))
-    assert len(timing.block_medians("eager")) == 8
+    assert len(timing.block_ns("eager")) == 8
 
 
 @pytest.mark.parametrize(

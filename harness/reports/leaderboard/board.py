@@ -46,6 +46,14 @@ class Standing:
         return speedup_of(self.entry)
 
     @property
+    def control(self) -> Interval | None:
+        """What equal arms measured (A/A)."""
+        entry = self.entry
+        if entry.control is None or entry.control_low is None or entry.control_high is None:
+            return None
+        return Interval(entry.control, entry.control_low, entry.control_high, 0.95)
+
+    @property
     def is_sample(self) -> bool:
         """Counts in fast_p and in the verdicts: judged under the board's rules, and meant to pass."""
         return self.rank is not None or (self.is_comparable and self.entry.verdict.blames_solution)

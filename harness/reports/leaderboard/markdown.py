@@ -8,7 +8,14 @@ from itertools import groupby
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.words import rules, source_note, total_sentence, unranked_reason, version_note
+from harness.reports.leaderboard.words import (
+    rules,
+    source_note,
+    speed_note,
+    total_sentence,
+    unranked_reason,
+    version_note,
+)
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
@@ -44,8 +51,9 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
 
 def _ranking(standings: list[Standing], baseline: str) -> Iterator[str]:
     has_light = any(standing.entry.share_of_light for standing in standings)
-    yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] |{' speed of light |' if has_light else ''}"
-    yield f"|---:|---|---:|---:|---:|{'---:|' if has_light else ''}"
+    light = " speed of light |" if has_light else ""
+    yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |{light}"
+    yield f"|---:|---|---:|---:|---:|---|{'---:|' if has_light else ''}"
     for standing in standings:
         yield _row(standing) + (f" {format_share(standing.entry.share_of_light)} |" if has_light else "")
 
@@ -54,7 +62,8 @@ def _row(standing: Standing) -> str:
     entry, note = standing.entry, source_note(standing)
     name = code(entry.solution) + (f" ({note})" if note else "")
     times = [format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns)]
-    return f"| {standing.rank} | {name} | {' | '.join(times)} | {format_speedup(standing.speedup)} |"
+    cells = (str(standing.rank), name, *times, format_speedup(standing.speedup), speed_note(standing))
+    return f"| {' | '.join(cells)} |"
 
 
 def _plain(text: str) -> str:

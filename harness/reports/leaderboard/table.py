@@ -14,7 +14,7 @@ from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.words import source_note, total_sentence, unranked_reason, version_note
+from harness.reports.leaderboard.words import source_note, speed_note, total_sentence, unranked_reason, version_note
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
@@ -55,6 +55,7 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     has_light = any(standing.entry.share_of_light for standing in standings)
     for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((LIGHT,) if has_light else ())):
         table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
     for standing in standings:
         entry = standing.entry
         name = Text(one_line(entry.solution))
@@ -62,5 +63,6 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
         light = [format_share(entry.share_of_light)] if has_light else []
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light)
+        speed = Text(speed_note(standing), style="dim")
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light, speed)
     return table

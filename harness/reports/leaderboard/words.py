@@ -23,6 +23,7 @@ def rules(board: Board) -> tuple[str, ...]:
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
         "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",
+        "Faster and slower are said of intervals that lie beyond 1 % and beyond what equal arms (A/A) showed.",
         "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
         "Classes of precision are ranked apart: float64, strict float32, tf32, half.",
         "A class's mean is over the best ranked solution of each problem, out of the problems that were tried.",
@@ -51,6 +52,13 @@ def version_note(problem: ProblemBoard) -> str | None:
 def source_note(standing: Standing) -> str | None:
     """That the source shown is not today's; None where it is."""
     return "the solution has been edited since; this is its former source" if standing.is_older_source else None
+
+
+def speed_note(standing: Standing) -> str:
+    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches."""
+    entry = standing.entry
+    words = (entry.speed, entry.metric if entry.metric != "gpu_cold" else None)
+    return ", ".join(word for word in words if word)
 
 
 def _others(count: int, noun: str) -> str:

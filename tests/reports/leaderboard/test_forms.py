@@ -13,7 +13,7 @@ from harness.reports.leaderboard.as_json import leaderboard_json
 from harness.reports.leaderboard.board import Board
 from harness.reports.leaderboard.markdown import code, leaderboard_markdown
 from harness.reports.leaderboard.table import leaderboard_table
-from tests.examples import environment
+from tests.examples import environment, measured
 from tests.examples import timing as even_timing
 from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
 
@@ -41,11 +41,11 @@ def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
     assert [" ".join(line.split()) for line in lines[3:]] == [
         "relu, strict float32",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000]",
-        "2 slow 6.000 3.000 0.5000× [0.5000, 0.5000]",
+        "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000] faster",
+        "2 slow 6.000 3.000 0.5000× [0.5000, 0.5000] slower",
         "relu, half (float16, bfloat16)",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 half 0.5000 3.000 6.0000× [6.0000, 6.0000]",
+        "1 half 0.5000 3.000 6.0000× [6.0000, 6.0000] faster",
         "not ranked: bad: timeout: no answer within the time limit",
         "",
         "strict float32: 3.0000× [3.0000, 3.0000], geometric mean over 1 of 1 problems",
@@ -74,10 +74,19 @@ def test_no_stranger_steers_the_terminal() -> None:
     assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", text) == []
 
 
+def test_boards_tell_the_control_and_times_that_are_no_kernels() -> None:
+    made = board(timed("relu", "waits", timing=measured(metric="end_to_end")))
+    (standing,) = json.loads(leaderboard_json(made))["problems"][0]["standings"]
+    assert standing["metric"] == "end_to_end"
+    assert standing["control"]["low"] < 1 < standing["control"]["high"]
+    assert " ".join(table(made)[5].split()).endswith("faster, end_to_end")
+    assert "| faster, end_to_end |" in leaderboard_markdown(made)
+
+
 def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
     text = leaderboard_markdown(example())
-    assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] |" in text
-    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [3.0000, 3.0000] |\n| 2 | `slow` |" in text
+    assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] | speed |" in text
+    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [3.0000, 3.0000] | faster |\n| 2 | `slow` |" in text
     assert "### half (float16, bfloat16)" in text
     assert "Not ranked:\n\n- `bad`: timeout: no answer within the time limit" in text
     assert text.count("\n- ") > 9
@@ -87,7 +96,7 @@ def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
 def test_a_name_cant_leave_its_code_span_or_its_cell() -> None:
     assert code("a`|b\n<img>") == "`aˋ¦b <img>`"
     rows = [line for line in leaderboard_markdown(board(hostile())).splitlines() if line.startswith("| 1 |")]
-    assert [row.count("|") for row in rows] == [6]
+    assert [row.count("|") for row in rows] == [7]
 
 
 def test_json_has_everything_a_program_needs() -> None:
@@ -104,6 +113,7 @@ def test_json_has_everything_a_program_needs() -> None:
         3.0,
         1_000_000,
     )
+    assert (first["speed"], first["metric"], first["control"], first["noise"]) == ("faster", "gpu_cold", None, None)
     assert (second["rank"], half["rank"], half["class"]) == (2, 1, "half")
     assert (bad["rank"], bad["verdict"], bad["why_unranked"], bad["speedup"]) == (
         None,

@@ -13,6 +13,7 @@ import pytest
 from harness.records.config import Config, CorrectnessConfig
 from harness.records.evaluation import Evaluation, Work
 from harness.records.verdict import Verdict
+from tests.examples import measured
 from tests.reports.leaderboard.samples import (
     broken,
     build,
@@ -54,6 +55,13 @@ class Document(HTMLParser):
 
     def ids(self) -> list[str]:
         return [attributes["id"] or "" for _, attributes in self.tags if "id" in attributes]
+
+
+def test_a_solutions_part_tells_its_speed_its_control_and_its_metrics() -> None:
+    text = document(timed(timing=measured())).text
+    assert "faster: gpu_cold over eager, equal within 1.0 % equal arms (A/A) 1.0001× [0.9993, 1.0010]" in text
+    assert "gpu_warm 2.9992× [2.9971, 3.0009] launch 1.9836× [1.9836, 1.9836]" in text
+    assert "SM clock 1755 to 1980 MHz" in text
 
 
 def document(*evaluations: Evaluation) -> Document:

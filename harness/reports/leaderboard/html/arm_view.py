@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from harness.records.timing import ArmName, Timing
+from harness.records.timing import Timing
 from harness.reports.leaderboard.html.charts import histogram
 from harness.reports.numbers import format_ms
 
@@ -25,11 +25,10 @@ class ArmView:
 
 
 def arm_views(timing: Timing | None) -> tuple[ArmView, ...]:
-    """Baselines first, the solution last."""
+    """Baselines first, then their control, the solution last."""
     if timing is None:
         return ()
-    names: tuple[ArmName, ...] = (*timing.baselines, "solution")
-    return tuple(_arm(name, timing.calls_ns(name)) for name in names)
+    return tuple(_arm(name, timing.calls_ns(name)) for name in timing.arms)
 
 
 def _arm(name: str, calls: tuple[int, ...]) -> ArmView:

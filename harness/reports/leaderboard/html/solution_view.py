@@ -15,6 +15,7 @@ from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.html.arm_view import ArmView, arm_views
 from harness.reports.leaderboard.html.case_view import CaseView, case_views, errors_by_case
 from harness.reports.leaderboard.html.highlight import runs
+from harness.reports.leaderboard.html.speed_view import speed_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.leaderboard.words import source_note
@@ -74,6 +75,7 @@ class SolutionView:
     facts: Pairs
     remarks: tuple[str, ...]
     baselines: Pairs
+    speed: Pairs
     kernels: tuple[tuple[str, ...], ...]
     trace: str
     """Which kernels ran, in a sentence; '' where no turn was traced."""
@@ -128,6 +130,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         facts=_facts(standing, evaluation),
         remarks=tuple(one_line(remark) for remark in evaluation.remarks),
         baselines=_baselines(evaluation.timing),
+        speed=speed_rows(evaluation.timing),
         kernels=_kernels(evaluation),
         trace=trace_words(evaluation.trace) if evaluation.trace else "",
         traced=tuple(kernel_rows(evaluation.trace.kernels)) if evaluation.trace else (),

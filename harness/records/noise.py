@@ -1,0 +1,211 @@
+"""Why a measurement is too uncertain to be ranked; and what is odd about one without making it less certain.
+
+How often each reason is a false alarm is simulated in tests/records/test_false_alarms.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.records.statistics import median
+from harness.records.trend import mann_kendall, theil_sen, two_levels
+
+if TYPE_CHECKING:
+    from harness.records.timing import ArmName, Timing
+
+WIDEST = 0.05
+"""Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
+ms that moved by more during the run says no more either."""
+_CONTROL = 0.005
+"""How far the A/A interval may lie from 1. An interval of 95 % leaves 1 out in one fair run of twenty, by a hair: only
+one that lies beyond this altogether is a reason. Simulated, with calls that jitter by 0.5 % no fair run in 400 has such
+an interval, by 2 % one in 200."""
+_DRIFT = 0.02
+_SURE = 0.01
+"""The p value below which a trend is no accident."""
+_LEVELS_BLOCKS = 10
+"""Of fewer, two and two lie apart by chance: simulated, of six blocks one fair run in ten."""
+_LEVELS_SHARE = 0.2
+_LEVELS_GAP = 0.015
+_CANARY = 0.15
+_THROTTLED = 0.1
+_UNQUEUED = 0.05
+_LEAST_BLOCKS = 6
+"""As few as an interval of 95 % needs."""
+
+_HELD_BACK = ("thermal", "hw")
+"""In NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software is
+how a GPU under a heavy matrix kernel always runs: a remark."""
+
+
+def reasons(timing: Timing) -> Iterator[str]:
+    """Each in words with its numbers, the plainest first."""
+    yield from _no_interval(timing)
+    yield from _control(timing)
+    yield from _drift(timing)
+    yield from _levels(timing)
+    yield from _canary(timing)
+    yield from _throttled(timing)
+    yield from _company(timing)
+    yield from _unqueued(timing)
+
+
+def remarks(timing: Timing) -> Iterator[str]:
+    """What is worth knowing and no reason."""
+    drift = _significant_drift(timing.block_ns(timing.baselines[0]))
+    if drift is not None and _DRIFT < abs(drift) <= WIDEST:
+        yield (
+            f"{timing.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
+            "where drift cancels"
+        )
+    for arm in _judged(timing):
+        late, all_calls = _late(timing, arm)
+        if 0 < late <= _UNQUEUED * all_calls:
+            yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
+    capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
+    if capped:
+        words = _words(timing, lambda word: not _is_serious(word))
+        yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+
+
+def _no_interval(timing: Timing) -> Iterator[str]:
+    blocks = len(timing.block_ns("solution"))
+    for arm in _judged(timing):
+        if timing.floors and timing.is_below_floor(arm):
+            yield (
+                f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
+                f"kernel ({_us(timing.floors.kernel_ns)}): no ratio is claimed"
+            )
+    speedup = timing.speedup
+    if blocks < _LEAST_BLOCKS:
+        yield "too few blocks for an interval"
+    elif speedup is not None and speedup.half_width > WIDEST:
+        half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
+        yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
+
+
+def _control(timing: Timing) -> Iterator[str]:
+    ratio = timing.control_ratio
+    if ratio is None:
+        return
+    bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}]"
+    shown = f"{timing.baselines[0]} against itself (A/A) measures {ratio.estimate:.4f} {bounds}"
+    if ratio.low > 1 + _CONTROL or ratio.high < 1 / (1 + _CONTROL):
+        yield f"{shown}, which is more than {_percent(_CONTROL)} from 1"
+    if ratio.half_width > WIDEST:
+        yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
+
+
+def _drift(timing: Timing) -> Iterator[str]:
+    """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
+    itself drifts, or where times drift so far that a median in ms is one moment's."""
+    baseline, solution = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
+    ratios = [a / b for a, b in zip(baseline, solution, strict=True)]
+    of_ratio, of_times = _significant_drift(ratios), _significant_drift(baseline)
+    if of_ratio is not None and abs(of_ratio) > _DRIFT:
+        yield f"the speed-up drifted by {_signed(of_ratio)} over the run; at most {_percent(_DRIFT)} is ranked"
+    if of_times is not None and abs(of_times) > WIDEST:
+        yield f"{timing.baselines[0]} drifted by {_signed(of_times)} over the run; at most {_percent(WIDEST)} is ranked"
+
+
+def _significant_drift(values: Sequence[float]) -> float | None:
+    """Relative, from the first to the last value along the trend; None where it is under 2 % or may be an accident."""
+    if len(values) < _LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
+        return None
+    drift = theil_sen(values) * (len(values) - 1) / median(values)
+    return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None
+
+
+def _levels(timing: Timing) -> Iterator[str]:
+    """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
+    for arm in _judged(timing):
+        values = timing.block_ns(arm)
+        found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
+        if found:
+            yield (
+                f"{_named(arm)} runs at two speeds: {_us(found.lower)} in {_percent(1 - found.upper_share, 0)} of the "
+                f"blocks, {_us(found.upper)} in the others, nothing between"
+            )
+
+
+def _canary(timing: Timing) -> Iterator[str]:
+    """The same fill after turns of the same arms: what moves it moves everything."""
+    ours = (timing.baselines[0], "control")
+    times = [turn.canary_ns for turn in timing.turns if turn.arm in ours and turn.canary_ns]
+    third = len(times) // 3
+    if third < 2:
+        return
+    before, after = median(times[:third]), median(times[-third:])
+    moved = after / before - 1
+    if max(moved, 1 / (1 + moved) - 1) > _CANARY:
+        yield (
+            f"a fill of the referee's own took {_us(before)} in the first third of the run and {_us(after)} in the "
+            f"last; at most {_percent(_CANARY, 0)} of difference is ranked"
+        )
+
+
+def _throttled(timing: Timing) -> Iterator[str]:
+    held_back, seen = _turns_held_back(timing, _is_serious)
+    if held_back > _THROTTLED * seen:
+        words = _words(timing, _is_serious)
+        yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
+
+
+def _company(timing: Timing) -> Iterator[str]:
+    states = [turn.gpu for turn in timing.turns if turn.gpu and turn.gpu.other_processes is not None]
+    busy = sum(state.other_processes != 0 for state in states)
+    if busy:
+        yield f"another program was on the GPU in {busy} of {len(states)} turns: end it, or measure on another"
+
+
+def _unqueued(timing: Timing) -> Iterator[str]:
+    for arm in _judged(timing):
+        late, all_calls = _late(timing, arm)
+        if late > _UNQUEUED * all_calls:
+            yield (
+                f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
+                f"hold launches; at most {_percent(_UNQUEUED, 0)} are ranked as gpu_cold"
+            )
+
+
+def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:
+    """How many of how many calls weren't proven to be queued, where that is part of the metric."""
+    proofs = [proof for turn in timing.turns if turn.arm == arm for proof in turn.queued]
+    return (proofs.count(False), len(proofs)) if timing.metric == "gpu_cold" else (0, 0)
+
+
+def _turns_held_back(timing: Timing, counts: Callable[[str], bool]) -> tuple[int, int]:
+    """In how many of how many turns a reason of that kind was given."""
+    states = [turn.gpu for turn in timing.turns if turn.gpu]
+    return sum(any(counts(word) for word in state.throttled) for state in states), len(states)
+
+
+def _words(timing: Timing, counts: Callable[[str], bool]) -> str:
+    given = {word for turn in timing.turns if turn.gpu for word in turn.gpu.throttled}
+    return ", ".join(sorted(word for word in given if counts(word)))
+
+
+def _is_serious(word: str) -> bool:
+    return any(part in word.lower() for part in _HELD_BACK)
+
+
+def _judged(timing: Timing) -> tuple[ArmName, ArmName]:
+    """The two arms of the headline."""
+    return (timing.baselines[0], "solution")
+
+
+def _named(arm: ArmName) -> str:
+    return "the solution" if arm == "solution" else arm
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1e3:.4g} µs"
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %"

@@ -1,0 +1,217 @@
+"""Reasons for noise: each fires where it must, and holds its peace where something only looks alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from harness.records.timing import ArmName, GpuState, Timing, Turn
+from tests.examples import measured, timing
+
+QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)
+
+
+def slowed(by: Callable[[Turn], float]) -> Callable[[Turn], Turn]:
+    """Each turn's calls longer by a factor."""
+
+    def change(turn: Turn) -> Turn:
+        ns = tuple(round(ns * by(turn)) for ns in turn.call_ns)
+        return replace(turn, call_ns=ns, wall_ns=sum(ns) + 50)
+
+    return change
+
+
+def test_a_quiet_measurement_has_no_reason_and_no_remark() -> None:
+    assert (measured().noises, measured().noise, measured().oddities) == ((), None, ())
+
+
+def test_an_older_record_has_none_either() -> None:
+    assert timing().noises == ()
+
+
+def test_too_few_blocks() -> None:
+    assert measured(blocks=5).noises == ("too few blocks for an interval",)
+    assert measured(blocks=6).noise is None
+
+
+def test_a_wide_interval() -> None:
+    rng = random.Random(4)
+    found = measured(turns=slowed(lambda turn: rng.uniform(0.7, 1.3) if turn.arm == "solution" else 1.0))
+    assert found.noise == "the interval of the speed-up is ±15.4 % wide; at most ±5 % is ranked"
+    assert measured(turns=slowed(lambda turn: rng.uniform(0.97, 1.03))).noise is None
+
+
+def test_calls_below_the_floor() -> None:
+    def short(turn: Turn) -> Turn:
+        ns = {"eager": 21_000, "control": 21_000, "solution": 7_100}[turn.arm]
+        return replace(turn, call_ns=(ns, ns), wall_ns=3 * ns)
+
+    assert measured(turns=short).noises == (
+        "the median of the solution, 7.1 µs, is below three times that of an empty kernel (2.4 µs): no ratio is "
+        "claimed",
+    )
+    assert measured(turns=short, floors=None).noise is None
+
+
+def test_a_control_that_is_not_1() -> None:
+    found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
+    assert found.noises == (
+        "eager against itself (A/A) measures 1.0205 [1.0196, 1.0214], which is more than 0.5 % from 1",
+    )
+
+
+@pytest.mark.parametrize("factor", [0.996, 1.004])
+def test_a_control_that_misses_1_by_a_hair_is_a_fair_one(factor: float) -> None:
+    found = measured(turns=slowed(lambda turn: factor if turn.arm == "control" else 1.0))
+    assert found.control_ratio is not None
+    assert not found.control_ratio.low <= 1 <= found.control_ratio.high
+    assert found.noise is None
+
+
+def test_a_wide_control() -> None:
+    rng = random.Random(4)
+    found = measured(turns=slowed(lambda turn: rng.uniform(0.75, 1.25) if turn.arm == "control" else 1.0))
+    assert [reason.partition(" measures")[0] for reason in found.noises] == ["eager against itself (A/A)"]
+    assert found.noises[0].endswith("wide; at most ±5 % is ranked")
+
+
+def test_a_ratio_that_drifts() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block if turn.arm == "solution" else 1.0))
+    assert found.noises == ("the speed-up drifted by -4.3 % over the run; at most 2.0 % is ranked",)
+
+
+def test_drift_that_falls_on_all_arms_is_a_remark() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block))
+    assert found.noise is None
+    assert found.oddities == ("eager drifted by +4.4 % over the run; ratios are paired by block, where drift cancels",)
+
+
+def test_times_that_drift_too_far_are_one_moments() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.008 * turn.block))
+    assert found.noises == ("eager drifted by +8.5 % over the run; at most 5.0 % is ranked",)
+    assert found.oddities == ()
+
+
+def test_scatter_is_no_drift() -> None:
+    rng = random.Random(7)
+    assert measured(turns=slowed(lambda turn: rng.uniform(0.96, 1.04))).noises == ()
+
+
+def test_two_clock_modes() -> None:
+    found = measured(turns=slowed(lambda turn: 1.04 if turn.block % 3 == 0 else 1.0))
+    assert found.noises == (
+        "eager runs at two speeds: 3000 µs in 67 % of the blocks, 3123 µs in the others, nothing between",
+        "the solution runs at two speeds: 999.8 µs in 67 % of the blocks, 1040 µs in the others, nothing between",
+    )
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        lambda turn: 1.04 if turn.block == 3 else 1.0,  # one slow block
+        lambda turn: 1.01 if turn.block % 3 == 0 else 1.0,  # modes that lie close
+        lambda turn: 1 + 0.04 * (turn.block * 5 % 12) / 12,  # as far apart, with all between
+    ],
+)
+def test_one_clock_mode(by: Callable[[Turn], float]) -> None:
+    assert measured(turns=slowed(by)).noises == ()
+
+
+def test_a_canary_that_moved() -> None:
+    slow = measured(turns=lambda turn: replace(turn, canary_ns=160_000 + 30_000 * (turn.block > 6)))
+    assert slow.noises == (
+        "a fill of the referee's own took 160 µs in the first third of the run and 190 µs in the last; at most 15 % of "
+        "difference is ranked",
+    )
+    fast = measured(turns=lambda turn: replace(turn, canary_ns=190_000 - 30_000 * (turn.block > 6)))
+    assert fast.noise is not None
+
+
+def test_a_canary_after_the_solutions_turns_says_nothing_of_the_machine() -> None:
+    def change(turn: Turn) -> Turn:
+        return replace(turn, canary_ns=400_000 if turn.arm == "solution" and turn.block > 6 else 160_000)
+
+    assert measured(turns=change).noises == ()
+
+
+def test_a_canary_that_stumbled_once_has_not_moved() -> None:
+    found = measured(turns=lambda turn: replace(turn, canary_ns=900_000 if turn.block == 11 else 160_000))
+    assert found.noises == ()
+
+
+@pytest.mark.parametrize(
+    "word", ["sw thermal slowdown", "hw thermal slowdown", "hw slowdown", "HW power brake slowdown"]
+)
+def test_clocks_held_back_by_heat_or_hardware(word: str) -> None:
+    hot = replace(QUIET, throttled=("sw power cap", word))
+    found = measured(turns=lambda turn: replace(turn, gpu=hot if turn.block < 2 else QUIET))
+    assert found.noises == (f"clocks were held back in 12 of 72 turns ({word}): cool the GPU, or measure on another",)
+
+
+def test_a_moment_of_heat_is_none() -> None:
+    hot = replace(QUIET, throttled=("sw thermal slowdown",))
+    assert measured(turns=lambda turn: replace(turn, gpu=hot if turn.block < 1 else QUIET)).noises == ()
+
+
+def test_a_power_cap_is_how_gpus_work() -> None:
+    capped = replace(QUIET, throttled=("sw power cap",))
+    found = measured(turns=lambda turn: replace(turn, gpu=capped if turn.block else QUIET))
+    assert found.noises == ()
+    assert found.oddities == ("clocks were held back in 66 of 72 turns (sw power cap), which is usual under load",)
+
+
+def test_another_program_on_the_gpu() -> None:
+    shared = replace(QUIET, other_processes=2)
+    found = measured(turns=lambda turn: replace(turn, gpu=shared if turn.block == 4 else QUIET))
+    assert found.noises == ("another program was on the GPU in 6 of 72 turns: end it, or measure on another",)
+
+
+@pytest.mark.parametrize("state", [None, GpuState(), QUIET])
+def test_an_unknown_neighbour_is_none(state: GpuState | None) -> None:
+    assert measured(turns=lambda turn: replace(turn, gpu=state)).noises == ()
+
+
+def unqueued(arm: ArmName, turns: int) -> Callable[[Turn], Turn]:
+    """The first call of an arm in its first turns came too late."""
+    left = iter([False] * turns)
+
+    def change(turn: Turn) -> Turn:
+        return replace(turn, queued=(next(left, True), True)) if turn.arm == arm else turn
+
+    return change
+
+
+@pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
+def test_a_device_that_waited_for_the_host(arm: ArmName, name: str) -> None:
+    assert measured(turns=unqueued(arm, 3)).noises == (
+        f"in 3 of 48 calls of {name} the device waited for the host, so that their times hold launches; at most 5 % "
+        "are ranked as gpu_cold",
+    )
+
+
+def test_a_few_late_calls_are_a_remark() -> None:
+    found = measured(turns=unqueued("solution", 2))
+    assert found.noises == ()
+    assert found.oddities == ("in 2 of 48 calls of the solution the device waited for the host",)
+
+
+def test_end_to_end_times_hold_launches_anyway() -> None:
+    assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
+
+
+def test_the_controls_own_proofs_are_not_the_headlines() -> None:
+    assert measured(turns=unqueued("control", 20)).noises == ()
+
+
+def test_the_first_of_several_reasons_is_the_reason() -> None:
+    shared = replace(QUIET, other_processes=1)
+    found = measured(turns=lambda turn: replace(unqueued("solution", 24)(turn), gpu=shared))
+    assert len(found.noises) == 2
+    assert found.noise == found.noises[0]
+
+
+def test_reasons_are_derived_and_not_recorded() -> None:
+    assert {"noise", "noises", "speedup"}.isdisjoint(Timing.__dataclass_fields__)

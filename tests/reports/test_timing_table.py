@@ -1,0 +1,148 @@
+"""A timing for people and for programs, from records alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.records.timing import GpuState, Timing
+from harness.reports.console import print_report, results_table
+from harness.reports.export import timings_csv
+from harness.reports.leaderboard.html.arm_view import arm_views
+from harness.reports.timing_numbers import arm_numbers, timing_json
+from harness.reports.timing_table import timing_report
+from tests.examples import failed, measured, passed, timing
+
+
+def printed(renderable: Any, width: int = 80) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(renderable)
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_every_metric_has_its_arms() -> None:
+    lines = printed(timing_report(measured()))
+    assert lines[:13] == [
+        "arm time [95 %] quartiles MAD far out calls",
+        "gpu_cold, ms",
+        "eager 3.001 [2.999, 3.002] 2.999 to 3.002 0.06 % 0 48",
+        "control 3.000 [2.999, 3.001] 2.999 to 3.002 0.06 % 0 48",
+        "solution 0.9998 [0.9995, 1.001] 0.9990 to 1.001 0.07 % 0 48",
+        "gpu_warm, ms",
+        "eager 2.399 [2.398, 2.401] 2.397 to 2.400 0.05 % 0 24",
+        "control 2.400 [2.398, 2.402] 2.398 to 2.401 0.08 % 0 24",
+        "solution 0.7999 [0.7993, 0.8002] 0.7992 to 0.8003 0.07 % 0 24",
+        "launch, µs",
+        "eager 60.50 [60.50, 60.50] 60.00 to 61.00 0.83 % 0 48",
+        "control 60.50 [60.50, 60.50] 60.00 to 61.00 0.83 % 0 48",
+        "solution 30.50 [30.50, 30.50] 30.00 to 31.00 1.64 % 0 48",
+    ]
+
+
+def test_every_metric_has_its_ratio_and_the_headline_its_word() -> None:
+    lines = printed(timing_report(measured()))
+    start = lines.index("metric ratio ratio [95 %]")
+    assert lines[start + 1 : start + 6] == [
+        "gpu_cold eager / solution 3.0009× [2.9976, 3.0040] faster",
+        "gpu_cold eager / control (A/A) 1.0001× [0.9993, 1.0010]",
+        "gpu_warm eager / solution 2.9992× [2.9971, 3.0009]",
+        "gpu_warm eager / control (A/A) 0.9993× [0.9985, 1.0008]",
+        "launch eager / solution 1.9836× [1.9836, 1.9836]",
+    ]
+
+
+def test_the_circumstances_are_told() -> None:
+    assert printed(timing_report(measured()))[-5:] == [
+        "equal is what differs by less than 1.0 %",
+        "floors: 1.50 µs for nothing, 2.40 µs for an empty kernel",
+        "peak memory of eager: 64.0 MB by torch, 71.0 MB of the whole process",
+        "peak memory of solution: 1.0 MB by torch",
+        "SM clock 1755 to 1980 MHz, memory 2619 MHz, up to 412 W, 48 °C",
+    ]
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    text = "\n".join(printed(timing_report(timing())))
+    assert [word for word in ("floors", "memory", "MHz", "launch", "A/A", "mean") if word in text] == []
+
+
+def test_a_gpu_of_which_little_is_known_is_told_as_far() -> None:
+    known = GpuState(temperature_c=48)
+    assert "48 °C" in printed(timing_report(measured(turns=lambda turn: replace(turn, gpu=known))))
+
+
+def noisy() -> Timing:
+    hot = GpuState(throttled=("hw thermal slowdown", "sw power cap"), other_processes=1)
+    return measured(turns=lambda turn: replace(turn, gpu=hot))
+
+
+def test_show_names_every_reason() -> None:
+    lines = " ".join(printed(timing_report(noisy())))
+    assert "noisy: clocks were held back in 72 of 72 turns (hw thermal slowdown): cool the GPU" in lines
+    assert "noisy: another program was on the GPU in 72 of 72 turns" in lines
+    assert "remark: clocks were held back in 72 of 72 turns (sw power cap), which is usual under load" in lines
+
+
+def test_a_run_names_the_first_reason_and_counts_the_others() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    print_report(console, [passed(timing=noisy()), passed("calm", timing=measured()), failed()], verbose=False)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert (
+        "tiled: noisy: clocks were held back in 72 of 72 turns (hw thermal slowdown): cool the GPU, or measure on "
+        "another; 1 more in 'harness show'\n"
+    ) in text
+    assert text.count("noisy") == 1
+
+
+def test_a_run_tells_who_is_faster_and_who_is_not() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    slow, unsure = passed("slow", timing=timing(3_000_000, 9_000_000)), passed("unsure", timing=timing(blocks=5))
+    print_report(
+        console,
+        [passed(timing=measured()), slow, unsure, passed("quick", timing=timing(solution_ns=500_000)), failed()],
+        False,
+    )
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "faster than eager: quick, tiled; " in text
+    assert "slower than eager: slow" in text
+    assert "inconclusive: unsure" in text
+    assert "speed-up" in text
+    assert "than eager" not in "".join(printed(results_table([failed()])))
+
+
+def test_programs_get_everything_that_is_derived() -> None:
+    data = timing_json(measured(fresh_at=(0, 4, 8)))
+    assert (data["speed"], data["delta"], data["noise"], data["processes"]) == ("faster", 0.01, [], 3)
+    assert data["control"]["low"] < 1 < data["control"]["high"]
+    assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0}
+    assert [row["metric"] for row in data["arms"]] == ["gpu_cold"] * 3 + ["gpu_warm"] * 3 + ["launch"] * 3
+    first = data["arms"][0]
+    assert (first["arm"], first["calls"], first["blocks"], first["speed"]) == ("eager", 48, 12, "faster")
+    assert first["typical_ns"]["low"] <= first["median_ns"] <= first["typical_ns"]["high"]
+    assert data["peak_memory"][1] == {"arm": "solution", "torch_bytes": 1_000_000, "process_bytes": None}
+
+
+def test_every_row_of_the_csv_has_every_cell() -> None:
+    rows = list(csv.DictReader(io.StringIO("".join(timings_csv([passed(timing=measured()), failed()])))))
+    assert len(rows) == 9
+    eager, control, solution = rows[:3]
+    assert (eager["case"], eager["metric"], eager["arm"], eager["speed"]) == ("full", "gpu_cold", "eager", "faster")
+    assert float(eager["ratio_low"]) < float(eager["ratio"]) < float(eager["ratio_high"])
+    assert float(control["ratio"]) == pytest.approx(1, abs=0.001)
+    assert (control["speed"], solution["ratio"], solution["outliers"]) == ("", "", "0")
+    assert {None} & {value for row in rows for value in (*row, *row.values())} == set()
+
+
+def test_too_few_blocks_leave_the_intervals_empty() -> None:
+    row = arm_numbers(timing(blocks=5))[0]
+    assert (row.typical_ns, row.ratio, row.speed) == (None, None, "inconclusive")
+    assert printed(timing_report(timing(blocks=5)))[2] == "eager 3.000 3.000 to 3.000 0.00 % 0 20"
+
+
+def test_the_page_draws_the_control() -> None:
+    assert [view.name for view in arm_views(measured())] == ["eager", "control", "solution"]
