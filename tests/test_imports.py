@@ -30,9 +30,11 @@ ALLOWED = {
     "referee": {"backends", "workspace", "records", "protocol", "errors"},
     # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
     "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
+    # worker and protocol: a process under a tool holds an arm as a worker does; referee: how that is built and laid out.
+    "instruments": {"executors", "referee", "worker", "protocol", "backends", "workspace", "records", "codec", "errors"},
     # What a session takes and gives, and what a caller may name instead.
     "api": {"executors", "workspace", "records", "errors"},
-    "cli": {"gate", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
+    "cli": {"gate", "instruments", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
 }
 
 # Below a room, only these modules of another may be imported.
@@ -55,6 +57,12 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.driver",
         "harness.backends.cuda.gpus",
         "harness.backends.sim.compiler",
+    },
+    # The host of a build; rows of a trace, which say whose a kernel is.
+    ("instruments", "backends"): {
+        "harness.backends",
+        "harness.backends.base",
+        "harness.backends.cuda.host",
     },
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},

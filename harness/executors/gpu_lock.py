@@ -81,6 +81,16 @@ def locks_folder() -> Path:
     return Path(os.environ.get("HARNESS_LOCKS") or "/tmp")
 
 
+@contextmanager
+def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
+    """Nobody else measures meanwhile on the first visible GPU. Raises: MachineError."""
+    from harness.backends.cuda.gpus import equal_gpus
+
+    gpu = equal_gpus()[0]
+    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
+        yield
+
+
 @dataclass
 class _Waiting:
     """Tells once who is waited for."""

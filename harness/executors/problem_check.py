@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.backends.choice import Choice, choose_backend
-from harness.executors.gpu_lock import GpuLock, locks_folder
+from harness.executors.gpu_lock import alone_on_gpu
 from harness.records.problem_check import ProblemCheck
 from harness.referee.problem_check import check_problem
 from harness.referee.seeds import draw_master_seed
@@ -26,19 +25,6 @@ def check_problems(
     selected = [(problem, select_cases(problem, cases)) for problem in problems]
     device = "cuda" if choose_backend(backend) == "cuda" else "cpu"
     master_seed = draw_master_seed() if seed is None else seed
-    with _alone_on(device, notify):
+    with alone_on_gpu(notify) if device == "cuda" else contextlib.nullcontext():
         for problem, names in selected:
             yield check_problem(problem, names, master_seed, device, notify)
-
-
-@contextlib.contextmanager
-def _alone_on(device: str, notify: Callable[[str], None]) -> Iterator[None]:
-    """Nobody else measures meanwhile on the GPU that this fills."""
-    if device == "cpu":
-        yield
-        return
-    from harness.backends.cuda.gpus import equal_gpus
-
-    gpu = equal_gpus()[0]
-    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
-        yield

@@ -1,0 +1,55 @@
+"""What `harness profile` and `harness sanitize` share: which arm, where files go, how a failed arm is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import completion, exit_codes
+
+OneSolution = Annotated[
+    str | None,
+    typer.Argument(
+        help="A folder name under solutions/PROBLEM/. Default: the only one.",
+        show_default=False,
+        autocompletion=completion.solutions,
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Folder for the files. Default: a new one in results/.", show_default=False),
+]
+Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run under a tool is ended.")]
+
+
+@contextmanager
+def telling(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give it what is being done: a spinner on a terminal, lines elsewhere, nothing if `quiet`; on stderr."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal:
+        yield lambda what: console.print(Text(f"… {what}"))
+        return
+    with console.status("importing torch") as status:
+        yield status.update
+
+
+@contextmanager
+def failures_told() -> Iterator[None]:
+    """A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how."""
+    from harness.instruments.bench import ArmFailed
+    from harness.reports.untrusted import quoted
+
+    try:
+        yield
+    except ArmFailed as failed:
+        if failed.details:
+            typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
+        typer.echo(quoted(str(failed), "harness: "), err=True)
+        raise typer.Exit(exit_codes.FAILED) from None
