@@ -52,17 +52,17 @@ def run_profile(asked: Profiling, say: Callable[[str], None]) -> Profile:
         report = bench.require_done(bench.run([], Calls("traced", _CALLS), log, asked.timeout_s), log)
         timeline = _timeline(bench, asked.folder / "timeline.json")
         say("counting with Nsight Compute")
-        kernels = _count(bench, asked, report.sources)
+        kernels = count_kernels(bench, asked, report.sources)
         return Profile(
             problem=asked.target.problem.name,
             case=asked.target.case,
             solution=asked.target.solution.name if asked.target.solution else None,
             gpu=asked.gpu,
-            kernels=_named(kernels, bench.builds),
+            kernels=named(kernels, bench.builds),
             timeline=timeline,
-            files={"Nsight Compute": str(_report_in(asked.folder)), "timeline": str(asked.folder / "timeline.json")},
+            files=_files(asked.folder),
             protections=report.protections,
-            remarks=tuple(_remarks(kernels, timeline, asked.counting)),
+            remarks=tuple(remarks(kernels, timeline, asked.counting)),
         )
 
 
@@ -76,7 +76,8 @@ def _timeline(bench: Bench, kept: Path) -> Timeline:
     return timeline
 
 
-def _count(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> tuple[KernelCounters, ...]:
+def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> tuple[KernelCounters, ...]:
+    """Of one call; empty where no kernel was launched, or none of the name that is asked for. Raises: MachineError."""
     report, log, printed = _report_in(asked.folder), asked.folder / "ncu.log", asked.folder / "ncu-output.log"
     report.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
@@ -99,7 +100,7 @@ def _count(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> tuple[K
         raise MachineError(f"{report} can't be read ({type(error).__name__}: {error}); open it with ncu-ui") from error
 
 
-def _named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -> tuple[KernelCounters, ...]:
+def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -> tuple[KernelCounters, ...]:
     """With readable names, and the compiler's counts of spilled registers for what the solution compiled."""
     compiled = {resources.kernel: resources for build in builds for resources in build.kernels}
     found = []
@@ -116,7 +117,8 @@ def _named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) 
     return tuple(found)
 
 
-def _remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Counting) -> Iterable[str]:
+def remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Counting) -> Iterable[str]:
+    """What of a call wasn't counted, and why."""
     launched = sum(row.launches for row in timeline.rows if row.kind == "kernel") // timeline.calls
     if not launched:
         yield "a call launches no kernel"
@@ -124,6 +126,12 @@ def _remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Co
         yield f"no kernel's name matches '{counting.kernel}'; the timeline lists them"
     elif counting.kernel is None and len(kernels) < launched:
         yield f"a call launches {launched} kernels, of which {len(kernels)} were counted; --launches counts more"
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Those that there are: without a kernel Nsight Compute writes none."""
+    files = {"Nsight Compute": _report_in(folder), "timeline": folder / "timeline.json"}
+    return {what: str(path) for what, path in files.items() if path.exists()}
 
 
 def _report_in(folder: Path) -> Path:

@@ -11,6 +11,7 @@ _SKIPPED = re.compile(
     r"COMPUTE-SANITIZER|\w+ SUMMARY:|Error: process didn't terminate|Target application returned an error|LEAK SUMMARY"
 )
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?$")
+_UNPRINTED = re.compile(r"ERROR SUMMARY: (\d+) errors? (?:was|were) not printed")
 _HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
 _PLACE = re.compile(
     r"\bat (?P<kernel>\S.*?)\+0x[0-9a-f]+(?: in (?P<source>\S.*?:\d+))?(?: \[(?P<hazards>\d+) hazards?\])?$"
@@ -21,6 +22,7 @@ _SIZE = re.compile(r" of size (\d+) bytes?")
 _RACE = re.compile(r"(?:Error|Warning|Info): Race reported between ")
 _ACCESS = re.compile(r"\b(?P<kind>Write|Read|Atomic\w*) access at ")
 _FRAME = "Host Frame:"
+_PYTHON_FRAME = re.compile(r" in (?P<source>\S+\.py:\d+)$")
 _API = re.compile(r"Program hit (?P<error>\w+) \(error \d+\) due to (?P<why>\".*\") on CUDA API call to (?P<call>\w+)")
 _INTERNAL = re.compile(
     r"Internal Sanitizer Error|Sanitizer Error|Device not supported|Unable to|Error: (No|Failed|Could not|Target)", re.I
@@ -52,11 +54,12 @@ class Reported:
 
 @dataclass(frozen=True)
 class SanitizerLog:
-    """`total`: what the tool counted, of which it prints a hundred; None where it wrote no summary, so didn't get to
-    the end. `complaints`: what it says of its own troubles."""
+    """`total`: what the tool counted; None where it wrote no summary, so didn't get to the end. `unprinted`: those of
+    them that it left out, beyond a hundred. `complaints`: what it says of its own troubles."""
 
     reported: tuple[Reported, ...]
     total: int | None
+    unprinted: int
     complaints: tuple[str, ...]
 
 
@@ -71,7 +74,8 @@ def read_log(text: str) -> SanitizerLog:
             found.append(report)
     has_failed = any(report.kernel is not None for report in found)
     kept = [report for report in found if not (has_failed and _is_aftermath(report))]
-    return SanitizerLog(_together(kept), _total(text), tuple(complaints))
+    unprinted = _UNPRINTED.search(text)
+    return SanitizerLog(_together(kept), _total(text), int(unprinted[1]) if unprinted else 0, tuple(complaints))
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
@@ -97,8 +101,14 @@ def _report(block: Sequence[str]) -> Reported | None:
     frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
     lines = [line for line in rest if not line.startswith((_FRAME, "Saved host backtrace"))]
     if match := _API.search(headline):
-        return Reported(f"{match['error']} from {match['call']}", None, None, 1, details=(match["why"],), frames=frames)
+        kind, line = f"{match['error']} from {match['call']}", _innermost_line(frames)
+        return Reported(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
     return _race([headline, *lines]) if _RACE.search(headline) else _fault(headline, lines, frames)
+
+
+def _innermost_line(frames: Sequence[str]) -> str | None:
+    """Of Python, whose frames come behind all native ones, the innermost first."""
+    return next((match["source"] for frame in frames if (match := _PYTHON_FRAME.search(frame))), None)
 
 
 def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> Reported | None:

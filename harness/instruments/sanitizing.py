@@ -55,7 +55,7 @@ def run_sanitizer(asked: Sanitation, say: Callable[[str], None]) -> Sanitizing:
     with bench_for(asked.target, asked.results, asked.limits, say) as bench, alone_on_gpu(say):
         for tool in asked.tools:
             say(f"{tool}: {WHAT_IT_FINDS[tool]}")
-            runs.append(_run(bench, tool, asked))
+            runs.append(look(bench, tool, asked))
             protections = bench.report().protections
     return Sanitizing(
         problem=asked.target.problem.name,
@@ -73,8 +73,11 @@ def sanitizer_command(program: Path, tool: SanitizerTool, log: Path) -> list[str
     return [str(program), "--tool", tool, "--demangle", "no", "--log-file", str(log), *padding]
 
 
-def _run(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
-    """No warm-up: every launch is looked at, and once is enough."""
+def look(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
+    """One tool over one call, without a warm-up: every launch is looked at, and once is enough.
+
+    Raises: ArmFailed where the arm fails and the tool finds nothing; MachineError.
+    """
     log, printed = asked.folder / f"{tool}.log", asked.folder / f"{tool}-output.log"
     log.unlink(missing_ok=True)
     command = sanitizer_command(asked.program, tool, log)
@@ -85,7 +88,7 @@ def _run(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
     complaint = _complaint(said, ended, printed)
     if complaint is None and not any(finding.is_own for finding in findings):
         bench.require_done(ended, printed)
-    return ToolRun(tool, ended.seconds, findings, said.total, str(log), complaint)
+    return ToolRun(tool, ended.seconds, findings, said.total, said.unprinted, str(log), complaint)
 
 
 def judged(

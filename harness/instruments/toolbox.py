@@ -12,6 +12,8 @@ from harness.errors import MachineError
 
 _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitizer": "the CUDA toolkit's sanitizer"}
 _USUAL = ("/usr/local/cuda",)
+_OWN_FOLDERS = Path("/opt/nvidia/nsight-compute")
+"""With a folder for each version of Nsight Compute."""
 _REFUSALS = (
     (
         "ERR_NVGPUCTRPERM",
@@ -45,7 +47,7 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         for place in (Path(home) / "bin" / name, Path(home) / "compute-sanitizer" / name):
             if os.access(place, os.X_OK):
                 return place
-    for place in sorted(Path("/opt/nvidia/nsight-compute").glob(f"*/{name}"), reverse=True):
+    for place in sorted(_OWN_FOLDERS.glob(f"*/{name}"), reverse=True):
         if os.access(place, os.X_OK):
             return place
     raise MachineError(

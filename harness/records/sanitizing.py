@@ -46,7 +46,9 @@ class ToolRun:
     seconds: float
     findings: tuple[SanitizerFinding, ...]
     errors: int | None
-    """As the tool counts; it prints a hundred of them. None where it wrote no summary."""
+    """As the tool counts. None where it wrote no summary."""
+    unprinted: int
+    """Of these, the ones that it left out, beyond a hundred."""
     log: str
     """Path of all that the tool said."""
     complaint: str | None = None

@@ -39,7 +39,7 @@ def profile_report(profile: Profile) -> RenderableType:
 def _parts(profile: Profile) -> Iterator[RenderableType]:
     name = one_line(f"{profile.problem}/{profile.solution or 'reference'}")
     yield Text.assemble((name, "bold"), f", case {one_line(profile.case)}, on {one_line(profile.gpu)}")
-    for _, group in groupby(profile.kernels, key=lambda kernel: (kernel.kernel, kernel.grid, kernel.block)):
+    for _, group in groupby(profile.kernels, key=lambda one: (one.kernel, one.grid, one.block)):
         yield Text()
         yield from _kernel(list(group))
     yield Text()

@@ -66,7 +66,8 @@ def _errors(run: ToolRun) -> Text:
 def _remark(run: ToolRun) -> Text:
     if run.complaint is not None:
         return Text(one_line(run.complaint), style="yellow")
-    return Text(WHAT_IT_FINDS[run.tool], style="dim")
+    left = f"; {run.unprinted:,} more than it lists" if run.unprinted else ""
+    return Text(f"{WHAT_IT_FINDS[run.tool]}{left}", style="dim")
 
 
 def _finding(finding: SanitizerFinding, style: str) -> Iterator[RenderableType]:
@@ -78,14 +79,14 @@ def _finding(finding: SanitizerFinding, style: str) -> Iterator[RenderableType]:
 
 def _places(finding: SanitizerFinding) -> Iterator[Text]:
     where = f" at {one_line(finding.source)}" if finding.source else ""
-    if finding.kernel:
-        yield Text(f"in {one_line(finding.kernel)[:_NAME_CHARS]}{where}")
+    if finding.kernel or where:
+        of_kernel = f" in {one_line(finding.kernel)[:_NAME_CHARS]}" if finding.kernel else ""
+        yield Text(f"{of_kernel}{where}".strip())
     if finding.text:
         yield Text(f"    {one_line(finding.text)[:_TEXT_CHARS]}", style="bold")
     if finding.thread and finding.block:
         first = "first " if finding.count > 1 else ""
-        address = f", address 0x{finding.address:x}" if finding.address is not None else ""
-        yield Text(f"{first}by thread {_three(finding.thread)} of block {_three(finding.block)}{address}")
+        yield Text(f"{first}by thread {_three(finding.thread)} of block {_three(finding.block)}")
     for detail in finding.details:
         yield Text(one_line(detail), style="dim")
 
