@@ -30,8 +30,11 @@ ALLOWED = {
     "referee": {"backends", "workspace", "records", "protocol", "errors"},
     # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
     "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
-    # worker and protocol: a process under a tool holds an arm as a worker does; referee: how that is built and laid out.
-    "instruments": {"executors", "referee", "worker", "protocol", "backends", "workspace", "records", "codec", "errors"},
+    # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
+    "instruments": {
+        *{"executors", "referee", "worker", "protocol", "backends"},
+        *{"workspace", "records", "codec", "errors"},
+    },
     # What a session takes and gives, and what a caller may name instead.
     "api": {"executors", "workspace", "records", "errors"},
     "cli": {"gate", "instruments", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
