@@ -21,7 +21,8 @@ _FEW_STALLS = 0.03
 """Shares below this tell nothing."""
 _ROWS = 20
 _ALL_WARPS = 99.9
-_NAME_CHARS = 300
+_NAME_CHARS = 120
+"""A kernel of cuDNN's has 200; the JSON has them all."""
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def _kernel(launches: Sequence[KernelCounters]) -> Iterator[RenderableType]:
     """Of launches in a row that are alike, the one in the middle by duration."""
     kernel = sorted(launches, key=lambda one: one.duration_ns)[len(launches) // 2]
     times = f"  ({len(launches)} launches in a row, the middle one)" if len(launches) > 1 else ""
-    yield Text.assemble((one_line(kernel.kernel)[:_NAME_CHARS], "bold"), (times, "dim"))
+    yield Text.assemble((_name(kernel.kernel), "bold"), (times, "dim"))
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -143,7 +144,7 @@ def _timeline(timeline: Timeline) -> Iterator[RenderableType]:
     busy = sum(row.total_ns for row in timeline.rows) or 1.0
     for row in timeline.rows[:_ROWS]:
         table.add_row(
-            one_line(row.name)[:_NAME_CHARS],
+            _name(row.name),
             str(row.launches),
             format_ms(row.total_ns),
             f"{row.total_ns / busy * 100:.1f} %",
@@ -153,6 +154,11 @@ def _timeline(timeline: Timeline) -> Iterator[RenderableType]:
     yield table
     if len(timeline.rows) > _ROWS:
         yield Text(f"… and {len(timeline.rows) - _ROWS} more, see the trace", style="dim")
+
+
+def _name(kernel: str) -> str:
+    name = one_line(kernel)
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
 
 
 def _size(three: tuple[int, int, int]) -> str:

@@ -118,6 +118,12 @@ def test_launches_in_a_row_that_are_alike_are_shown_once_by_the_middle_one() -> 
     assert "9.000 ms" not in text.split("timeline")[0]
 
 
+def test_a_very_long_name_is_cut() -> None:
+    text = printed(replace(PROFILE, kernels=(replace(KERNEL, kernel="k" * 500),)), width=200)
+    assert f"{'k' * 120}…\n" in "\n".join(line.rstrip() for line in text.splitlines())
+    assert "k" * 121 not in text
+
+
 def test_a_name_of_a_stranger_steers_no_terminal() -> None:
     text = printed(replace(PROFILE, kernels=(replace(KERNEL, kernel="k\x1b[2J\n::error::x"),)))
     assert "\x1b" not in text
