@@ -13,13 +13,14 @@ from harness.cli import exit_codes
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Look at torch, CUDA, compilers, GPU, memory, disk, and what confines workers.
+    """Look at torch, CUDA, compilers, GPU, memory, disk, what confines workers, and NVIDIA's tools.
 
     Exit code 3 where no backend can run.
     """
     from harness.executors.diagnosis import examine
+    from harness.instruments.toolbox import examine_tools
 
-    findings = examine()
+    findings = [*examine(), *examine_tools()]
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]

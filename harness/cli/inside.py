@@ -1,7 +1,8 @@
-"""What `harness profile` and `harness sanitize` share: which arm, where files go, how a failed arm is told."""
+"""What `harness profile` and `harness sanitize` share: options, progress, and how a failed arm is told."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +28,27 @@ Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run u
 
 
 @contextmanager
-def telling(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Give it what is being done: a spinner on a terminal, lines elsewhere, nothing if `quiet`; on stderr."""
+def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give it what is being done: a spinner on a terminal, lines elsewhere, nothing if `quiet`; on stderr.
+
+    A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends the tools too, as Ctrl-C does
+    from harness.instruments.bench import ArmFailed
+    from harness.reports.untrusted import quoted
+
+    try:
+        with _telling(quiet) as say:
+            yield say
+    except ArmFailed as failed:
+        if failed.details:
+            typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
+        typer.echo(quoted(str(failed), "harness: "), err=True)
+        raise typer.Exit(exit_codes.FAILED) from None
+
+
+@contextmanager
+def _telling(quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.text import Text
 
@@ -36,20 +56,5 @@ def telling(quiet: bool) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda what: console.print(Text(f"… {what}"))
         return
-    with console.status("importing torch") as status:
-        yield status.update
-
-
-@contextmanager
-def failures_told() -> Iterator[None]:
-    """A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how."""
-    from harness.instruments.bench import ArmFailed
-    from harness.reports.untrusted import quoted
-
-    try:
-        yield
-    except ArmFailed as failed:
-        if failed.details:
-            typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
-        typer.echo(quoted(str(failed), "harness: "), err=True)
-        raise typer.Exit(exit_codes.FAILED) from None
+    with console.status("looking for the GPU") as status:
+        yield lambda what: status.update(Text(what))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.inside import OneSolution, Output, Timeout, failures_told, telling
+from harness.cli.inside import OneSolution, Output, Timeout, looking
 from harness.cli.options import ProblemName, Quiet, Results
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def profile(
     workspace = find_workspace(Path.cwd())
     target = choose_target(workspace, problem, solution, case, arm is Arm.REFERENCE, is_small=False)
     kept = results or workspace.results
-    with telling(quiet) as say, failures_told():
+    with looking(quiet) as say:
         from harness.instruments.machine import require_gpu
         from harness.instruments.nsight import Counting
         from harness.instruments.profiling import Profiling, run_profile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.inside import OneSolution, Output, Timeout, failures_told, telling
+from harness.cli.inside import OneSolution, Output, Timeout, looking
 from harness.cli.options import ProblemName, Quiet, Results
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def sanitize(
     workspace = find_workspace(Path.cwd())
     target = choose_target(workspace, problem, solution, case, of_reference=False, is_small=True)
     kept = results or workspace.results
-    with telling(quiet) as say, failures_told():
+    with looking(quiet) as say:
         from harness.instruments.machine import require_gpu
         from harness.instruments.sanitizing import Sanitation, run_sanitizer
         from harness.instruments.toolbox import find_tool

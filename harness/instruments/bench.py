@@ -119,10 +119,7 @@ class Bench:
             raise MachineError(f"the process that was to run {self.target.name} failed before it could:\n{details}")
         lines = [line for line in details.splitlines() if line.strip()]
         how = lines[-1] if report.error and lines else ended.words
-        where = {"load": "while it was loaded", "construct": "in its constructor"}.get(
-            report.stage, "when it was called"
-        )
-        raise ArmFailed(f"{self.target.name} failed {where}: {how}", details)
+        raise ArmFailed(f"{self.target.name} failed {_WHERE[report.stage]}: {how}", details)
 
     def trace(self) -> bytes | None:
         """The last process's Chrome trace; None where it has left none."""

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 from harness.records.profile import Timeline, TimelineRow
@@ -77,9 +78,6 @@ def _rows(runs: Sequence[_Run]) -> tuple[TimelineRow, ...]:
 
 def _pauses(runs: Sequence[_Run]) -> list[float]:
     """Lengths of the times between the first beginning and the last end in which nothing ran, on no stream."""
-    pauses, latest = [], math.inf
-    for run in sorted(runs, key=lambda run: run.start_ns):
-        if run.start_ns > latest:
-            pauses.append(run.start_ns - latest)
-        latest = run.end_ns if latest == math.inf else max(latest, run.end_ns)
-    return pauses
+    in_order = sorted(runs, key=lambda run: run.start_ns)
+    ends = accumulate((run.end_ns for run in in_order), max)
+    return [run.start_ns - end for end, run in zip(ends, in_order[1:], strict=False) if run.start_ns > end]

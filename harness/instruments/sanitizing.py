@@ -86,8 +86,10 @@ def look(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
     report = bench.report()
     findings = judged(tool, said.reported, bench.builds, report.sources, asked.target)
     complaint = _complaint(said, ended, printed)
-    if complaint is None and not any(finding.is_own for finding in findings):
+    if complaint is None and not findings:
         bench.require_done(ended, printed)
+    elif complaint is None and report.stage != "end" and not any(finding.is_own for finding in findings):
+        complaint = f"the call didn't come to its end ({ended.words}), so not all was looked at"
     return ToolRun(tool, ended.seconds, findings, said.total, said.unprinted, str(log), complaint)
 
 
@@ -102,31 +104,34 @@ def judged(
     folder = target.solution.folder if target.solution else None
     origins = Origins(own_kernels(builds), (), in_framework_libraries)
     libraries = tuple(f" in {build.name}.so" for build in builds)
-    found = []
-    for one in reported:
+
+    def finding(one: Reported) -> SanitizerFinding:
         (name,) = demangled([one.kernel]) if one.kernel else (None,)
         place = locate(one.source, sources, folder) if one.source else None
-        if one.kernel is None or name is None:
-            is_own = any(frame.endswith(libraries) or " in solution.py:" in frame for frame in one.frames)
-        else:
-            is_own = origins.of(KernelRun(one.kernel, 0, 0, 0, "kernel"), name) == "own"
-        found.append(
-            SanitizerFinding(
-                tool=tool,
-                kind=one.kind,
-                kernel=name,
-                is_own=is_own and target.solution is not None,
-                count=one.count,
-                source=place.label if place else None,
-                text=place.text if place else None,
-                block=one.block,
-                thread=one.thread,
-                address=one.address,
-                nbytes=one.nbytes,
-                details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder).label, line) for line in one.details),
-            )
+        return SanitizerFinding(
+            tool=tool,
+            kind=one.kind,
+            kernel=name,
+            is_own=target.solution is not None and _is_own(one, name, origins, libraries),
+            count=one.count,
+            source=place.label if place else None,
+            text=place.text if place else None,
+            block=one.block,
+            thread=one.thread,
+            address=one.address,
+            nbytes=one.nbytes,
+            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder).label, line) for line in one.details),
         )
-    return tuple(found)
+
+    return tuple(finding(one) for one in reported)
+
+
+def _is_own(one: Reported, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
+    """By the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try calls
+    that fail, and that they get over."""
+    if one.kernel is None or name is None:
+        return any(frame.endswith(libraries) for frame in one.frames)
+    return origins.of(KernelRun(one.kernel, 0, 0, 0, "kernel"), name) == "own"
 
 
 def _complaint(said: SanitizerLog, ended: Ended, printed: Path) -> str | None:

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import MachineError
+from harness.records.finding import MachineFinding
 
 _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitizer": "the CUDA toolkit's sanitizer"}
+_USED_BY = {"ncu": "harness profile", "compute-sanitizer": "harness sanitize"}
 _USUAL = ("/usr/local/cuda",)
 _OWN_FOLDERS = Path("/opt/nvidia/nsight-compute")
 """With a folder for each version of Nsight Compute."""
@@ -41,7 +43,7 @@ _REFUSALS = (
 def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """`name` on the PATH, in the CUDA toolkit or in Nsight Compute's own folder, the newest. Raises: MachineError."""
     if found := shutil.which(name, path=environment.get("PATH")):
-        return Path(found)
+        return Path(found).absolute()  # it will be started from another folder
     homes = [environment.get("CUDA_HOME"), environment.get("CUDA_PATH"), *_USUAL]
     for home in filter(None, homes):
         for place in (Path(home) / "bin" / name, Path(home) / "compute-sanitizer" / name):
@@ -55,6 +57,19 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     )
 
 
+def examine_tools() -> list[MachineFinding]:
+    """Whether they are there, for `harness doctor`."""
+    return [_examine(name, command) for name, command in _USED_BY.items()]
+
+
 def refusal(said: str) -> str | None:
     """What to do about a tool that printed this; None where it says nothing that is known."""
     return next((remedy for pattern, remedy in _REFUSALS if re.search(pattern, said)), None)
+
+
+def _examine(name: str, command: str) -> MachineFinding:
+    try:
+        return MachineFinding(name, "good", str(find_tool(name)))
+    except MachineError as error:
+        _, _, remedy = str(error).partition(": ")
+        return MachineFinding(name, "warning", f"not found: '{command}' needs it", remedy)

@@ -51,17 +51,28 @@ def test_a_finding_in_a_kernel_of_torch_is_not(tmp_path: Path) -> None:
     assert finding.kernel == "void at::native::reduce_kernel<512, 1>()"
 
 
-def test_a_launch_that_fails_belongs_to_the_solution_that_made_it(tmp_path: Path) -> None:
-    (finding,) = run(tmp_path, sanitizer(tmp_path, "memcheck_failed_launch", fakes.report("end"))).findings
+def test_a_launch_that_fails_belongs_to_the_solution_whose_code_made_it(tmp_path: Path) -> None:
+    text = (fakes.DATA / "memcheck_failed_launch.log").read_text()
+    (tmp_path / "own.log").write_text(text.replace("double.so", "double_overrun.so"))
+    program = fakes.tool(tmp_path / "tool", {"--log-file": tmp_path / "own.log"}, fakes.report("end"))
+    (finding,) = run(tmp_path, program).findings
     assert finding.is_own
     assert (finding.kernel, finding.source) == (None, "solution.py:32")
 
 
-def test_a_call_that_torch_makes_by_itself_does_not(tmp_path: Path) -> None:
+def test_a_call_that_fails_inside_of_torch_does_not(tmp_path: Path) -> None:
+    """Whoever called torch: it tries what may fail."""
     text = (fakes.DATA / "memcheck_failed_launch.log").read_text()
-    (tmp_path / "torchs.log").write_text(text.replace("double.so", "libtorch.so").replace("solution.py", "module.py"))
+    (tmp_path / "torchs.log").write_text(text.replace("double.so", "libtorch_cuda.so"))
     program = fakes.tool(tmp_path / "tool", {"--log-file": tmp_path / "torchs.log"}, fakes.report("end"))
-    assert [finding.is_own for finding in run(tmp_path, program).findings] == [False]
+    found = run(tmp_path, program)
+    assert ([finding.is_own for finding in found.findings], found.complaint) == ([False], None)
+
+
+def test_an_arm_that_others_findings_end_was_not_looked_through(tmp_path: Path) -> None:
+    found = run(tmp_path, sanitizer(tmp_path, "memcheck_failed_launch", fakes.report("call"), code=6))
+    assert [finding.is_own for finding in found.findings] == [False]
+    assert found.complaint == "the call didn't come to its end (exit code 6), so not all was looked at"
 
 
 def test_a_clean_arm_has_none(tmp_path: Path) -> None:

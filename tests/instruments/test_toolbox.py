@@ -8,7 +8,8 @@ import pytest
 
 from harness.errors import MachineError
 from harness.instruments import toolbox
-from harness.instruments.toolbox import find_tool, refusal
+from harness.instruments.toolbox import examine_tools, find_tool, refusal
+from harness.records.finding import MachineFinding
 
 
 def put(path: Path) -> Path:
@@ -47,6 +48,23 @@ def test_the_sanitizer_lies_in_a_folder_of_the_toolkit_too(tmp_path: Path) -> No
 def test_a_missing_tool_is_named_with_what_to_install() -> None:
     with pytest.raises(MachineError, match=r"no 'ncu' on the PATH.*install Nsight Compute.*or set CUDA_HOME"):
         find_tool("ncu", {"PATH": ""})
+
+
+@pytest.mark.usefixtures("nothing_usual")
+def test_the_doctor_tells_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    tool = put(tmp_path / "path" / "ncu")
+    assert examine_tools() == [
+        MachineFinding("ncu", "good", str(tool)),
+        MachineFinding(
+            "compute-sanitizer",
+            "warning",
+            "not found: 'harness sanitize' needs it",
+            "install the CUDA toolkit's sanitizer, or set CUDA_HOME",
+        ),
+    ]
 
 
 @pytest.mark.parametrize(
