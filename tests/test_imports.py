@@ -30,9 +30,14 @@ ALLOWED = {
     "referee": {"backends", "workspace", "records", "protocol", "errors"},
     # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
     "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
+    # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
+    "instruments": {
+        *{"executors", "referee", "worker", "protocol", "backends"},
+        *{"workspace", "records", "codec", "errors"},
+    },
     # What a session takes and gives, and what a caller may name instead.
     "api": {"executors", "workspace", "records", "errors"},
-    "cli": {"gate", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
+    "cli": {"gate", "instruments", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
 }
 
 # Below a room, only these modules of another may be imported.
@@ -60,6 +65,12 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.gpus",
         "harness.backends.cuda.nvml",
         "harness.backends.sim.compiler",
+    },
+    # The host of a build; rows of a trace, which say whose a kernel is.
+    ("instruments", "backends"): {
+        "harness.backends",
+        "harness.backends.base",
+        "harness.backends.cuda.host",
     },
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},

@@ -26,7 +26,9 @@ from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
 from harness.cli.list import list_workspace
 from harness.cli.new import new_app
+from harness.cli.profile import profile
 from harness.cli.run import run
+from harness.cli.sanitize import sanitize
 from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
@@ -51,7 +53,7 @@ Exit codes: 0 all as expected, 1 a solution failed, 2 usage, 3 the harness or th
 _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 
 PANELS = {
-    **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch"), _EVERYDAY),
+    **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch", "profile", "sanitize"), _EVERYDAY),
     **dict.fromkeys(("show", "explain", "history", "diff", "export", "index", "snapshot"), _RESULTS),
     **dict.fromkeys(("init", "new", "list", "check-problem", "config", "doctor"), _WORKSPACE),
 }
@@ -95,6 +97,8 @@ app.command("compare")(compare)
 app.command("watch")(watch)
 app.command("gate")(gate)
 app.command("leaderboard")(leaderboard)
+app.command("profile")(profile)
+app.command("sanitize")(sanitize)
 app.command("show")(show)
 app.command("explain")(explain)
 app.command("history")(history)

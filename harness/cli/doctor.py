@@ -18,7 +18,7 @@ def doctor(
     again: Annotated[bool, typer.Option("--again", help="Measure the ceilings anew, though they are known.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Look at torch, CUDA, compilers, GPU, memory, disk, and what confines workers.
+    """Look at torch, CUDA, compilers, GPU, memory, disk, what confines workers, and NVIDIA's tools.
 
     --roofline: how fast this GPU reads, writes, copies and multiplies, measured once per device and driver. Exit code 3
     where no backend can run, or no ceilings can be measured.
@@ -33,8 +33,9 @@ def doctor(
 
 def _show_findings(json: bool) -> None:
     from harness.executors.diagnosis import examine
+    from harness.instruments.toolbox import examine_tools
 
-    findings = examine()
+    findings = [*examine(), *examine_tools()]
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.records.evaluation import Evaluation
 from harness.records.gate import GateReport, Outcome
 from harness.records.problem_check import ProblemCheck
+from harness.records.sanitizing import Sanitizing
 from harness.records.verdict import Verdict
 
 PASSED = 0
@@ -38,6 +39,13 @@ def of_problems(checks: Sequence[ProblemCheck]) -> int:
     if any(check.let_pass or check.complaints for check in checks):
         return FAILED
     return PASSED if all(check.was_examined for check in checks) else MACHINE
+
+
+def of_sanitizing(sanitizing: Sanitizing) -> int:
+    """A fault that was found outweighs a tool that couldn't look."""
+    if sanitizing.own:
+        return FAILED
+    return PASSED if sanitizing.is_whole else MACHINE
 
 
 _OF_OUTCOMES: dict[Outcome, int] = {

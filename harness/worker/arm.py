@@ -48,6 +48,11 @@ class Arm:
         self._sharing = Sharing()
         self._guard: Guard | None = None
 
+    @property
+    def model(self) -> Any:
+        """The module that construct() made, as turns call it."""
+        return self._model
+
     def load(self, request: Load) -> Loaded:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
         _set_flags(request.flags)

@@ -6,6 +6,7 @@ which were there.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import signal
@@ -88,6 +89,23 @@ def confine(cell: Cell, descriptor: int, parent: int | None = None) -> Confined:
         active.append(NO_NETWORK)
     end_with(parent)
     return Confined((*active, LIMITS), tuple(missing))
+
+
+def confine_thread(cell: Cell) -> tuple[str, ...]:
+    """Give up what a process in the hands of NVIDIA's tools can: files to write and to read, the network, system calls.
+    The names of what is in force; it holds for the calling thread and what that starts.
+
+    A tool has threads and connections of its own in the process by then, which stay as they are, and GPU counters may
+    be for root alone, so it keeps its user: this keeps a careless solution from harm, not one that means to do some.
+    """
+    active = []
+    with contextlib.suppress(Unavailable):
+        landlock.restrict(_allowed(cell, needed_places(), has_own_user=False))
+        active.append(READ_ONLY_FILES)
+    with contextlib.suppress(Unavailable):
+        filter_calls({cell.referee})
+        active += [FILTERED_CALLS, NO_NETWORK]
+    return tuple(active)
 
 
 def end_with(parent: int) -> None:

@@ -1,0 +1,60 @@
+"""What `harness profile` and `harness sanitize` share: options, progress, and how a failed arm is told."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import completion, exit_codes
+
+OneSolution = Annotated[
+    str | None,
+    typer.Argument(
+        help="A folder name under solutions/PROBLEM/. Default: the only one.",
+        show_default=False,
+        autocompletion=completion.solutions,
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Folder for the files. Default: a new one in results/.", show_default=False),
+]
+Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run under a tool is ended.")]
+
+
+@contextmanager
+def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give it what is being done: a spinner on a terminal, lines elsewhere, nothing if `quiet`; on stderr.
+
+    A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends the tools too, as Ctrl-C does
+    from harness.instruments.bench import ArmFailed
+    from harness.reports.untrusted import quoted
+
+    try:
+        with _telling(quiet) as say:
+            yield say
+    except ArmFailed as failed:
+        if failed.details:
+            typer.echo(quoted(failed.details.rstrip(), "| "), err=True)
+        typer.echo(quoted(str(failed), "harness: "), err=True)
+        raise typer.Exit(exit_codes.FAILED) from None
+
+
+@contextmanager
+def _telling(quiet: bool) -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal:
+        yield lambda what: console.print(Text(f"… {what}"))
+        return
+    with console.status("looking for the GPU") as status:
+        yield lambda what: status.update(Text(what))

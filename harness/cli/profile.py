@@ -1,0 +1,92 @@
+"""`harness profile`: what an arm's kernels do with the GPU, by Nsight Compute and torch's profiler."""
+
+from __future__ import annotations
+
+import enum
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion
+from harness.cli.inside import OneSolution, Output, Timeout, looking
+from harness.cli.options import ProblemName, Quiet, Results
+
+if TYPE_CHECKING:
+    from harness.records.profile import Profile
+
+
+class Arm(str, enum.Enum):
+    SOLUTION = "solution"
+    REFERENCE = "reference"
+
+
+class MetricSet(str, enum.Enum):
+    BASIC = "basic"
+    DETAILED = "detailed"
+    FULL = "full"
+
+
+def profile(
+    problem: ProblemName,
+    solution: OneSolution = None,
+    case: Annotated[
+        str | None, typer.Option("-c", "--case", help="A case. Default: full.", autocompletion=completion.cases)
+    ] = None,
+    arm: Annotated[Arm, typer.Option(help="reference: the problem's own Model instead of a solution.")] = Arm.SOLUTION,
+    kernel: Annotated[
+        str | None, typer.Option(help="Count only kernels whose name matches this regular expression.")
+    ] = None,
+    launches: Annotated[int, typer.Option(min=1, help="Count so many launches of a call, the first ones.")] = 20,
+    metrics: Annotated[
+        MetricSet, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
+    ] = MetricSet.DETAILED,
+    output: Output = None,
+    results: Results = None,
+    timeout: Timeout = 600,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the timeline.
+
+    Kept are Nsight Compute's report for its GUI (ncu-ui) and a Chrome trace (ui.perfetto.dev). The solution runs with
+    your rights, outside the referee, little confined: profile what you would run yourself. Its numbers decide nothing.
+
+    Example: harness profile maxpool2d plain
+    """
+    from harness.instruments.target import choose_target, folder_for
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    target = choose_target(workspace, problem, solution, case, arm is Arm.REFERENCE, is_small=False)
+    kept = results or workspace.results
+    with looking(quiet) as say:
+        from harness.instruments.machine import require_gpu
+        from harness.instruments.nsight import Counting
+        from harness.instruments.profiling import Profiling, run_profile
+        from harness.instruments.toolbox import find_tool
+
+        asked = Profiling(
+            target=target,
+            counting=Counting(metrics.value, kernel, launches),
+            gpu=require_gpu(),
+            ncu=find_tool("ncu"),
+            folder=folder_for(target, output, kept, "profiles"),
+            results=kept,
+            limits=workspace.config(None).limits,
+            timeout_s=timeout,
+        )
+        found = run_profile(asked, say)
+    _print(found, json)
+
+
+def _print(found: Profile, json: bool) -> None:
+    from rich.console import Console
+
+    from harness.reports.profile import profile_json, profile_report
+
+    if json:
+        typer.echo(json_module.dumps(profile_json(found), allow_nan=False))
+    else:
+        Console(highlight=False).print(profile_report(found))

@@ -1,0 +1,88 @@
+"""`harness sanitize`: compute-sanitizer's tools over a solution's kernels."""
+
+from __future__ import annotations
+
+import enum
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion, exit_codes
+from harness.cli.inside import OneSolution, Output, Timeout, looking
+from harness.cli.options import ProblemName, Quiet, Results
+
+if TYPE_CHECKING:
+    from harness.records.sanitizing import Sanitizing
+
+
+class Tool(str, enum.Enum):
+    MEMCHECK = "memcheck"
+    RACECHECK = "racecheck"
+    INITCHECK = "initcheck"
+    SYNCCHECK = "synccheck"
+
+
+def sanitize(
+    problem: ProblemName,
+    solution: OneSolution = None,
+    case: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--case",
+            help="A case. Default: small, else the first besides full, which would take long.",
+            autocompletion=completion.cases,
+        ),
+    ] = None,
+    tool: Annotated[list[Tool] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
+    output: Output = None,
+    results: Results = None,
+    timeout: Timeout = 600,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look for accesses out of bounds, races, uninitialised reads and unreached barriers in a solution's kernels.
+
+    Findings in torch's or other libraries' kernels are listed and not held against it. Exit code 1 where its own have
+    some. The solution runs with your rights, outside the referee, little confined.
+
+    Example: harness sanitize maxpool2d plain --tool racecheck
+    """
+    from harness.instruments.target import choose_target, folder_for
+    from harness.records.sanitizing import SANITIZER_TOOLS
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    target = choose_target(workspace, problem, solution, case, of_reference=False, is_small=True)
+    kept = results or workspace.results
+    with looking(quiet) as say:
+        from harness.instruments.machine import require_gpu
+        from harness.instruments.sanitizing import Sanitation, run_sanitizer
+        from harness.instruments.toolbox import find_tool
+
+        asked = Sanitation(
+            target=target,
+            tools=tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS,
+            gpu=require_gpu(),
+            program=find_tool("compute-sanitizer"),
+            folder=folder_for(target, output, kept, "sanitizer"),
+            results=kept,
+            limits=workspace.config(None).limits,
+            timeout_s=timeout,
+        )
+        found = run_sanitizer(asked, say)
+    _print(found, json)
+    raise typer.Exit(exit_codes.of_sanitizing(found))
+
+
+def _print(found: Sanitizing, json: bool) -> None:
+    from rich.console import Console
+
+    from harness.reports.sanitizing import sanitizing_json, sanitizing_report
+
+    if json:
+        typer.echo(json_module.dumps(sanitizing_json(found), allow_nan=False))
+    else:
+        Console(highlight=False).print(sanitizing_report(found))

@@ -1,0 +1,185 @@
+"""Reading what compute-sanitizer writes: blocks of lines, a report each, and a summary at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+_PREFIX = "========="
+_SKIPPED = re.compile(
+    r"COMPUTE-SANITIZER|\w+ SUMMARY:|Error: process didn't terminate|Target application returned an error|LEAK SUMMARY"
+)
+_SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?$")
+_UNPRINTED = re.compile(r"ERROR SUMMARY: (\d+) errors? (?:was|were) not printed")
+_HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
+_PLACE = re.compile(
+    r"\bat (?P<kernel>\S.*?)\+0x[0-9a-f]+(?: in (?P<source>\S.*?:\d+))?(?: \[(?P<hazards>\d+) hazards?\])?$"
+)
+_THREAD = re.compile(r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
+_ADDRESS = re.compile(r"(?:Access (?:to|at)|Address) 0x([0-9a-f]+)")
+_SIZE = re.compile(r" of size (\d+) bytes?")
+_RACE = re.compile(r"(?:Error|Warning|Info): Race reported between ")
+_ACCESS = re.compile(r"\b(?P<kind>Write|Read|Atomic\w*) access at ")
+_FRAME = "Host Frame:"
+_PYTHON_FRAME = re.compile(r" in (?P<source>\S+\.py:\d+)$")
+_API = re.compile(r"Program hit (?P<error>\w+) \(error \d+\) due to (?P<why>\".*\") on CUDA API call to (?P<call>\w+)")
+_INTERNAL = re.compile(
+    r"Internal Sanitizer Error|Sanitizer Error|Device not supported|Unable to|Error: (No|Failed|Could not|Target)", re.I
+)
+_AFTERMATH = {
+    *("cudaErrorLaunchFailure", "cudaErrorIllegalAddress", "cudaErrorMisalignedAddress", "cudaErrorIllegalInstruction"),
+    *("cudaErrorInvalidAddressSpace", "cudaErrorHardwareStackError", "cudaErrorInvalidPc", "cudaErrorAssert"),
+    *("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_MISALIGNED_ADDRESS"),
+}
+"""What every call returns after a kernel has failed (cudaError_t's 'sticky' errors)."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Reports that are alike but for the thread. `frames`: the host's call stack, 'function in file:line' each."""
+
+    kind: str
+    kernel: str | None
+    """Its symbol, as the tool prints it."""
+    source: str | None
+    count: int
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    address: int | None = None
+    nbytes: int | None = None
+    details: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SanitizerLog:
+    """`total`: what the tool counted; None where it wrote no summary, so didn't get to the end. `unprinted`: those of
+    them that it left out, beyond a hundred. `complaints`: what it says of its own troubles."""
+
+    reported: tuple[Reported, ...]
+    total: int | None
+    unprinted: int
+    complaints: tuple[str, ...]
+
+
+def read_log(text: str) -> SanitizerLog:
+    """Of the file that --log-file names: the program's own output doesn't belong in it."""
+    found: list[Reported] = []
+    complaints: list[str] = []
+    for block in _blocks(text):
+        if _INTERNAL.search(block[0]) and not _RACE.search(block[0]):
+            complaints.append(" ".join(block))
+        elif report := _report(block):
+            found.append(report)
+    has_failed = any(report.kernel is not None for report in found)
+    kept = [report for report in found if not (has_failed and _is_aftermath(report))]
+    unprinted = _UNPRINTED.search(text)
+    return SanitizerLog(_together(kept), _total(text), int(unprinted[1]) if unprinted else 0, tuple(complaints))
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Lines of a report without their prefix; an empty one, and each that isn't indented, begins another."""
+    block: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith(_PREFIX):
+            continue
+        content = line[len(_PREFIX) :]
+        begins = not content.startswith("     ")
+        if begins and block:
+            yield block
+            block = []
+        if content.strip() and not (begins and _SKIPPED.match(content.strip())):
+            block.append(content.strip())
+    if block:
+        yield block
+
+
+def _report(block: Sequence[str]) -> Reported | None:
+    """None for what names neither a kernel nor a call."""
+    headline, *rest = block
+    frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
+    lines = [line for line in rest if not line.startswith((_FRAME, "Saved host backtrace"))]
+    if match := _API.search(headline):
+        kind, line = f"{match['error']} from {match['call']}", _innermost_line(frames)
+        return Reported(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
+    return _race([headline, *lines]) if _RACE.search(headline) else _fault(headline, lines, frames)
+
+
+def _innermost_line(frames: Sequence[str]) -> str | None:
+    """Of Python, whose frames come behind all native ones, the innermost first."""
+    return next((match["source"] for frame in frames if (match := _PYTHON_FRAME.search(frame))), None)
+
+
+def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> Reported | None:
+    place = next((match for line in lines if (match := _PLACE.search(line))), None)
+    if place is None:
+        return None
+    size = _SIZE.search(headline)
+    report = Reported(
+        kind=_SIZE.sub("", headline).rstrip("."),
+        kernel=place["kernel"],
+        source=place["source"],
+        count=1,
+        nbytes=int(size[1]) if size else None,
+        details=tuple(line for line in lines if not (_PLACE.search(line) or _THREAD.search(line))),
+        frames=frames,
+    )
+    return _with_thread(report, lines)
+
+
+def _race(lines: Sequence[str]) -> Reported | None:
+    """A line for each of the accesses; the last of those that go together says how many hazards they make."""
+    accesses = [
+        (access["kind"].lower(), place)
+        for line in lines
+        if (access := _ACCESS.search(line)) and (place := _PLACE.search(line, access.end() - len("at ")))
+    ]
+    if not accesses:
+        return None
+    kinds = [kind for kind, _ in accesses]
+    return Reported(
+        kind=f"Race between a {' and a '.join(kinds)}",
+        kernel=accesses[0][1]["kernel"],
+        source=accesses[0][1]["source"],
+        count=sum(int(place["hazards"] or 0) for _, place in accesses) or 1,
+        details=tuple(f"{kind} at {place['source'] or 'an unknown line'}" for kind, place in accesses),
+    )
+
+
+def _with_thread(report: Reported, lines: Sequence[str]) -> Reported:
+    for line in lines:
+        if match := _THREAD.search(line):
+            numbers = [int(number) for number in match.groups()]
+            report = replace(
+                report,
+                thread=(numbers[0], numbers[1], numbers[2]),
+                block=(numbers[3], numbers[4], numbers[5]),
+            )
+        if match := _ADDRESS.search(line):
+            report = replace(report, address=int(match[1], 16))
+    return report
+
+
+def _is_aftermath(report: Reported) -> bool:
+    return report.kernel is None and report.kind.split(" ")[0] in _AFTERMATH
+
+
+def _together(reports: Sequence[Reported]) -> tuple[Reported, ...]:
+    alike: dict[tuple[str, str | None, str | None], Reported] = {}
+    for report in reports:
+        key = (report.kind, report.kernel, report.source)
+        first = alike.get(key)
+        alike[key] = report if first is None else replace(first, count=first.count + report.count)
+    return tuple(alike.values())
+
+
+def _total(text: str) -> int | None:
+    """The first of two summaries: the second says how many weren't printed."""
+    for line in text.splitlines():
+        content = line.removeprefix(_PREFIX).strip()
+        if match := _SUMMARY.match(content):
+            return int(match[1])
+        if match := _HAZARDS.match(content):
+            return int(match[1]) + int(match[2])
+    return None

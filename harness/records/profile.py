@@ -1,0 +1,98 @@
+"""What NVIDIA's instruments saw of one arm: counters of its kernels, and when they ran. Decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Why warps waited. `share`: of the time that a warp spends from one instruction to the next, from 0 to 1."""
+
+    reason: str
+    share: float
+
+
+@dataclass(frozen=True)
+class KernelCounters:
+    """One launch, as Nsight Compute counted it. None where the counter isn't in the chosen set, or not on this GPU.
+
+    Percentages are of what the GPU sustains at its best. `compute_percent` is that of the busiest of a
+    multiprocessor's pipes. Occupancy is in warps: those that were there on average (achieved), and as many as the
+    launch's resources allow (theoretical).
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    duration_ns: float
+    dram_bytes_per_s: float | None
+    dram_percent: float | None
+    dram_read_bytes: float | None
+    dram_written_bytes: float | None
+    l2_hit_percent: float | None
+    compute_percent: float | None
+    tensor_percent: float | None
+    achieved_occupancy_percent: float | None
+    theoretical_occupancy_percent: float | None
+    occupancy_limits: tuple[str, ...]
+    """Which resources let no more blocks be on a multiprocessor; several where they bind alike."""
+    registers_per_thread: int | None
+    shared_bytes_per_block: int | None
+    local_requests: int | None
+    """Accesses of warps to local memory: spilled registers, arrays with indices of run time."""
+    bank_conflicts: int | None
+    """Extra passes over shared memory, most of them because lanes of a warp wanted different words of one bank."""
+    shared_passes: int | None
+    """All passes over shared memory, those included."""
+    stalls: tuple[Stall, ...]
+    """The longest first."""
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    """Of registers, per thread, as the compiler counted them; None where the solution didn't compile the kernel."""
+
+
+@dataclass(frozen=True)
+class TimelineRow:
+    """All launches of one kernel, or all copies or fills of one kind."""
+
+    name: str
+    kind: Literal["kernel", "copy", "fill"]
+    launches: int
+    total_ns: float
+    shortest_ns: float
+    longest_ns: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What the device ran during some calls in a row, as CUPTI recorded it. Rows: the longest in total first."""
+
+    calls: int
+    rows: tuple[TimelineRow, ...]
+    span_ns: float
+    """From the first beginning to the last end."""
+    busy_ns: float
+    """Of that, with something running."""
+    gaps: int
+    longest_gap_ns: float
+
+    @property
+    def idle_ns(self) -> float:
+        return self.span_ns - self.busy_ns
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`solution` is None for the reference. `kernels` in the order of their launches. `files` by what they are."""
+
+    problem: str
+    case: str
+    solution: str | None
+    gpu: str
+    kernels: tuple[KernelCounters, ...]
+    timeline: Timeline
+    files: dict[str, str]
+    protections: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()

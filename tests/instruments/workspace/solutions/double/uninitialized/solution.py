@@ -1,0 +1,36 @@
+"""Looks at a workspace that nobody has written."""
+
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <c10/cuda/CUDAStream.h>
+#include <torch/types.h>
+
+__global__ void twice_kernel(const float* x, float* y, const float* scratch, int count) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) y[i] = scratch[i] == 12345.678f ? 0.0f : 2.0f * x[i];
+}
+
+torch::Tensor twice(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    const int count = x.numel();
+    auto scratch = torch::empty_like(x);
+    twice_kernel<<<(count + 255) / 256, 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), scratch.data_ptr<float>(), count);
+    return y;
+}
+"""
+
+extension = load_inline(
+    name="double_uninitialized",
+    cpp_sources="torch::Tensor twice(torch::Tensor x);",
+    cuda_sources=CUDA,
+    functions=["twice"],
+)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return extension.twice(x)
