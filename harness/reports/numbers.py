@@ -40,6 +40,18 @@ def format_error(checks: tuple[Check, ...]) -> str:
     return f"{worst:.2f}" if worst < 100 else f"{worst:.1e}"
 
 
+def format_rate(per_second: float, unit: str) -> str:
+    """Three significant digits under a thousand: '2.31 TB/s'."""
+    if not math.isfinite(per_second):
+        return f"{per_second} {unit}"
+    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if per_second >= size * 0.9995:
+            scaled = per_second / size
+            digits = max(0, 2 - math.floor(math.log10(scaled)))
+            return f"{scaled:.{digits}f}".removesuffix(".00") + f" {prefix}{unit}"
+    return f"{per_second:.3g} {unit}"
+
+
 def scopes_and_variants(checks: Sequence[Check]) -> str:
     """'complete, timed turn, 2 variants': how values were judged."""
     words = list(dict.fromkeys(check.scope.replace("_", " ") for check in checks))

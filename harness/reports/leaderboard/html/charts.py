@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +24,7 @@ from harness.reports.leaderboard.html.svg import (
     log_ticks,
     spread,
 )
+from harness.reports.numbers import format_rate
 
 _TOP, _BOTTOM = 14.0, 26.0
 _LINE_OF_TEXT = 14.0
@@ -178,18 +178,6 @@ def share_bar(share: float) -> Markup:
     """A plain bar for a table's count."""
     rect = element("rect", {"class": "bar plain", "x": 0, "y": 2, "width": f"{100 * share:.1f}%", "height": 8})
     return element("svg", {"class": "track", "aria_hidden": "true", "height": 12}, rect)
-
-
-def format_rate(per_second: float, unit: str) -> str:
-    """Three significant digits under a thousand: '2.31 TB/s'."""
-    if not math.isfinite(per_second):
-        return f"{per_second} {unit}"
-    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if per_second >= size * 0.9995:
-            scaled = per_second / size
-            digits = max(0, 2 - math.floor(math.log10(scaled)))
-            return f"{scaled:.{digits}f}".removesuffix(".00") + f" {prefix}{unit}"
-    return f"{per_second:.3g} {unit}"
 
 
 def _short(value: float) -> str:

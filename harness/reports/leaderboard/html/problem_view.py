@@ -19,13 +19,12 @@ from harness.reports.leaderboard.html.charts import (
     bar,
     bar_axis,
     bar_ticks,
-    format_rate,
     history_chart,
     roofline,
 )
 from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
 from harness.reports.leaderboard.words import version_note
-from harness.reports.numbers import format_ms, format_speedup
+from harness.reports.numbers import format_ms, format_rate, format_speedup
 from harness.reports.untrusted import one_line
 
 _MOST_MEASUREMENTS = 200

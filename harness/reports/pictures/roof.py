@@ -1,0 +1,62 @@
+"""The ceilings of a device that a picture draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.records.ceilings import Ceilings
+
+_BOUNDS = {"float32": "float32", "tf32": "tf32", "float16": "bfloat16", "bfloat16": "bfloat16"}
+"""The matrix rate that a problem of a precision is held against; half precisions run equally fast."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Bytes or operations per second, named within a kind: 'memory', 'write'. `is_cache`: of the L2 cache, out of reach
+    for work that is larger."""
+
+    kind: str
+    name: str
+    rate: float
+    is_cache: bool = False
+
+
+@dataclass(frozen=True)
+class Roof:
+    """`bound` is the one of `arithmetic` that holds for the problem; None where that wasn't measured."""
+
+    memory: tuple[Ceiling, ...]
+    arithmetic: tuple[Ceiling, ...]
+    bound: Ceiling | None
+
+    @property
+    def memory_bytes_per_s(self) -> float:
+        """The highest of the memory's own ceilings, its cache left out."""
+        return max(ceiling.rate for ceiling in self.memory if not ceiling.is_cache)
+
+    def limit(self, intensity: float | None) -> tuple[float, str]:
+        """Operations per second that are within reach at so many operations per byte, and what bounds them: 'memory' or
+        an arithmetic. Bytes per second where there are no operations."""
+        if intensity is None:
+            return self.memory_bytes_per_s, "memory"
+        from_memory = self.memory_bytes_per_s * intensity
+        if self.bound is None or from_memory <= self.bound.rate:
+            return from_memory, "memory"
+        return self.bound.rate, self.bound.name
+
+
+def roof_of(ceilings: Ceilings, precision: str) -> Roof:
+    """`precision`: the problem's."""
+    rates = {
+        "float32": ceilings.float32_operations_per_s,
+        "tf32": ceilings.tf32_operations_per_s,
+        "bfloat16": ceilings.bfloat16_operations_per_s,
+    }
+    arithmetic = {name: Ceiling("matrix product", name, rate) for name, rate in rates.items()}
+    memory = (
+        Ceiling("memory", "read", ceilings.read_bytes_per_s),
+        Ceiling("memory", "write", ceilings.write_bytes_per_s),
+        Ceiling("memory", "copy", ceilings.copy_bytes_per_s),
+        Ceiling("inside L2", "copy", ceilings.cache_copy_bytes_per_s, is_cache=True),
+    )
+    return Roof(memory, tuple(arithmetic.values()), arithmetic.get(_BOUNDS.get(precision, "")))
