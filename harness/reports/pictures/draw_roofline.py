@@ -92,7 +92,11 @@ def _draw_roof(on: Canvas, picture: RooflinePicture, intensity: float, styles: M
     note = _UNKNOWN
     if picture.roof:
         _draw_ceilings(axes, picture.roof)
-        note = f"bold: memory, and {picture.roof.bound.name} arithmetic" if picture.roof.bound else "bold: memory"
+        note = (
+            f"bold: what bounds the solution, memory and {picture.roof.bound.name}"
+            if picture.roof.bound
+            else "bold: memory"
+        )
     axes.text(0.012, 0.975, note, transform=axes.transAxes, va="top", size=8, color=FAINT)
     axes.axvline(intensity, color=FAINT, linewidth=0.8, linestyle=":")
     axes.annotate(
@@ -108,8 +112,8 @@ def _ranges(intensity: float, rates: list[float], roof: Roof | None) -> tuple[tu
         return (intensity / 30, intensity * 30), (min(rates) / 5, max(rates) * 5)
     arithmetic = [ceiling.rate for ceiling in roof.arithmetic]
     memory = [ceiling.rate for ceiling in roof.memory]
-    left = min(intensity, min(arithmetic) / max(memory)) / 10
-    right = max(intensity * 20, max(arithmetic) / min(memory) * 8)
+    left = min(intensity, min(arithmetic) / max(memory)) / 20
+    right = max(intensity * 40, max(arithmetic) / min(memory) * 8)
     bottom = min(min(rates) / 2.5, min(memory) * left / 1.5)
     return (left, right), (bottom, max(max(arithmetic), max(rates)) * 2.2)
 

@@ -40,9 +40,7 @@ def pictures_of(evaluation: Evaluation, ceilings: Ceilings | None) -> Pictures:
     if timing is None:
         raise UsageError(_untimed(evaluation))
     samples = samples_picture(timing)
-    roof = roof_of(ceilings, evaluation.problem.precision) if ceilings else None
-    roofline = roofline_picture(samples.arms, evaluation.work, roof) if evaluation.work else None
-    return Pictures(evaluation, timing, samples, roofline)
+    return Pictures(evaluation, timing, samples, _roofline(evaluation, samples, ceilings))
 
 
 def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
@@ -77,6 +75,17 @@ def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
         "ceilings": asdict(roofline.roof) if roofline and roofline.roof else None,
         "arms": list(_arms_json(pictures)),
     }
+
+
+def _roofline(evaluation: Evaluation, samples: SamplesPicture, ceilings: Ceilings | None) -> RooflinePicture | None:
+    """A solution that declares no precision is held against the problem's, as the reference is."""
+    if evaluation.work is None:
+        return None
+    if ceilings is None:
+        return roofline_picture(samples.arms, evaluation.work, None, None)
+    reference = evaluation.problem.precision
+    roof = roof_of(ceilings, evaluation.solution.precision or reference)
+    return roofline_picture(samples.arms, evaluation.work, roof, roof_of(ceilings, reference))
 
 
 def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from harness.records.ceilings import Ceilings
 
-_BOUNDS = {"float32": "float32", "tf32": "tf32", "float16": "bfloat16", "bfloat16": "bfloat16"}
-"""The matrix rate that a problem of a precision is held against; half precisions run equally fast."""
+_ARITHMETIC = {"float32": "float32", "tf32": "tf32", "float16": "bfloat16", "bfloat16": "bfloat16"}
+"""The matrix rate that a precision is held against; half precisions run equally fast."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,13 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roof:
-    """`bound` is the one of `arithmetic` that holds for the problem; None where that wasn't measured."""
+    """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, and of the arithmetic `bound`, None where it
+    wasn't measured."""
 
     memory: tuple[Ceiling, ...]
     arithmetic: tuple[Ceiling, ...]
+    memory_bytes_per_s: float
     bound: Ceiling | None
-
-    @property
-    def memory_bytes_per_s(self) -> float:
-        """The highest of the memory's own ceilings, its cache left out."""
-        return max(ceiling.rate for ceiling in self.memory if not ceiling.is_cache)
 
     def limit(self, intensity: float | None) -> tuple[float, str]:
         """Operations per second that are within reach at so many operations per byte, and what bounds them: 'memory' or
@@ -46,7 +43,7 @@ class Roof:
 
 
 def roof_of(ceilings: Ceilings, precision: str) -> Roof:
-    """`precision`: the problem's."""
+    """`precision`: what the arm computes in."""
     rates = {
         "float32": ceilings.float32_operations_per_s,
         "tf32": ceilings.tf32_operations_per_s,
@@ -59,4 +56,5 @@ def roof_of(ceilings: Ceilings, precision: str) -> Roof:
         Ceiling("memory", "copy", ceilings.copy_bytes_per_s),
         Ceiling("inside L2", "copy", ceilings.cache_copy_bytes_per_s, is_cache=True),
     )
-    return Roof(memory, tuple(arithmetic.values()), arithmetic.get(_BOUNDS.get(precision, "")))
+    bound = arithmetic.get(_ARITHMETIC.get(precision, ""))
+    return Roof(memory, tuple(arithmetic.values()), ceilings.memory_bytes_per_s, bound)

@@ -37,7 +37,7 @@ class Point:
 @dataclass(frozen=True)
 class RooflinePicture:
     """`intensity` is in operations per byte; None where no operations are counted, and then bytes are drawn alone.
-    `roof` is None where the device's ceilings aren't known."""
+    `roof` is the solution's; None where the device's ceilings aren't known."""
 
     work: Work
     intensity: float | None
@@ -45,10 +45,13 @@ class RooflinePicture:
     roof: Roof | None
 
 
-def roofline_picture(arms: Sequence[ArmSamples], work: Work, roof: Roof | None) -> RooflinePicture:
-    """`arms` as samples_picture() has them."""
+def roofline_picture(
+    arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None
+) -> RooflinePicture:
+    """`arms` as samples_picture() has them. The reference may compute in another precision than the solution."""
     intensity = None if work.operations is None else work.operations / work.least_bytes
-    return RooflinePicture(work, intensity, tuple(_point(arm, work, intensity, roof) for arm in arms), roof)
+    points = (_point(arm, work, intensity, roof if arm.is_solution else reference_roof) for arm in arms)
+    return RooflinePicture(work, intensity, tuple(points), roof)
 
 
 def grouped(ceilings: Sequence[Ceiling]) -> list[tuple[Ceiling, ...]]:
@@ -64,9 +67,11 @@ def grouped(ceilings: Sequence[Ceiling]) -> list[tuple[Ceiling, ...]]:
 
 
 def label_of(group: Sequence[Ceiling], unit: str) -> str:
-    """'memory: write 3.29 TB/s, read 3.09 TB/s'; ceilings of a group are of one kind."""
-    rates = ", ".join(f"{ceiling.name} {format_rate(ceiling.rate, unit)}" for ceiling in group)
-    return f"{group[0].kind}: {rates}"
+    """'memory: write 3.29, read 3.09, copy 3.03 TB/s'; ceilings of a group are of one kind."""
+    texts = [f"{ceiling.name} {format_rate(ceiling.rate, unit)}" for ceiling in group]
+    shared = texts[-1].rpartition(" ")[2]
+    texts = [text.removesuffix(f" {shared}") for text in texts[:-1]] + texts[-1:]
+    return f"{group[0].kind}: {', '.join(texts)}"
 
 
 def _point(arm: ArmSamples, work: Work, intensity: float | None, roof: Roof | None) -> Point:
