@@ -29,6 +29,9 @@ white, and a brown stands for it."""
 _MARKERS = ("s", "^", "D", "v", "P", "X")
 """Shapes say the same as colours: a picture may be printed in grey."""
 
+ON_WHITE: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+"""The box of a label that a line may cross."""
+
 _SOLUTION = Look("#0072b2", "o")
 
 WIDTH_INCHES = 8.0
@@ -91,13 +94,6 @@ def looks(arms: Sequence[tuple[str, bool]]) -> dict[str, Look]:
     others = [name for name, is_solution in arms if not is_solution]
     found = {name: Look(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(others)}
     return found | {name: _SOLUTION for name, is_solution in arms if is_solution}
-
-
-def halo() -> list[Any]:
-    """Of a label that a line may cross."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.5, foreground="white")]
 
 
 def save(on: Canvas, path: Path) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.reports.numbers import format_rate
-from harness.reports.pictures.canvas import FAINT, GRID, INK, Canvas, Look, halo, looks
+from harness.reports.pictures.canvas import FAINT, GRID, INK, ON_WHITE, Canvas, Look, looks
 from harness.reports.pictures.heading import format_median
 from harness.reports.pictures.roof import Roof
 from harness.reports.pictures.roofline import Point, RooflinePicture, grouped, label_of
 
 _LEFT, _ACROSS, _ROOF = 1.05, 6.75, 3.8
 _STRIP, _LABEL_ROW = 0.24, 0.18
+_LABEL, _LINE = 2.25, 0.15
 _AXIS, _ROW, _FOOT = 0.62, 0.19, 0.2
 """Widths and heights in inches."""
 
@@ -97,7 +98,7 @@ def _draw_roof(on: Canvas, picture: RooflinePicture, intensity: float, styles: M
             if picture.roof.bound
             else "bold: memory"
         )
-    axes.text(0.012, 0.975, note, transform=axes.transAxes, va="top", size=8, color=FAINT)
+    axes.text(0.012, 0.975, note, transform=axes.transAxes, va="top", size=8, color=FAINT, bbox=ON_WHITE)
     axes.axvline(intensity, color=FAINT, linewidth=0.8, linestyle=":")
     axes.annotate(
         f"{intensity:.3g} FLOP/B", (intensity, bottom), xytext=(4, 5), textcoords="offset points", size=8, color=FAINT
@@ -113,7 +114,8 @@ def _ranges(intensity: float, rates: list[float], roof: Roof | None) -> tuple[tu
     arithmetic = [ceiling.rate for ceiling in roof.arithmetic]
     memory = [ceiling.rate for ceiling in roof.memory]
     left = min(intensity, min(arithmetic) / max(memory)) / 20
-    right = max(intensity * 40, max(arithmetic) / min(memory) * 8)
+    free = max(intensity, max(arithmetic) / min(memory))  # from here to the right edge there is room for labels
+    right = left * (free / left) ** (1 / (1 - _LABEL / _ACROSS))
     bottom = min(min(rates) / 2.5, min(memory) * left / 1.5)
     return (left, right), (bottom, max(max(arithmetic), max(rates)) * 2.2)
 
@@ -137,23 +139,25 @@ def _draw_ceilings(axes: Any, roof: Roof) -> None:
 
 def _label_ceilings(axes: Any, roof: Roof) -> None:
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    steep = (_ROOF / math.log10(top / bottom)) / (_ACROSS / math.log10(right / left))
-    angle = math.degrees(math.atan(steep))
-    for group in grouped(roof.arithmetic):
+    upwards, across = _ROOF / math.log10(top / bottom), _ACROSS / math.log10(right / left)  # inches a decade
+    tilt = math.atan(upwards / across)
+    start = left * 1.35
+    for group in grouped(roof.arithmetic, 10 ** (_LINE / upwards)):
         text = label_of(group, "FLOP/s")
         place = {"xytext": (-3, 3), "textcoords": "offset points", "ha": "right"}
         axes.annotate(text, (right, group[0].rate), size=8, color=_CEILING, **place)
-    for group in grouped(roof.memory):
+    for group in grouped(roof.memory, 10 ** (_LINE / upwards)):
         is_cache = group[0].is_cache
+        away = 3.5 if is_cache else -3.5
         axes.annotate(
             label_of(group, "B/s"),
-            (left * 1.12, left * 1.12 * (group[0] if is_cache else group[-1]).rate),
-            xytext=(0, 2) if is_cache else (6, -3),
+            (start, start * (group[0] if is_cache else group[-1]).rate),
+            xytext=(-math.sin(tilt) * away, math.cos(tilt) * away),
             textcoords="offset points",
-            rotation=angle,
+            rotation=math.degrees(tilt),
             rotation_mode="anchor",
             va="bottom" if is_cache else "top",
-            path_effects=halo(),
+            bbox=ON_WHITE,
             size=8,
             color=_CACHE if is_cache else _CEILING,
         )

@@ -8,26 +8,27 @@ from itertools import pairwise
 from typing import Any
 
 from harness.reports.pictures.canvas import FAINT, GRID, INK, STRIPE, Canvas, Look, looks
-from harness.reports.pictures.heading import format_median, unit_of
+from harness.reports.pictures.heading import format_median, format_span, unit_of
 from harness.reports.pictures.samples import FENCE, ArmSamples, SamplesPicture
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 0.78, 5.5, 0.14, 1.4
 _COMMON, _CLOSE_UP, _GAP, _FOOT = 1.8, 1.05, 0.36, 0.9
+_NAMES = 0.2
 """Widths and heights in inches."""
 
 _MOST_VECTORS = 5000
 """Calls of an arm beyond which its dots become pixels within an SVG, or it would be megabytes."""
-_FEW_CALLS, _MOST_STRIPES = 60, 100
+_FEW_ARMS, _FEW_CALLS, _MANY_OUTLIERS, _MOST_STRIPES = 3, 60, 60, 100
 
 
 def samples_inches(picture: SamplesPicture) -> float:
     """The height of all panels and what explains them."""
-    return _COMMON + (_CLOSE_UP + _GAP) * len(picture.arms) + _GAP + _FOOT
+    return _common_top(picture) + _COMMON + (_CLOSE_UP + _GAP) * len(picture.arms) + _FOOT
 
 
 def draw_samples(on: Canvas, picture: SamplesPicture) -> None:
     styles = looks([(arm.name, arm.is_solution) for arm in picture.arms])
-    top = _GAP
+    top = _common_top(picture)
     over_time, beside = _panels(on, top, _COMMON, picture)
     _draw_common(over_time, beside, picture, styles)
     top += _COMMON + _GAP
@@ -35,11 +36,15 @@ def draw_samples(on: Canvas, picture: SamplesPicture) -> None:
         over_time, beside = _panels(on, top, _CLOSE_UP, picture)
         _draw_close_up(over_time, beside, arm, styles[arm.name])
         top += _CLOSE_UP + _GAP
-    blocks = len(picture.borders) - 1
     over_time.tick_params(axis="x", labelbottom=True)
-    over_time.set_xlabel(f"call, in the order of measurement ({blocks} blocks, {picture.seconds:.3g} s of turns)")
+    over_time.set_xlabel(f"call, in the order of measurement ({_extent(picture)})")
     beside.set_xlabel("calls")
     _explain(on.figure, any(arm.beyond for arm in picture.arms))
+
+
+def _common_top(picture: SamplesPicture) -> float:
+    """Many arms' names need a row of their own."""
+    return _GAP + (_NAMES if len(picture.arms) > _FEW_ARMS else 0)
 
 
 def _panels(on: Canvas, top: float, height: float, picture: SamplesPicture) -> tuple[Any, Any]:
@@ -50,6 +55,7 @@ def _panels(on: Canvas, top: float, height: float, picture: SamplesPicture) -> t
         axes.grid(axis="y", color=GRID, linewidth=0.5)
         axes.tick_params(labelsize=8)
     over_time.yaxis.set_label_coords(-0.095, 0.5)
+    over_time.locator_params(axis="x", integer=True)
     over_time.set_xlim(-0.5, picture.calls - 0.5)
     over_time.tick_params(axis="x", labelbottom=False)
     beside.tick_params(axis="y", labelleft=False, length=0)
@@ -74,17 +80,13 @@ def _draw_common(over_time: Any, beside: Any, picture: SamplesPicture, styles: M
         _draw_histogram(beside, [ns / size for ns in arm.ns], [edge / size for edge in picture.bins_ns], look)
     over_time.set_ylim(*(ns / size for ns in picture.range_ns))
     over_time.set_ylabel(f"{unit} per call")
-    over_time.set_title("all arms" + (", log axis" if picture.is_log else ""), loc="left", size=9, weight="bold")
-    over_time.legend(
-        loc="lower right",
-        bbox_to_anchor=(1, 0.99),
-        ncols=8,
-        borderaxespad=0,
-        handletextpad=0,
-        columnspacing=0.8,
-        fontsize=8,
-    )
-    beside.set_title("histogram", loc="left", size=9, weight="bold")
+    is_crowded = len(picture.arms) > _FEW_ARMS
+    title = {"loc": "left", "size": 9, "weight": "bold", "pad": 20 if is_crowded else 6}
+    over_time.set_title("all arms" + (", log axis" if picture.is_log else ""), **title)
+    beside.set_title("histogram", **title)
+    corner = {"loc": "lower left", "bbox_to_anchor": (-0.02, 1)} if is_crowded else {"loc": "lower right"}
+    names = {"ncols": len(picture.arms), "borderaxespad": 0, "handletextpad": 0, "columnspacing": 0.8, "fontsize": 8}
+    over_time.legend(**{"bbox_to_anchor": (1, 0.99), **corner, **names})
 
 
 def _draw_close_up(over_time: Any, beside: Any, arm: ArmSamples, look: Look) -> None:
@@ -106,12 +108,13 @@ def _draw_close_up(over_time: Any, beside: Any, arm: ArmSamples, look: Look) -> 
     over_time.locator_params(axis="y", nbins=5)
     over_time.set_ylabel(unit)
     over_time.set_title(arm.name, loc="left", size=9, weight="bold", color=look.colour)
-    over_time.set_title(_facts(arm), loc="right", size=8, color=FAINT)
+    beside.set_title(_facts(arm), loc="right", size=8, color=FAINT)
 
 
 def _draw_calls(axes: Any, arm: ArmSamples, look: Look, size: float, label: str | None = None) -> None:
     is_pixels = len(arm.ns) > _MOST_VECTORS
-    dot, ring = (3.6, 5.2) if len(arm.ns) <= _FEW_CALLS else (2.6, 4.6)
+    dot = 3.6 if len(arm.ns) <= _FEW_CALLS else 2.6
+    ring = dot + 2 if sum(arm.outliers) <= _MANY_OUTLIERS else dot
     for is_outlier in (False, True):
         chosen = [
             (n, ns / size) for n, ns, out in zip(arm.numbers, arm.ns, arm.outliers, strict=True) if out == is_outlier
@@ -124,7 +127,7 @@ def _draw_calls(axes: Any, arm: ArmSamples, look: Look, size: float, label: str 
             markersize=ring if is_outlier else dot,
             markerfacecolor="none" if is_outlier else look.colour,
             markeredgecolor=look.colour,
-            markeredgewidth=0.9 if is_outlier else 0,
+            markeredgewidth=0 if not is_outlier else 0.9 if ring > dot else 0.5,
             label=None if is_outlier else label,
             rasterized=is_pixels and not is_outlier,
             zorder=2,
@@ -140,7 +143,9 @@ def _draw_beyond(axes: Any, arm: ArmSamples, look: Look, size: float) -> None:
     ):
         numbers = [number for number, beyond in zip(arm.numbers, is_beyond, strict=True) if beyond]
         at = [border / size] * len(numbers)
-        axes.plot(numbers, at, linestyle="", marker=marker, markersize=6, color=look.colour, clip_on=False, zorder=4)
+        size_points = 6 if len(numbers) <= _MANY_OUTLIERS else 3
+        style = {"linestyle": "", "marker": marker, "markersize": size_points, "color": look.colour}
+        axes.plot(numbers, at, clip_on=False, zorder=4, **style)
 
 
 def _draw_histogram(axes: Any, values: list[float], edges: list[float], look: Look) -> None:
@@ -148,6 +153,12 @@ def _draw_histogram(axes: Any, values: list[float], edges: list[float], look: Lo
     axes.hist(values, bins=edges, histtype="stepfilled", alpha=0.35, linewidth=0, **style)
     axes.hist(values, bins=edges, histtype="step", linewidth=0.9, **style)
     axes.locator_params(axis="x", nbins=3, integer=True)
+
+
+def _extent(picture: SamplesPicture) -> str:
+    """'12 blocks, 5.89 s of turns'."""
+    blocks = len(picture.borders) - 1
+    return f"{blocks} block{'' if blocks == 1 else 's'}, {format_span(picture.wall_ns)} of turns"
 
 
 def _facts(arm: ArmSamples) -> str:

@@ -12,7 +12,7 @@ from harness.records.timing import Timing
 from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import one_line
 
-_LONGEST_NAME, _LONGEST_LINE = 40, 118
+_LONGEST_NAME, _LONGEST_LINE = 34, 118
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
@@ -55,6 +55,12 @@ def speed_words(timing: Timing) -> str:
 def unit_of(ns: float) -> tuple[str, float]:
     """The unit in which a time has between one and four digits before its point, and the unit's nanoseconds."""
     return next(((name, size) for name, size in _UNITS if ns >= size), _UNITS[-1])
+
+
+def format_span(ns: float) -> str:
+    """'5.89 s': for orientation."""
+    unit, size = unit_of(ns)
+    return f"{ns / size:.3g} {unit}"
 
 
 def format_median(median_ns: float, interval: Interval | None) -> str:

@@ -14,9 +14,6 @@ from harness.reports.numbers import format_rate
 from harness.reports.pictures.roof import Ceiling, Roof
 from harness.reports.pictures.samples import ArmSamples
 
-_CLOSE = 1.4
-"""Ratio of two ceilings below which their labels would lie on each other."""
-
 
 @dataclass(frozen=True)
 class Point:
@@ -54,12 +51,12 @@ def roofline_picture(
     return RooflinePicture(work, intensity, tuple(points), roof)
 
 
-def grouped(ceilings: Sequence[Ceiling]) -> list[tuple[Ceiling, ...]]:
-    """Highest first; those that lie so close that they share a label stand together."""
+def grouped(ceilings: Sequence[Ceiling], close: float) -> list[tuple[Ceiling, ...]]:
+    """Highest first; those of a kind whose neighbours' ratio is below `close` stand together, to share a label."""
     groups: list[tuple[Ceiling, ...]] = []
     for ceiling in sorted(ceilings, key=lambda one: -one.rate):
         last = groups[-1] if groups else ()
-        if last and last[-1].rate / ceiling.rate < _CLOSE and last[-1].kind == ceiling.kind:
+        if last and last[-1].rate / ceiling.rate < close and last[-1].kind == ceiling.kind:
             groups[-1] = (*last, ceiling)
         else:
             groups.append((ceiling,))

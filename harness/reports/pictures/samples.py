@@ -93,7 +93,7 @@ class SamplesPicture:
 
     arms: tuple[ArmSamples, ...]
     borders: tuple[int, ...]
-    seconds: float
+    wall_ns: int
     """The referee's wall clock over all turns together."""
 
     @property
@@ -133,7 +133,7 @@ def samples_picture(timing: Timing) -> SamplesPicture:
     return SamplesPicture(
         arms=tuple(_arm(timing, name) for name in arms_of(timing)),
         borders=(0, *ends),
-        seconds=sum(turn.wall_ns for turn in timing.turns) / 1e9,
+        wall_ns=sum(turn.wall_ns for turn in timing.turns),
     )
 
 
