@@ -43,7 +43,7 @@ def _panel_bottom(picture: RooflinePicture) -> float:
 
 
 def _strips_top(picture: RooflinePicture) -> float:
-    return 0.1 + _LABEL_ROW * (len(picture.roof.memory) if picture.roof else 1)
+    return 0.1 + _LABEL_ROW * (len(picture.roof.of_bytes) if picture.roof else 1)
 
 
 def _draw_bytes(on: Canvas, picture: RooflinePicture, styles: Mapping[str, Look]) -> None:
@@ -51,32 +51,36 @@ def _draw_bytes(on: Canvas, picture: RooflinePicture, styles: Mapping[str, Look]
     top = _strips_top(picture)
     height = _panel_bottom(picture) - top
     axes = on.panel(_LEFT, top, _ACROSS, height)
-    ceilings = sorted(picture.roof.memory, key=lambda one: -one.rate) if picture.roof else []
-    for number, ceiling in enumerate(ceilings):
-        colour = _CACHE if ceiling.is_cache else _CEILING
-        row = 1 + (0.04 + _LABEL_ROW * (len(ceilings) - number - 0.5)) / height
-        axes.plot(
-            [ceiling.rate] * 2, [0, row], transform=axes.get_xaxis_transform(), color=colour, linewidth=1, clip_on=False
-        )
-        label = f"{label_of([ceiling], 'B/s')}  "
-        place = {"transform": axes.get_xaxis_transform(), "ha": "right", "va": "center"}
-        axes.text(ceiling.rate, row, label, size=8, color=colour, **place)
-    if not ceilings:
+    if picture.roof:
+        _draw_byte_ceilings(axes, picture.roof, height)
+    else:
         axes.set_title(_UNKNOWN, loc="left", size=8, color=FAINT)
     for number, point in enumerate(picture.points):
         look = styles[point.arm]
-        axes.plot(
-            [0, point.bytes_per_s], [number] * 2, color=look.colour, linewidth=2.2, alpha=0.35, solid_capstyle="butt"
-        )
+        style = {"color": look.colour, "linewidth": 2.2, "alpha": 0.35, "solid_capstyle": "butt"}
+        axes.plot([0, point.bytes_per_s], [number] * 2, **style)
         _draw_point(axes, point.bytes_per_s, number, look)
+    ceilings = picture.roof.of_bytes if picture.roof else ()
+    axes.set_xlim(0, 1.04 * max(*(point.bytes_per_s for point in picture.points), *(one.rate for one in ceilings)))
     axes.set_ylim(len(picture.points) - 0.3, -0.7)
     axes.set_yticks(range(len(picture.points)), [point.arm for point in picture.points])
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, 1.04 * max(one for one in (*(c.rate for c in ceilings), *(p.bytes_per_s for p in picture.points))))
     axes.xaxis.set_major_formatter(lambda rate, _: _round_rate(rate, "B/s"))
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     least = format_rate(picture.work.least_bytes, "B")
     axes.set_xlabel(f"bytes that a call can't do without ({least}), per second")
+
+
+def _draw_byte_ceilings(axes: Any, roof: Roof, height: float) -> None:
+    """`height`: of the axes, in inches. The one that bounds the solution is bold."""
+    ceilings = sorted(roof.of_bytes, key=lambda one: one.rate)
+    for number, ceiling in enumerate(ceilings):
+        colour = _CACHE if ceiling.is_cache else _CEILING
+        width = 2 if ceiling.rate == roof.memory_bytes_per_s and not ceiling.is_cache else 1
+        row = 1 + (0.04 + _LABEL_ROW * (number + 0.5)) / height
+        place = {"transform": axes.get_xaxis_transform(), "color": colour}
+        axes.plot([ceiling.rate] * 2, [0, row], linewidth=width, clip_on=False, **place)
+        axes.text(ceiling.rate, row, f"{label_of([ceiling], 'B/s')}  ", size=8, ha="right", va="center", **place)
 
 
 def _draw_roof(on: Canvas, picture: RooflinePicture, intensity: float, styles: Mapping[str, Look]) -> None:
@@ -90,14 +94,9 @@ def _draw_roof(on: Canvas, picture: RooflinePicture, intensity: float, styles: M
     axes.yaxis.set_major_formatter(lambda rate, _: _round_rate(rate, "FLOP/s"))
     work = f"{format_rate(picture.work.operations or 0, 'FLOP')} over {format_rate(picture.work.least_bytes, 'B')}"
     axes.set_xlabel(f"floating-point operations per byte that a call can't do without ({work})")
-    note = _UNKNOWN
     if picture.roof:
         _draw_ceilings(axes, picture.roof)
-        note = (
-            f"bold: what bounds the solution, memory and {picture.roof.bound.name}"
-            if picture.roof.bound
-            else "bold: memory"
-        )
+    note = _bold_words(picture.roof) if picture.roof else _UNKNOWN
     axes.text(0.012, 0.975, note, transform=axes.transAxes, va="top", size=8, color=FAINT, bbox=ON_WHITE)
     axes.axvline(intensity, color=FAINT, linewidth=0.8, linestyle=":")
     axes.annotate(
@@ -175,6 +174,10 @@ def _draw_point(axes: Any, x: float, y: float, look: Look) -> None:
         markeredgewidth=0.8,
         zorder=5,
     )
+
+
+def _bold_words(roof: Roof) -> str:
+    return f"bold: what bounds the solution, memory{f' and {roof.bound.name}' if roof.bound else ''}"
 
 
 def _round_rate(rate: float, unit: str) -> str:

@@ -31,6 +31,13 @@ class Roof:
     memory_bytes_per_s: float
     bound: Ceiling | None
 
+    @property
+    def of_bytes(self) -> tuple[Ceiling, ...]:
+        """Memory's ceilings, with the one that holds for the arm where that is none of the measured ones."""
+        if any(ceiling.rate == self.memory_bytes_per_s for ceiling in self.memory):
+            return self.memory
+        return (*self.memory, Ceiling("memory", "as mixed here", self.memory_bytes_per_s))
+
     def limit(self, intensity: float | None) -> tuple[float, str]:
         """Operations per second that are within reach at so many operations per byte, and what bounds them: 'memory' or
         an arithmetic. Bytes per second where there are no operations."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.records.ceilings import Ceilings
@@ -70,6 +72,12 @@ def test_all_ceilings_are_drawn_whatever_the_precision() -> None:
         ("matrix product", "tf32", 350e12),
         ("matrix product", "bfloat16", 800e12),
     ]
+
+
+def test_what_bounds_bytes_is_among_their_ceilings_once() -> None:
+    assert FLOAT32.of_bytes == FLOAT32.memory
+    mixed = replace(FLOAT32, memory_bytes_per_s=3.05e12)
+    assert mixed.of_bytes == (*FLOAT32.memory, Ceiling("memory", "as mixed here", 3.05e12))
 
 
 def test_ceilings_that_lie_close_share_a_label() -> None:
