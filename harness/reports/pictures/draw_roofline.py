@@ -76,7 +76,7 @@ def _draw_byte_ceilings(axes: Any, roof: Roof, height: float) -> None:
     ceilings = sorted(roof.of_bytes, key=lambda one: one.rate)
     for number, ceiling in enumerate(ceilings):
         colour = _CACHE if ceiling.is_cache else _CEILING
-        width = 2 if ceiling.rate == roof.memory_bytes_per_s and not ceiling.is_cache else 1
+        width = 2 if roof.bounds_bytes(ceiling) else 1
         row = 1 + (0.04 + _LABEL_ROW * (number + 0.5)) / height
         place = {"transform": axes.get_xaxis_transform(), "color": colour}
         axes.plot([ceiling.rate] * 2, [0, row], linewidth=width, clip_on=False, **place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from harness.records.ceilings import Ceilings
@@ -34,9 +35,12 @@ class Roof:
     @property
     def of_bytes(self) -> tuple[Ceiling, ...]:
         """Memory's ceilings, with the one that holds for the arm where that is none of the measured ones."""
-        if any(ceiling.rate == self.memory_bytes_per_s for ceiling in self.memory):
+        if any(self.bounds_bytes(ceiling) for ceiling in self.memory):
             return self.memory
         return (*self.memory, Ceiling("memory", "as mixed here", self.memory_bytes_per_s))
+
+    def bounds_bytes(self, ceiling: Ceiling) -> bool:
+        return not ceiling.is_cache and math.isclose(ceiling.rate, self.memory_bytes_per_s)
 
     def limit(self, intensity: float | None) -> tuple[float, str]:
         """Operations per second that are within reach at so many operations per byte, and what bounds them: 'memory' or

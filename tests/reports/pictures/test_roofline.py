@@ -76,6 +76,7 @@ def test_all_ceilings_are_drawn_whatever_the_precision() -> None:
 
 def test_what_bounds_bytes_is_among_their_ceilings_once() -> None:
     assert FLOAT32.of_bytes == FLOAT32.memory
+    assert [one.name for one in FLOAT32.memory if FLOAT32.bounds_bytes(one)] == ["write"]
     mixed = replace(FLOAT32, memory_bytes_per_s=3.05e12)
     assert mixed.of_bytes == (*FLOAT32.memory, Ceiling("memory", "as mixed here", 3.05e12))
 
