@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.reports.pictures.canvas import FAINT, GRID, INK, STRIPE, Canvas, Look, looks
 from harness.reports.pictures.heading import format_median, format_span, unit_of
-from harness.reports.pictures.samples import FENCE, ArmSamples, SamplesPicture
+from harness.reports.pictures.samples import FENCE, LEAST_REACH, ArmSamples, SamplesPicture
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 0.78, 5.5, 0.14, 1.4
 _COMMON, _CLOSE_UP, _GAP, _FOOT = 1.8, 1.05, 0.36, 0.9
@@ -193,7 +193,7 @@ def _explain(figure: Any, some_are_beyond: bool) -> None:
     ]
     words = [
         "call",
-        f"outlier: over {FENCE:g} × IQR from the quartiles",
+        f"outlier: {FENCE:g} IQR and {LEAST_REACH * 100:g} % beyond the quartiles",
         "block's median",
         "median of all calls, 95 % interval",
         "every other block",

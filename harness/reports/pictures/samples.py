@@ -13,14 +13,17 @@ from harness.records.statistics import Interval, median, median_interval
 from harness.records.timing import Timing, Turn
 from harness.reports.untrusted import one_line
 
-FENCE = 1.5
-"""Interquartile ranges beyond the quartiles, outside which a call is an outlier: J. W. Tukey, Exploratory Data Analysis
-(1977), section 2D."""
+FENCE = 3.0
+"""Tukey's outer fence, in interquartile ranges beyond the quartiles: a call outside is an outlier. J. W. Tukey,
+Exploratory Data Analysis (1977), section 2D."""
+LEAST_REACH = 0.01
+"""Of the median, and at least the fence's distance from the quartiles: where most calls are equal, one that is a step of
+the clock further is no outlier."""
 
 _FAR_APART = 3.0
 """Ratio of the slowest call to the fastest from which an axis is logarithmic."""
-_FAR_OUT = 4.0
-"""An outlier further from the fence than so many times the distance of the fences is beyond a close-up."""
+_CLOSE_UP, _LEAST_CLOSE_UP = 8.0, 0.002
+"""Interquartile ranges, and share of the median, beyond the quartiles that a close-up reaches at most."""
 _FEWEST_BINS, _MOST_BINS, _COMMON_BINS = 8, 48, 60
 
 
@@ -52,7 +55,8 @@ class ArmSamples:
     @cached_property
     def fences_ns(self) -> tuple[float, float]:
         low, high = _quartiles(self.ns)
-        return low - FENCE * (high - low), high + FENCE * (high - low)
+        reach = max(FENCE * (high - low), LEAST_REACH * self.median_ns)
+        return low - reach, high + reach
 
     @cached_property
     def outliers(self) -> tuple[bool, ...]:
@@ -63,8 +67,8 @@ class ArmSamples:
     @cached_property
     def close_up_ns(self) -> tuple[float, float]:
         """What an axis of this arm alone spans: all calls but those so far out that the rest would be a line."""
-        low, high = self.fences_ns
-        reach = _FAR_OUT * max(high - low, 1e-3 * self.median_ns)
+        low, high = _quartiles(self.ns)
+        reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
         near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
         bounds = (self.interval.low, self.interval.high) if self.interval else ()
         bottom, top = min(*near, *bounds, self.median_ns), max(*near, *bounds, self.median_ns)

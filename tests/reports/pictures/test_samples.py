@@ -70,11 +70,16 @@ def test_the_solution_is_last_and_whatever_has_turns_is_drawn() -> None:
 
 
 def test_outliers_lie_beyond_tukeys_fences() -> None:
-    # quartiles 102.25 and 106.75: fences 95.5 and 113.5
-    arm = arm_of(100, 101, 102, 103, 104, 105, 106, 107, 113, 114)
-    assert arm.fences_ns == (95.5, 113.5)
+    # quartiles 102.25 and 106.75: fences 88.75 and 120.25
+    arm = arm_of(100, 101, 102, 103, 104, 105, 106, 107, 120, 121)
+    assert arm.fences_ns == (88.75, 120.25)
     assert arm.outliers == (False,) * 9 + (True,)
-    assert sum(arm_of(95, 101, 102, 103, 104, 105, 106, 107, 108, 109).outliers) == 1
+    assert sum(arm_of(85, 101, 102, 103, 104, 105, 106, 107, 108, 109).outliers) == 1
+
+
+def test_a_step_of_the_clock_makes_no_outlier() -> None:
+    assert sum(arm_of(*[1000] * 9, 1010).outliers) == 0
+    assert sum(arm_of(*[1000] * 9, 1011).outliers) == 1
 
 
 def test_equal_times_have_no_outliers_and_still_an_axis() -> None:
