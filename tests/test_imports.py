@@ -24,7 +24,7 @@ ALLOWED = {
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
     "gate": {"workspace", "records", "codec", "errors", "suggest"},
     "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
-    "backends": {"errors"},
+    "backends": {"records", "errors"},  # records.timing alone, see below: the GPU's state, which telemetry tells
     "worker": {"backends", "protocol"},
     # protocol: the referee is one of its two sides.
     "referee": {"backends", "workspace", "records", "protocol", "errors"},
@@ -38,22 +38,27 @@ ALLOWED = {
 # Below a room, only these modules of another may be imported.
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
+    ("backends", "records"): {"harness.records.timing"},
     ("worker", "backends"): {"harness.backends", "harness.backends.base"},
     # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
     # the marks that the GPU's device leaves in a trace.
     ("referee", "backends"): {
         "harness.backends.base",
         "harness.backends.cuda.markers",
+        "harness.backends.cuda.telemetry",
         "harness.backends.sim.diagnose",
         "harness.backends.sim.findings",
         "harness.backends.sim.host",
         "harness.backends.sim.nvcc",
     },
-    # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there.
+    # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is
+    # locked for a run, and what the doctor asks.
     ("executors", "backends"): {
         "harness.backends.choice",
+        "harness.backends.cuda.clocks",
         "harness.backends.cuda.driver",
         "harness.backends.cuda.gpus",
+        "harness.backends.cuda.nvml",
         "harness.backends.sim.compiler",
     },
     # progress names the Job it observes.

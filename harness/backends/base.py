@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from harness.records.timing import Metric
+
 if TYPE_CHECKING:
     import torch
 
@@ -55,14 +57,30 @@ class KernelRun:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
+    with the device held up for so long before each call."""
+
+    metric: Metric = "gpu_cold"
+    heat_ns: int = 0
+    delay_ns: int = 0
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A call's result, its device time, and how long the device went on working after its outputs were copied. Both
-    None where time means nothing. `unasked`: an error of the runtime's that the call left behind, in words."""
+    """A call's result and what was seen of it; None where time means nothing.
+
+    `gpu_ns` is its time in the metric of the turn, `tail_ns` how long the device went on working after its outputs were
+    copied, `launch_ns` how long the host was busy with it. `queued`: whether the device had not begun when the host was
+    done. `unasked`: an error of the runtime's that the call left behind, in words.
+    """
 
     result: object
     gpu_ns: int | None
     tail_ns: int | None
     unasked: str | None = None
+    launch_ns: int | None = None
+    queued: bool | None = None
 
 
 class WorkerDevice(Protocol):
@@ -80,12 +98,18 @@ class WorkerDevice(Protocol):
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
 
+    def begin(self, conditions: Conditions) -> None:
+        """Before the calls of a turn."""
+
+    def peak_bytes(self) -> int | None:
+        """What torch's allocator held at most since begin(), beyond what it held then; None where it doesn't tell."""
+
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
     ) -> Measured:
-        """Run `call` on a cold cache and at once copy the pairs (source, destination) that `fitting` makes of its
-        result; pairs have the same shape and dtype. Nothing of torch that a solution could replace lies between the
-        call's end and the copies."""
+        """Run `call` under the turn's conditions and at once copy the pairs (source, destination) that `fitting` makes
+        of its result; pairs have the same shape and dtype. Nothing of torch that a solution could replace lies between
+        the call's end and the copies."""
 
     def start_trace(self) -> None:
         """Record every kernel, copy and fill from now on."""
@@ -128,6 +152,9 @@ class Host(Protocol):
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Environment variables of a worker; a building one doesn't see the GPU."""
+
+    def floors_ns(self) -> tuple[float, float] | None:
+        """What a timed call shows for nothing at all, and for an empty kernel; None where nothing is timed."""
 
     def require_alive(self) -> None:
         """Raises: MachineError where the device doesn't do in time what it is told."""

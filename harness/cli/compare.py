@@ -20,6 +20,7 @@ from harness.cli.options import (
     DryRun,
     Jobs,
     LastFailed,
+    LockClocks,
     MaxFailures,
     Quiet,
     Results,
@@ -67,6 +68,7 @@ def compare(
     config: ConfigName = None,
     seed: Seed = None,
     timing: Timing = True,
+    lock_clocks: LockClocks = None,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -89,7 +91,7 @@ def compare(
 
     workspace = find_workspace(Path.cwd())
     tasks = select_tasks(workspace, problem or [], solution or [], case or [])
-    settings = _settings(workspace.config(config), timing, [one.value for one in baseline or []])
+    settings = _settings(workspace.config(config).at_clock(lock_clocks), timing, [one.value for one in baseline or []])
     for chosen in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(chosen, [settings.timing.case])
 

@@ -49,6 +49,12 @@ ConfigName = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Repeat a run's inputs. Default: drawn at run time.")]
 Timing = Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")]
+LockClocks = Annotated[
+    int | None,
+    typer.Option(
+        "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
+    ),
+]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
 Jobs = Annotated[

@@ -15,6 +15,7 @@ from harness.cli.options import (
     DryRun,
     Jobs,
     LastFailed,
+    LockClocks,
     MaxFailures,
     Problem,
     Quiet,
@@ -40,6 +41,7 @@ def run(
     config: ConfigName = None,
     seed: Seed = None,
     timing: Timing = True,
+    lock_clocks: LockClocks = None,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -62,7 +64,7 @@ def run(
     chosen = workspace.problem(problem)
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
-    settings = workspace.config(config)
+    settings = workspace.config(config).at_clock(lock_clocks)
     select_cases(chosen, [settings.timing.case])
     if not timing:
         settings = settings.untimed()

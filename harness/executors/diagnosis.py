@@ -7,11 +7,16 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import MachineError
 from harness.executors.cache import cache_folder
+from harness.executors.gpu_lock import GpuLock, locks_folder
 from harness.executors.protections import examine_protections
 from harness.records.finding import MachineFinding
+
+if TYPE_CHECKING:
+    from harness.backends.cuda.nvml import Sample
 
 _LEAST_DISK_GIB = 5
 _LEAST_MEMORY_GIB = 4
@@ -19,7 +24,8 @@ _LEAST_MEMORY_GIB = 4
 
 def examine() -> list[MachineFinding]:
     """Every finding, cheapest first; none raises."""
-    findings = [_torch(), _host_compiler(), _nvcc(), _ninja(), _gpu(), _driver(), _memory(), _disk()]
+    findings = [_torch(), _host_compiler(), _nvcc(), _ninja(), _gpu(), _driver(), _nvml(), _memory(), _disk()]
+    findings += _clocks()
     findings += examine_protections()
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
@@ -77,6 +83,46 @@ def _driver() -> MachineFinding:
     if version is None:
         return MachineFinding("driver", "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU")
     return MachineFinding("driver", "good", version)
+
+
+def _nvml() -> MachineFinding:
+    from harness.backends.cuda.nvml import NvmlUnavailable, opened_first
+
+    try:
+        with opened_first() as gpu:
+            told = _told(gpu.sample())
+    except NvmlUnavailable as why:
+        return MachineFinding("NVML", "warning", str(why), why.remedy)
+    return MachineFinding("NVML", "good", told)
+
+
+def _told(sample: Sample) -> str:
+    """What can be watched while a solution is measured, and what can't."""
+    values = {
+        "SM clock": (sample.sm_mhz, "MHz"),
+        "memory clock": (sample.memory_mhz, "MHz"),
+        "power": (sample.power_w, "W"),
+        "temperature": (sample.temperature_c, "°C"),
+    }
+    told = [f"{name} {value:.0f} {unit}" for name, (value, unit) in values.items() if value is not None]
+    lacking = [name for name, (value, _) in values.items() if value is None]
+    lacking += ["throttling"] if sample.reasons is None else []
+    return ", ".join(told) + (f"; not told: {', '.join(lacking)}" if lacking else "")
+
+
+def _clocks() -> list[MachineFinding]:
+    """Of each GPU whose clock is locked by a run; with none there is nothing to say."""
+    from harness.backends.cuda.clocks import left_locked
+
+    findings = []
+    for clock in left_locked(cache_folder()):
+        what = f"{clock.key} is locked at {clock.left_at()} MHz"
+        if GpuLock(clock.key, clock.key, locks_folder()).is_held():
+            findings.append(MachineFinding("clock", "good", f"{what} by a run that measures just now"))
+        else:
+            remedy = f"the next run on it resets it; or {clock.remedy}"
+            findings.append(MachineFinding("clock", "warning", f"{what} by a run that was killed", remedy))
+    return findings
 
 
 def _memory() -> MachineFinding:

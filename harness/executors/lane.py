@@ -21,6 +21,7 @@ from typing import Literal, Protocol
 
 from harness.errors import MachineError
 from harness.executors.gpu_lock import GpuLock
+from harness.records.config import TimingConfig
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.referee.build import BuildOutcome
@@ -69,7 +70,7 @@ class LocalLane:
     lock: GpuLock | None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        with self._device(notify):
+        with self._device(notify), self._clock(assignment.job.config.timing, notify):
             free = self.workers.host.free_bytes()
             evaluation = evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
             _empty_cache()
@@ -81,6 +82,20 @@ class LocalLane:
 
     def close(self) -> None:
         """Nothing to end: the fork servers are the session's, whose next call may need them."""
+
+    @contextmanager
+    def _clock(self, config: TimingConfig, notify: Notify) -> Iterator[None]:
+        """While the device is ours: what a killed run left locked is reset, and what the config asks for is locked.
+        Raises: MachineError, UsageError."""
+        if self.lock is None:
+            yield
+            return
+        from harness.backends.cuda.clocks import SmClock
+
+        clock = SmClock(self.lock.key, self.workers.cache)
+        clock.restore(notify)
+        with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
+            yield
 
     @contextmanager
     def _device(self, notify: Notify) -> Iterator[None]:

@@ -74,7 +74,8 @@ def open_session(
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
     and one in all for the simulator. `servers`: what start_early() has started; the session ends them.
 
-    Raises: MachineError; JournalError where `results` can't be written.
+    Raises: MachineError; UsageError for a clock that the GPU doesn't have; JournalError where `results` can't be
+    written.
     """
     run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     journal = Journal(results, run)
@@ -82,6 +83,8 @@ def open_session(
     cache = cache_folder()
     host = open_host(backend, cache, say)
     environment = read_environment(host.name, workspace)
+    if host.name == "cuda" and config.timing.sm_mhz_asked is not None:
+        _require_clock(config.timing.sm_mhz_asked, cache)
     workers = Workers(
         host,
         cache,
@@ -100,6 +103,14 @@ def open_session(
         if host.name == "cuda"
         else _sim_floor(workers, environment, lanes),
     )
+
+
+def _require_clock(mhz: int, cache: Path) -> None:
+    """Before anything is built; all GPUs of a run are of one model. Whether it may be locked shows when it is."""
+    from harness.backends.cuda.clocks import SmClock
+    from harness.backends.cuda.gpus import equal_gpus
+
+    SmClock(equal_gpus()[0].key, cache).require_supported(mhz)
 
 
 def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:

@@ -5,10 +5,10 @@ Every request carries a fresh nonce; a reply is accepted only with the nonce of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.backends.base import BufferHandle, Finding, KernelRun
+from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun
 
 Structure = Literal["tensor", "tuple", "list"]
 
@@ -107,6 +107,7 @@ class TakeTurn:
     """
 
     calls: tuple[Call, ...]
+    conditions: Conditions = field(default_factory=Conditions)
     keeps_outputs: bool = False
     traced: bool = False
     sample_blocks: int | None = None
@@ -153,8 +154,8 @@ class OutputForm:
 class CallTaken:
     """What one call returned, and the worker's claims about it.
 
-    `structure` is a Structure or the name of another type. `gpu_ns` is the device's time from before the call to after
-    it, `tail_ns` how long the device went on working after that; both None where time means nothing. `shares` names
+    `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
+    backends.base.Measured. `shares` names
     what an output's storage is shared with ("input 0", "output 0 of an earlier call"); `unasked` is an error of the
     CUDA runtime's that the call left behind, as a launch does that failed unnoticed.
     """
@@ -165,12 +166,15 @@ class CallTaken:
     tail_ns: int | None
     shares: str | None = None
     unasked: str | None = None
+    launch_ns: int | None = None
+    queued: bool | None = None
 
 
 @dataclass(frozen=True)
 class TurnTaken:
     """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
-    functions that are no longer the originals. All of it is the worker's word."""
+    functions that are no longer the originals; `peak_bytes`: what torch's allocator took for them at most. All of it is
+    the worker's word."""
 
     calls: tuple[CallTaken, ...]
     findings: tuple[Finding, ...]
@@ -178,6 +182,7 @@ class TurnTaken:
     extensions: tuple[ExtensionReport, ...] = ()
     kernels: tuple[KernelRun, ...] | None = None
     patched: tuple[str, ...] = ()
+    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True)

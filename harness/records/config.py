@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.codec import encode
-from harness.records.timing import Baseline
+from harness.records.timing import Baseline, Metric
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,20 @@ class TimingConfig:
     blocks: int = 12
     calls_per_turn: int = 5
     budget_s: float = 60.0
+    control: bool = True
+    """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
+    size is worth here."""
+    metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end")
+    """What is measured besides the headline, in a few blocks each."""
+    processes: int = 1
+    """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
+    the placement of code) then differs, too."""
     precision: float | None = None
     """Half the width of the headline's 95 % interval, relative to it; None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
+    lock_sm_mhz: int | None = None
+    """The multiprocessors' clock while a solution is judged on the GPU. None leaves clocks alone."""
 
     def __post_init__(self) -> None:
         if not self.baselines or len(set(self.baselines)) != len(self.baselines):
@@ -48,8 +58,19 @@ class TimingConfig:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
         if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:
             raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
+        if "gpu_cold" in self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
+        if not 1 <= self.processes <= 20:
+            raise ValueError("timing: processes must be between 1 and 20")
         if self.precision is not None and not 0 < self.precision < 1:
             raise ValueError("timing: precision must be between 0 and 1, as 0.01 for ±1 %")
+        if self.lock_sm_mhz is not None and self.lock_sm_mhz < 1:
+            raise ValueError("timing: lock_sm_mhz must be positive; leave it out, or null, to leave clocks alone")
+
+    @property
+    def sm_mhz_asked(self) -> int | None:
+        """At what the clock is to be locked; None also where nothing is timed."""
+        return self.lock_sm_mhz if self.enabled else None
 
 
 @dataclass(frozen=True)
@@ -87,12 +108,17 @@ class Config:
         """The same, for correctness alone."""
         return replace(self, timing=replace(self.timing, enabled=False))
 
+    def at_clock(self, sm_mhz: int | None) -> Config:
+        """The same with the multiprocessors' clock locked; None changes nothing."""
+        return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
+
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
         what was found before it came still answers the same question."""
         encoded = encode(self)
         if not self.limits.pass_environment:
             del encoded["limits"]["pass_environment"]
-        if self.timing.precision is None:
-            del encoded["timing"]["precision"]
+        for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
+            if getattr(self.timing, key) == getattr(TimingConfig(), key):
+                del encoded["timing"][key]
         return encoded

@@ -14,7 +14,7 @@ from harness.errors import HarnessError
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
-from harness.records.timing import Baseline
+from harness.records.timing import ReferenceArm
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.build import BuildOutcome
@@ -151,18 +151,23 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
     timing = job.config.timing
     will_be_timed = is_timed(subject, workers)
     with ExitStack() as stack:
-        worker = workers.start()
-        stack.callback(_note_end, worker, found)
-        stack.enter_context(worker)
-        first = timing.baselines[0]
-        references = {first: stack.enter_context(workers.start())} if will_be_timed else {}  # starts up meanwhile
-        stack.callback(_kill_all, worker, references)
-        with Stage(found, "load"):
-            notify("loading")
+        references: dict[ReferenceArm, WorkerProcess] = {}
+        if will_be_timed:  # starts up while the solution is loaded
+            references[timing.baselines[0]] = stack.enter_context(workers.start())
+
+        def load() -> WorkerProcess:
+            worker = workers.start()
+            stack.callback(_note_end, worker, found)
+            stack.enter_context(worker)
+            stack.callback(lambda: _kill_all(worker, references))
             path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256)
             found.protections = worker.protections
             load_arm(worker, path, "ModelNew", job.config.limits)
-        trial = Trial(subject, workers, worker, found, notify)
+            return worker
+
+        with Stage(found, "load"):
+            notify("loading")
+            trial = Trial(subject, workers, load, found, notify)
         with Stage(found, "correctness"):
             trial.check()
         if will_be_timed:
@@ -178,7 +183,7 @@ def _note_end(worker: WorkerProcess, found: Found) -> None:
         found.remarks.append(remark)
 
 
-def _kill_all(worker: WorkerProcess, references: Mapping[Baseline, WorkerProcess]) -> None:
+def _kill_all(worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerProcess]) -> None:
     """Together: the driver takes half a second to clean up after each, and whoever closes them waits for that."""
     for one in (worker, *references.values()):
         one.kill()

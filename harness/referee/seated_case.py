@@ -10,17 +10,18 @@ import dataclasses
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from harness.backends.base import Host
+from harness.backends.base import Conditions, Host
 from harness.protocol.messages import CallTaken, TurnTaken
 from harness.records.check import Check, OutputComparison, Scope
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
+from harness.records.timing import Metric
 from harness.records.verdict import Verdict
 from harness.referee.audit.claims import require_originals
 from harness.referee.draws import Drawn, make_inputs
@@ -28,6 +29,7 @@ from harness.referee.imprint import imprint, is_unchanged
 from harness.referee.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.oracle import rows_of
 from harness.referee.outcome import SolutionFailed
+from harness.referee.pacing import Pacing
 from harness.referee.setting import Setting
 from harness.referee.stillness import Stillness
 from harness.referee.table import Table
@@ -74,6 +76,10 @@ class SeatedCase:
         self.worker = worker
         self.config = config
         self.stillness = Stillness()
+        self.pacing: Pacing | None = None
+        """Of the case that is timed."""
+        self.watching: Callable[[], AbstractContextManager[object]] = nullcontext
+        """Somebody who looks on while a turn is taken."""
         self.rng = random.Random(secrets.randbits(64))
         self.keeps_outputs = _outputs_can_be_kept(setting)
         self.weights: WeightsSource = "none"
@@ -113,6 +119,7 @@ class SeatedCase:
         traced: bool = False,
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
+        metric: Metric | None = None,
     ) -> Taken:
         """A turn of the solution, with a call for each draw. Form, sharing and unchanged inputs are judged, while the
         solution's processes stand still.
@@ -120,7 +127,11 @@ class SeatedCase:
         `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply. `at_rest` is called
         as soon as they stand still. Raises: SolutionFailed.
         """
-        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest)
+        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest, metric)
+
+    def conditions(self, metric: Metric | None = None) -> Conditions:
+        """Of the next turn, whoever takes it."""
+        return self.pacing.conditions(metric) if self.pacing else Conditions()
 
     def again(self, taken: Taken) -> Taken:
         """The same inputs at the same places once more."""
@@ -162,14 +173,22 @@ class SeatedCase:
         traced: bool = False,
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
+        metric: Metric | None = None,
     ) -> Taken:
         row = self._keep_row(places) if keeps_row else None
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
-        self.stillness.only(self.worker)
-        timed = take_turn(
-            self.worker, self.table, self.config.limits, places, traced=traced, keeps_outputs=self.keeps_outputs
-        )
-        self.stillness.only(None)
+        with self.watching():
+            self.stillness.only(self.worker)
+            timed = take_turn(
+                self.worker,
+                self.table,
+                self.config.limits,
+                places,
+                conditions=self.conditions(metric),
+                traced=traced,
+                keeps_outputs=self.keeps_outputs,
+            )
+            self.stillness.only(None)
         at_rest()
         require_originals(timed.reply.patched)
         for call, one in zip(timed.reply.calls, drawn, strict=True):

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.records.config import Config
-from harness.records.timing import ArmName, Baseline
+from harness.records.timing import ArmName, Baseline, ReferenceArm
 from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.judgement import judge_form
 from harness.referee.outcome import SolutionFailed
@@ -21,71 +21,78 @@ from harness.referee.worker_process import WorkerProcess
 class BaselineFailed(Exception):
     """A baseline that can be done without failed in a timed turn."""
 
-    def __init__(self, baseline: Baseline, why: str) -> None:
+    def __init__(self, arm: ReferenceArm, why: str) -> None:
         super().__init__(why)
-        self.baseline = baseline
+        self.arm = arm
 
 
 class Seats:
-    """`taken` are the baselines that are ready, in the config's order; `remarks` say why others aren't.
+    """`taken` are the arms of the reference that are ready, in the order in which they were asked for; `remarks` say
+    why others aren't.
 
-    The first is never left out: the headline speed-up is over it.
+    The first is never left out: the headline speed-up is over it, and the control is like it.
     """
 
-    def __init__(self, table: Table, stillness: Stillness, references: Mapping[Baseline, WorkerProcess]) -> None:
+    def __init__(self, table: Table, stillness: Stillness, references: Mapping[ReferenceArm, WorkerProcess]) -> None:
         self._table = table
         self._stillness = stillness
         self._references = dict(references)
-        self.taken: tuple[Baseline, ...] = ()
+        self.taken: tuple[ReferenceArm, ...] = ()
         self.remarks: list[str] = []
 
-    def admit(self, references: Mapping[Baseline, WorkerProcess]) -> None:
+    def admit(self, references: Mapping[ReferenceArm, WorkerProcess]) -> None:
         """Workers that were started later."""
         self._references |= references
 
     def fill(
         self,
         setting: Setting,
-        baselines: Sequence[Baseline],
+        arms: Sequence[ReferenceArm],
         config: Config,
         notify: Callable[[str], None],
     ) -> None:
-        """Make these baselines ready.
+        """Make these ready.
 
         Raises: InvalidProblem where the first of all can't be.
         """
-        for baseline in baselines:
-            notify(f"preparing {baseline}")
+        for arm in arms:
+            notify(f"preparing {arm}")
             try:
-                self._seat(baseline, setting, config)
+                self._seat(arm, setting, config)
             except SolutionFailed as error:
                 if not self.taken:
-                    raise InvalidProblem(f"the reference fails in its worker ({baseline}): {error}") from error
-                self.leave_out((baseline,), str(error))
+                    raise InvalidProblem(f"the reference fails in its worker ({arm}): {error}") from error
+                self.leave_out((arm,), str(error))
             else:
-                self.taken = (*self.taken, baseline)
+                self.taken = (*self.taken, arm)
 
     @property
     def workers(self) -> dict[ArmName, WorkerProcess]:
-        return {baseline: self._references[baseline] for baseline in self.taken}
+        return {arm: self._references[arm] for arm in self.taken}
+
+    @property
+    def baselines(self) -> tuple[Baseline, ...]:
+        return tuple(arm for arm in self.taken if arm != "control")
 
     @property
     def can_leave_out(self) -> bool:
         return len(self.taken) > 1
 
-    def leave_out(self, baselines: Sequence[Baseline], why: str) -> None:
+    def leave_out(self, arms: Sequence[ReferenceArm], why: str) -> None:
         """End their workers: what they hold of the GPU's memory goes with them."""
-        for baseline in baselines:
-            self._references[baseline].close()
-            self._table.unseat(self._references[baseline])
-            self._stillness.leave(self._references[baseline])
-            self.remarks.append(f"baseline {baseline} is left out: {why}")
-        self.taken = tuple(baseline for baseline in self.taken if baseline not in baselines)
+        for arm in arms:
+            self._references[arm].close()
+            self._table.unseat(self._references[arm])
+            self._stillness.leave(self._references[arm])
+            what = "the control" if arm == "control" else f"baseline {arm}"
+            self.remarks.append(f"{what} is left out: {why}")
+        self.taken = tuple(arm for arm in self.taken if arm not in arms)
 
-    def _seat(self, baseline: Baseline, setting: Setting, config: Config) -> None:
+    def _seat(self, arm: ReferenceArm, setting: Setting, config: Config) -> None:
         """Load, construct, and take one turn that isn't timed: torch.compile() compiles at the first call, for as long
         as a build may take."""
-        worker = self._references[baseline]
+        baseline = config.timing.baselines[0] if arm == "control" else arm
+        worker = self._references[arm]
         self._stillness.only(worker)
         file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
         load_arm(worker, file, "Model", config.limits, flags_of(baseline))

@@ -23,6 +23,7 @@ from harness.referee.seated_case import seat_case
 from harness.referee.seats import Seats
 from harness.referee.setting import prepare_setting
 from harness.referee.table_size import TableSize
+from harness.referee.timing import references_of
 from harness.referee.workers import Workers
 from harness.workspace.problem import Problem
 
@@ -91,7 +92,7 @@ def _repeat(attempt: Attempt, workers: Workers) -> None:
     with ExitStack() as stack:
         worker = stack.enter_context(workers.start())
         timing = attempt.config.timing
-        size = TableSize(timing.calls_per_turn, timing.baselines) if attempt.is_timed else TableSize()
+        size = TableSize(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else TableSize()
         case = stack.enter_context(seat_case(setting, workers.host, worker, attempt.config, size))
         inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
         judge_values(case.table.outputs(), inputs, setting)

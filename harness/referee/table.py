@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import Host, SharedBuffer
+from harness.backends.base import Conditions, Host, SharedBuffer
 from harness.protocol.messages import (
     Argument,
     Attach,
@@ -150,6 +150,7 @@ class Table:
         timeout_s: float,
         places: Sequence[int] = (0,),
         *,
+        conditions: Conditions = Conditions(),
         traced: bool = False,
         keeps_outputs: bool = False,
         sample_blocks: int | None = None,
@@ -165,7 +166,7 @@ class Table:
                 _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
         self._synchronize()
         calls = tuple(Call(tuple(place.arguments), tuple(place.outputs)) for place in chosen)
-        request = TakeTurn(calls, keeps_outputs, traced, sample_blocks, sample_seed)
+        request = TakeTurn(calls, conditions, keeps_outputs, traced, sample_blocks, sample_seed)
         started = time.perf_counter_ns()
         reply = worker.ask(request, timeout_s)
         wall_ns = time.perf_counter_ns() - started

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from harness.records.timing import Baseline
+from harness.records.timing import ReferenceArm
 from harness.referee.setting import Setting
 
 CALLS = 2
 """At most, in a turn of a case that isn't timed: enough to meet caches by address and by content."""
+SHORT_BYTES = 64 * 2**20
+"""Calls that move more take 20 µs at least (3.3 TB/s on an H100) ..."""
+SHORT_CALLS = 4
+"""... and shorter ones are measured so many times as many at a time, since they are averaged."""
 _SHARED_SHARE = 0.45
 """Of the device's memory, for all shared buffers."""
 _USABLE_SHARE = 0.9
@@ -25,23 +29,27 @@ _WORKSPACE_BYTES = 3 * 2**30
 
 @dataclass(frozen=True)
 class TableSize:
-    """Up to `calls` places, in the company of these baselines; without any, the solution sits alone."""
+    """Up to `calls` places, in the company of these arms; without any, the solution sits alone."""
 
     calls: int = CALLS
-    baselines: tuple[Baseline, ...] = ()
+    references: tuple[ReferenceArm, ...] = ()
 
     def places(self, setting: Setting, inputs: Sequence[Any]) -> int:
         """As many as the GPU's memory permits, one at least."""
         if not setting.reference.on_gpu:
             return self.calls
         free, total = torch.cuda.mem_get_info()
-        return self.affordable(tensor_bytes(inputs), output_bytes(setting), free, total)
+        size, outputs = tensor_bytes(inputs), output_bytes(setting)
+        may_be_short = bool(self.references) and size + outputs < SHORT_BYTES
+        many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
+        return many.affordable(size, outputs, free, total)
 
     def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int) -> int:
-        """Every arm holds two sets of outputs and a workspace; one that changes the layout holds the inputs, too. The
-        referee makes the inputs of one call at a time, and the oracle works in pieces."""
-        arm = 2 * output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
-        arms = (1 + len(self.baselines)) * arm + ("channels-last" in self.baselines) * input_bytes
+        """Every arm holds its outputs and a workspace; the solution an earlier call's outputs, too, and an arm that
+        changes the layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in
+        pieces."""
+        arm = output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
+        arms = (1 + len(self.references)) * arm + output_bytes + ("channels-last" in self.references) * input_bytes
         left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
         places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
         return max(1, min(self.calls, int(places)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,21 +12,23 @@ import torch
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
-from harness.records.timing import ArmName, Baseline, Timing
+from harness.records.timing import ArmName, ReferenceArm, Row, Timing
 from harness.records.verdict import Verdict
-from harness.referee.audit import Auditor, Canary
-from harness.referee.audit.claims import require_plausible
 from harness.referee.correctness import CaseOutcome, Notify, check_seated
 from harness.referee.draws import Drawn
 from harness.referee.outcome import SolutionFailed
+from harness.referee.pacing import Pacing
+from harness.referee.player import Watchers, WorkerPlayer, claimed_turn
 from harness.referee.reference import InvalidProblem
-from harness.referee.repetition import judge_call, judge_row
-from harness.referee.seated_case import SeatedCase, Taken, at, seeds_of
+from harness.referee.repetition import judge_call
+from harness.referee.seated_case import SeatedCase, at
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.shortage import is_memory_scarce
-from harness.referee.timing import LEAST_BLOCKS, ArmTurn, affordable_calls, measure, warm_up
-from harness.referee.turns import take_turn
+from harness.referee.timing import measure, measure_row, references_of, turn_length, warm_up
 from harness.referee.worker_process import WorkerProcess
+
+_SHORT_NS = 20_000
+"""Calls under it are measured many at a time: an average has digits that events don't have."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,6 @@ class TimedOutcome:
     timing: Timing
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Watchers:
-    """Who is told of every timed turn, and what is heard of the GPU after it."""
-
-    auditor: Auditor
-    canary: Canary
 
 
 class TimedCase:
@@ -58,15 +51,16 @@ class TimedCase:
         self._seats = seats
         self._watchers = watchers
         self._most_calls = case.table.places
+        case.pacing = self._pacing = Pacing()
 
     def warm_up(self, config: Config, notify: Notify) -> None:
-        """How many calls a turn can have for the first baseline, before the solution has run over this table.
+        """How long the first baseline's calls are, before the solution has run over this table.
 
         Raises: InvalidProblem where the reference fails as the first baseline.
         """
         first = config.timing.baselines[0]
         self._seats.fill(self._case.setting, (first,), config, notify)
-        self._most_calls = warm_up(self._player(config, "warm-up"), first, config.timing, self._most_calls)
+        self._fastest_ns = warm_up(self._player(config, "warm-up"), first, config.timing, self._most_calls)
 
     def check(self, notify: Notify) -> CaseOutcome:
         """The solution's first two calls say how many a turn can have; they are judged as well. (Two: the first may
@@ -83,26 +77,32 @@ class TimedCase:
                 taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))])
                 check, failed = judge_call(case, taken, 0, "complete")
                 checks.append(check)
-                times_ns += _claimed(taken.reply, taken.wall_ns).call_ns
+                times_ns += claimed_turn(taken.reply, taken.wall_ns).call_ns
                 if failed:
                     return CaseOutcome(tuple(checks), tuple(case.remarks), case.weights, failed)
-            self._most_calls = affordable_calls(min(times_ns), self._most_calls)
+            self._most_calls = self._usual_calls((self._fastest_ns, min(times_ns)))
             outcome = check_seated(case, self._most_calls, notify, self._watch)
         return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
 
-    def measure(self, references: Mapping[Baseline, WorkerProcess], config: Config, notify: Notify) -> TimedOutcome:
+    def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
+        """Many where calls are short: they are averaged."""
+        places = self._case.table.places
+        usual = places if min(fastest_ns) < _SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
+        return turn_length(fastest_ns, usual)
+
+    def measure(self, references: Mapping[ReferenceArm, WorkerProcess], config: Config, notify: Notify) -> TimedOutcome:
         """Measure the solution against the first baseline and `references`, and judge some of its timed calls.
 
-        Another baseline than the first that can't run here (the compiler refuses, memory is short), or that takes the
-        memory which the solution needs, is left out with a remark; then only the first stays beside it.
+        Another arm than the first that can't run here (the compiler refuses, memory is short), or that takes the memory
+        which the solution needs, is left out with a remark; then only the first stays beside it.
 
         Raises: SolutionFailed, InvalidProblem where the reference fails as the first baseline.
         """
         self._seats.admit(references)
-        self._seats.fill(self._case.setting, config.timing.baselines[1:], config, notify)
+        self._seats.fill(self._case.setting, references_of(config.timing)[1:], config, notify)
         checks: list[Check] = []
-        for attempt in itertools.count():  # one, unless a baseline has to be left out
-            timed = dataclasses.replace(config, timing=dataclasses.replace(config.timing, baselines=self._seats.taken))
+        for attempt in itertools.count():  # one, unless an arm has to be left out
+            timed = self._seated(config)
             player = self._player(timed, f"timed {attempt}")
             try:
                 timing = measure(
@@ -112,9 +112,10 @@ class TimedCase:
                     self._most_calls,
                     lambda done, total: notify(f"timing {done}/{total}"),
                 )
+                rows = self._rows(player, timed, notify)
                 break
             except BaselineFailed as error:
-                self._seats.leave_out((error.baseline,), str(error))
+                self._seats.leave_out((error.arm,), str(error))
             except (SolutionFailed, torch.OutOfMemoryError) as error:
                 if not (self._seats.can_leave_out and _lacks_memory(error)):
                     raise
@@ -122,124 +123,59 @@ class TimedCase:
                 self._seats.leave_out(others, "beside it there is too little memory for the solution")
             finally:
                 checks += player.checks
-        return TimedOutcome(timing, tuple(checks), tuple(self._seats.remarks))
+        timing = dataclasses.replace(timing, rows=rows, memory=player.memory)
+        return TimedOutcome(timing, tuple(checks), (*self._seats.remarks, *self._remarks(timing)))
+
+    def _seated(self, config: Config) -> Config:
+        """The config of those that are there."""
+        timing = dataclasses.replace(
+            config.timing, baselines=self._seats.baselines, control="control" in self._seats.taken
+        )
+        return dataclasses.replace(config, timing=timing)
+
+    def _rows(self, player: WorkerPlayer, config: Config, notify: Notify) -> tuple[Row, ...]:
+        """Further metrics. What can't be captured as a graph has no such row, and neither has its rival: all rows are
+        of all arms. Afterwards a worker may be of no use any more, so graphs come last."""
+        rows = []
+        for metric in sorted(config.timing.metrics, key=lambda name: name == "graph"):
+            if metric == self._pacing.metric:
+                continue
+            notify(f"timing {metric}")
+            try:
+                rows.append(measure_row(player, metric, config.timing, self._case.rng, self._most_calls))
+            except (SolutionFailed, BaselineFailed, InvalidProblem) as error:
+                if metric != "graph":
+                    raise
+                self._seats.remarks.append(f"no CUDA graph of it can be measured: {error}")
+        return tuple(rows)
+
+    def _remarks(self, timing: Timing) -> list[str]:
+        if timing.metric == "gpu_cold":
+            return []
+        return [
+            f"{timing.case}: measured end to end, from the call until the device is idle, on both sides: an arm waits "
+            "for the device before it returns, so that launches can't be kept out of its time"
+        ]
 
     def _player(self, config: Config, phase: str) -> WorkerPlayer:
         workers: dict[ArmName, WorkerProcess] = {**self._seats.workers, "solution": self._case.worker}
-        return WorkerPlayer(self._case, workers, config, self._watchers, phase)
+        return WorkerPlayer(self._case, workers, config, self._watchers, phase, self._pacing)
 
     def _watch(self, reply: TurnTaken, wall_ns: int) -> None:
         self._watchers.auditor.trace("solution", len(reply.calls), reply, wall_ns)
 
 
 def ready_for_timing(
-    case: SeatedCase, references: Mapping[Baseline, WorkerProcess], watchers: Watchers, config: Config, notify: Notify
+    case: SeatedCase,
+    references: Mapping[ReferenceArm, WorkerProcess],
+    watchers: Watchers,
+    config: Config,
+    notify: Notify,
 ) -> TimedCase:
     """Seat the first baseline, which has the GPU for itself until then. Raises: InvalidProblem."""
     timed = TimedCase(case, Seats(case.table, case.stillness, references), watchers)
     timed.warm_up(config, notify)
     return timed
-
-
-_WITHOUT_ROWS = 0.5
-"""So many of the timed turns have a call judged in full where no single row can be."""
-
-
-class WorkerPlayer:
-    """Takes turns with real workers: fresh inputs for each call, and a secret choice of the solution's calls judged."""
-
-    def __init__(
-        self,
-        case: SeatedCase,
-        workers: Mapping[ArmName, WorkerProcess],
-        config: Config,
-        watchers: Watchers,
-        phase: str,
-    ) -> None:
-        """`phase` keeps the inputs of one measurement from being those of another."""
-        self._case = case
-        self._workers = workers
-        self._config = config
-        self._watchers = watchers
-        self._count = dict.fromkeys(workers, 0)
-        self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in workers}
-        certain = range(config.timing.warmup_turns, config.timing.warmup_turns + 2 * LEAST_BLOCKS)
-        self._secret = secrets.SystemRandom()
-        self._judged = set(self._secret.sample(certain, min(config.timing.checked_turns, len(certain))))
-        self._judged_share = len(self._judged) / len(certain)
-        if self._judged and not case.has_rows:
-            self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
-        self._traced = {arm: self._secret.choice(certain) for arm in ("solution", config.timing.baselines[0])}
-        self.checks: list[Check] = []
-
-    def turn(self, arm: ArmName, calls: int) -> ArmTurn:
-        """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
-        number = self._count[arm]
-        self._count[arm] += 1
-        auditor = self._watchers.auditor
-        if number == self._traced.get(arm):
-            auditor.trace(arm, calls, *self._take(arm, calls, is_judged=True, traced=True))
-        reply, wall_ns = self._take(arm, calls, is_judged=self._is_judged(number))
-        claimed = _claimed(reply, wall_ns)
-        if number >= self._config.timing.warmup_turns:  # first calls pay for more than what they do
-            auditor.turn(arm, calls, reply, wall_ns)
-        return claimed
-
-    def _is_judged(self, number: int) -> bool:
-        """Some for certain, of those that are always taken, and any other by the same chance."""
-        return number in self._judged or self._secret.random() < self._judged_share
-
-    def _take(self, arm: ArmName, calls: int, is_judged: bool, traced: bool = False) -> tuple[TurnTaken, int]:
-        drawn = [Drawn(self._next_seed[arm]()) for _ in range(calls)]
-        if arm != "solution":
-            return self._take_baseline(arm, drawn, traced)
-        taken = self._case.turn(drawn, traced=traced, keeps_row=not is_judged, at_rest=lambda: self._listen("solution"))
-        self._judge(taken, is_judged)
-        return taken.reply, taken.wall_ns
-
-    def _take_baseline(self, arm: Baseline, drawn: list[Drawn], traced: bool) -> tuple[TurnTaken, int]:
-        case, worker = self._case, self._workers[arm]
-        places = case.lay(drawn)
-        self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
-        case.stillness.only(worker)
-        try:
-            timed = take_turn(worker, case.table, self._config.limits, places, traced=traced)
-        except SolutionFailed as error:
-            if arm != self._config.timing.baselines[0]:
-                raise BaselineFailed(arm, str(error)) from error
-            raise InvalidProblem(f"the reference fails while it is timed ({arm}): {error}") from error
-        case.stillness.only(None)
-        self._listen(arm)
-        return timed.reply, timed.wall_ns
-
-    def _listen(self, after: ArmName) -> None:
-        """With everybody at rest the GPU is idle, or somebody has left work on it."""
-        if after in self._traced:
-            self._watchers.auditor.rest(self._watchers.canary.sing(), after=after)
-
-    def _judge(self, taken: Taken, is_complete: bool) -> None:
-        """A random call in full, or else the row that was kept of one."""
-        if is_complete:
-            check, failed = judge_call(self._case, taken, self._case.rng.randrange(len(taken.drawn)), "timed_turn")
-        elif taken.row is not None:
-            check, failed = judge_row(self._case, taken, taken.row, "timed_turn")
-        else:
-            return
-        if is_complete or failed:
-            self.checks.append(check)
-        if failed:
-            raise failed
-
-
-def _claimed(reply: TurnTaken, wall_ns: int) -> ArmTurn:
-    """Raises: SolutionFailed where it can't be true, in turns that warm up as well."""
-    call_ns = require_plausible([call.gpu_ns for call in reply.calls], len(reply.calls), wall_ns)
-    tail_ns = tuple(call.tail_ns or 0 for call in reply.calls)
-    if not all(0 <= tail <= wall_ns for tail in tail_ns):
-        raise SolutionFailed.cheating(
-            "tail", f"tails of {min(tail_ns)} to {max(tail_ns)} ns were reported in {wall_ns} ns"
-        )
-    return ArmTurn(call_ns, wall_ns, tail_ns)
 
 
 def _lacks_memory(error: SolutionFailed | torch.OutOfMemoryError) -> bool:

@@ -9,33 +9,55 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName, Timing, Turn
+from harness.records.statistics import median
+from harness.records.timing import ArmName, GpuState, Metric, ReferenceArm, Row, Timing, Turn
 from harness.referee.lengths import drawn_lengths
 
 _TURN_NS = 250_000_000
 """A turn of slow calls is cut to about this length, so that blocks stay short against drift."""
 LEAST_BLOCKS = 6
+_MOST_WARM_UPS = 12
+_SETTLED = 0.01
+"""Between the medians of an arm's last two turns: what is still warming up falls by more."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class ArmTurn:
-    """What one turn gave: the worker's claims and the referee's wall clock."""
+    """What one turn gave: the worker's claims and the referee's own observations, see records.timing.Turn.
+
+    `is_valid`: whether it was taken under conditions that held to its end.
+    """
 
     call_ns: tuple[int, ...]
     wall_ns: int
     tail_ns: tuple[int, ...] = ()
+    launch_ns: tuple[int, ...] = ()
+    queued: tuple[bool, ...] = ()
+    canary_ns: int | None = None
+    gpu: GpuState | None = None
+    is_valid: bool = True
 
 
 class Player(Protocol):
     """Whoever takes turns for an arm: workers in earnest, a script in tests."""
 
-    def turn(self, arm: ArmName, calls: int) -> ArmTurn: ...
+    @property
+    def metric(self) -> Metric:
+        """What turns measure that don't name another."""
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn: ...
+
+    def warmed_up(self) -> None:
+        """From now on turns are samples, all of one metric."""
+
+
+Progress = Callable[[int, int], None]
 
 
 def measure(
@@ -43,7 +65,7 @@ def measure(
     config: TimingConfig,
     rng: random.Random,
     most_calls: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
     clock: Clock = time.monotonic,
 ) -> Timing:
     """Warm all arms up, then measure blocks until the config's precision is reached, there are enough or the budget is
@@ -51,44 +73,108 @@ def measure(
 
     Looking after each block whether it is enough leaves the intervals' coverage between 93 and 97 %: see the tests.
 
-    The arms are the config's baselines and the solution. All turns of a block have the same length, at most
-    `most_calls`.
+    The arms are the config's baselines, the control and the solution. All turns of a block have the same length, at
+    most `most_calls`.
     """
-    arms: tuple[ArmName, ...] = (*config.baselines, "solution")
-    calls = min(warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms)))
+    arms: tuple[ArmName, ...] = (*references_of(config), "solution")
+    fastest = [warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms))]
+    calls = turn_length(fastest, most_calls)
+    if calls > 1:
+        for arm in arms:
+            player.turn(arm, calls)
+    player.warmed_up()
     lengths = drawn_lengths(calls, rng)
     started = clock()
     turns: list[Turn] = []
     for block in range(config.blocks):
         if block >= LEAST_BLOCKS and clock() - started > config.budget_s:
             break
-        length = next(lengths)
-        for arm in _there_and_back(arms, rng):
-            taken = player.turn(arm, length)
-            turns.append(Turn(arm, block, taken.call_ns, taken.wall_ns, taken.tail_ns))
+        turns += take_block(player, arms, block, next(lengths), rng)
         progress(block + 1, config.blocks)
         if block + 1 >= LEAST_BLOCKS and _is_precise(Timing(config.case, tuple(turns), config.baselines), config):
             break
-    return Timing(config.case, tuple(turns), config.baselines)
+    return Timing(config.case, tuple(turns), config.baselines, player.metric)
+
+
+def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
+    return (*config.baselines, "control") if config.control else config.baselines
+
+
+def measure_row(player: Player, metric: Metric, config: TimingConfig, rng: random.Random, most_calls: int) -> Row:
+    """A further metric: each arm once to warm up, then the fewest blocks that give an interval. The control has told
+    what it can."""
+    arms: tuple[ArmName, ...] = (*config.baselines, "solution")
+    fastest = [min(player.turn(arm, 1, metric).call_ns) for arm in arms]
+    lengths = drawn_lengths(turn_length(fastest, most_calls), rng)
+    blocks = [take_block(player, arms, block, next(lengths), rng, metric) for block in range(LEAST_BLOCKS)]
+    return Row(metric, tuple(turn for block in blocks for turn in block))
+
+
+def joined(parts: Sequence[Timing]) -> Timing:
+    """Measurements by fresh workers, one after another, as one; with the arms that all of them have."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    baselines = tuple(name for name in first.baselines if all(name in part.baselines for part in parts))
+    arms = {*baselines, "solution"} | ({"control"} if all(part.has_control for part in parts) else set())
+    turns: list[Turn] = []
+    fresh_at: list[int] = []
+    for part in parts:
+        before = turns[-1].block + 1 if turns else 0
+        fresh_at += [before] if before else []
+        turns += [replace(turn, block=turn.block + before) for turn in part.turns if turn.arm in arms]
+    return replace(first, turns=tuple(turns), baselines=baselines, fresh_at=tuple(fresh_at))
+
+
+def take_block(
+    player: Player, arms: Sequence[ArmName], block: int, calls: int, rng: random.Random, metric: Metric | None = None
+) -> list[Turn]:
+    turns = []
+    for arm in _there_and_back(arms, rng):
+        taken = player.turn(arm, calls, metric)
+        turns.append(
+            Turn(
+                arm,
+                block,
+                taken.call_ns,
+                taken.wall_ns,
+                taken.tail_ns,
+                taken.launch_ns,
+                taken.queued,
+                taken.canary_ns,
+                taken.gpu,
+            )
+        )
+    return turns
 
 
 def _is_precise(timing: Timing, config: TimingConfig) -> bool:
     if config.precision is None:
         return False
-    return timing.speedup is not None and timing.speedup.half_width <= config.precision
+    wanted = config.precision * config.processes**0.5
+    return timing.speedup is not None and timing.speedup.half_width <= wanted
 
 
 def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> int:
-    """Short turns first, then one as long as it can be; how many calls of this arm a turn can have."""
-    fastest = min(min(player.turn(arm, 1).call_ns) for _ in range(config.warmup_turns))
-    calls = affordable_calls(fastest, most_calls)
-    if calls > 1:
-        player.turn(arm, calls)
-    return calls
+    """Short turns until their times settle; the fastest call's time in ns."""
+    medians: list[float] = []
+    seen: list[int] = []
+    while len(medians) < _MOST_WARM_UPS:
+        taken = player.turn(arm, min(2, most_calls))
+        seen += taken.call_ns
+        medians.append(median(taken.call_ns))
+        if len(medians) >= config.warmup_turns and taken.is_valid and _have_settled(medians):
+            break
+    return min(seen)
 
 
-def affordable_calls(call_ns: int, most_calls: int) -> int:
-    return max(1, min(most_calls, _TURN_NS // call_ns))
+def _have_settled(medians: Sequence[float]) -> bool:
+    return len(medians) < 2 or abs(medians[-1] - medians[-2]) <= _SETTLED * medians[-2]
+
+
+def turn_length(fastest_ns: Sequence[int], most_calls: int) -> int:
+    """How many calls a turn can have, for the slowest of these arms."""
+    return max(1, min(most_calls, _TURN_NS // max(fastest_ns)))
 
 
 def _there_and_back(arms: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:

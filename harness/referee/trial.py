@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import TurnTaken
 from harness.records.build import ExtensionBuild
 from harness.records.config import Config
-from harness.records.timing import Baseline
+from harness.records.timing import Floors, ReferenceArm, Timing
 from harness.referee.audit import Auditor, Canary, gather_facts
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.found import Found, Stage
+from harness.referee.player import Watchers
 from harness.referee.seated_case import seat_case
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table_size import TableSize
-from harness.referee.timed_case import Watchers, ready_for_timing
+from harness.referee.timed_case import ready_for_timing
+from harness.referee.timing import joined, references_of
 from harness.referee.work import work_of
 from harness.referee.worker_process import WorkerProcess
 from harness.referee.workers import Workers
@@ -39,11 +42,19 @@ class Subject:
 class Trial:
     """Gathers in `found` what every case gives."""
 
-    def __init__(self, subject: Subject, workers: Workers, worker: WorkerProcess, found: Found, notify: Notify) -> None:
-        """`worker` has loaded the solution."""
+    def __init__(
+        self,
+        subject: Subject,
+        workers: Workers,
+        load: Callable[[], WorkerProcess],
+        found: Found,
+        notify: Notify,
+    ) -> None:
+        """`load` gives a worker that has loaded the solution, a new one each time. Raises: SolutionFailed."""
         self._subject = subject
         self._workers = workers
-        self._worker = worker
+        self._worker = load()
+        self._load_again = load
         self._found = found
         self._notify = notify
         self._is_timed = is_timed(subject, workers)
@@ -56,31 +67,55 @@ class Trial:
             is_traced = not self._is_timed and case == self._traced_case
             self._check_case(case, is_traced)
 
-    def time(self, references: dict[Baseline, WorkerProcess], stack: ExitStack) -> None:
-        """Judge the timed case, then measure. `references` gets the workers that are started for it, and `stack` ends
-        them.
+    def time(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> None:
+        """Judge the timed case, then measure, as often as the config wants with fresh workers. `references` gets the
+        workers that are started for it, and `stack` ends them.
 
         Raises: SolutionFailed, InvalidProblem where the reference fails.
         """
-        config = self._subject.config
-        with ExitStack() as seating, Canary() as canary:  # the table goes before the workers that sit at it
+        timing = self._subject.config.timing
+        with Stage(self._found, "timing"):
+            floors_ns = self._workers.host.floors_ns()
+        parts = [self._time_once(references, stack)]
+        for number in range(1, timing.processes):
+            self._notify(f"starting workers anew, {number + 1} of {timing.processes}")
+            for one in (self._worker, *references.values()):
+                one.close()
+            references.clear()
+            references[timing.baselines[0]] = stack.enter_context(self._workers.start())
+            with Stage(self._found, "load"):
+                self._worker = self._load_again()
+            parts.append(self._time_once(references, stack))
+        floors = Floors(*floors_ns) if floors_ns else None
+        self._found.timing = replace(joined(parts), floors=floors)
+
+    def _time_once(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> Timing:
+        timing = self._subject.config.timing
+        share = replace(timing, budget_s=timing.budget_s / timing.processes)
+        config = replace(self._subject.config, timing=share)
+        with (
+            ExitStack() as seating,
+            Canary() as canary,
+            Telemetry() as telemetry,
+        ):  # the table goes before the workers that sit at it
             with Stage(self._found, "timing"):
                 setting = self._prepare(config.timing.case)
                 auditor = self._auditor(setting)
-                table = TableSize(config.timing.calls_per_turn, config.timing.baselines)
+                table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                timed = ready_for_timing(case, references, Watchers(auditor, canary), config, self._notify)
+                timed = ready_for_timing(case, references, Watchers(auditor, canary, telemetry), config, self._notify)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
                 self._notify("timing")
-                others = {name: stack.enter_context(self._workers.start()) for name in config.timing.baselines[1:]}
+                names = references_of(config.timing)[1:]
+                others = {name: stack.enter_context(self._workers.start()) for name in names}
                 references |= others
                 outcome = timed.measure(others, config, self._notify)
-                self._found.timing = outcome.timing
                 self._found.checks += outcome.checks
-                self._found.remarks += outcome.remarks
+                self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._finish(auditor, outcome.timing.median_ns("solution"))
+        return outcome.timing
 
     @property
     def _traced_case(self) -> str:

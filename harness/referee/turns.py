@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.backends.base import Finding
+from harness.backends.base import Conditions, Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
 from harness.protocol.messages import Constructed, Load, Optimization, Raised
 from harness.records.config import LimitsConfig
@@ -58,6 +58,7 @@ def take_turn(
     limits: LimitsConfig,
     places: Sequence[int] = (0,),
     *,
+    conditions: Conditions = Conditions(),
     traced: bool = False,
     keeps_outputs: bool = False,
     sample_blocks: int | None = None,
@@ -69,6 +70,7 @@ def take_turn(
             worker,
             limits.turn_s,
             places,
+            conditions=conditions,
             traced=traced,
             keeps_outputs=keeps_outputs,
             sample_blocks=sample_blocks,

@@ -142,6 +142,10 @@ class WorkerProcess:
             raise self._misbehaved(f"reported {error}") from None
 
     @property
+    def pid(self) -> int:
+        return self._started.process.pid
+
+    @property
     def output(self) -> str:
         """The beginning and the end of what the process printed."""
         return self._shown(self._output.text())

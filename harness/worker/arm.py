@@ -92,15 +92,17 @@ class Arm:
     def take_turn(self, request: TakeTurn) -> TurnTaken:
         """The same path for correctness and timing; nothing here tells them apart."""
         self.device.sample_blocks(request.sample_blocks, request.sample_seed)
+        self.device.begin(request.conditions)
         if request.traced:
             self.device.start_trace()
         calls = tuple(self._take(call, request.keeps_outputs) for call in request.calls)
         kernels = self.device.take_trace() if request.traced else None
+        peak_bytes = self.device.peak_bytes()
         self._sharing.release()
         self.device.synchronize()
         findings, launches = self.device.take_findings()
         patched = self._guard.patched() if self._guard else ()
-        return TurnTaken(calls, findings, launches, self.extensions.take_reports(), kernels, patched)
+        return TurnTaken(calls, findings, launches, self.extensions.take_reports(), kernels, patched, peak_bytes)
 
     def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
         inputs = [self._argument(argument) for argument in call.inputs]
@@ -116,7 +118,16 @@ class Arm:
         plain = [output for output in outputs if is_plain(output)]
         shares = self._sharing.of(plain, inputs, self._buffers)
         self._sharing.remember(plain, keeps_outputs)
-        return CallTaken(structure, forms, measured.gpu_ns, measured.tail_ns, shares, measured.unasked)
+        return CallTaken(
+            structure,
+            forms,
+            measured.gpu_ns,
+            measured.tail_ns,
+            shares,
+            measured.unasked,
+            measured.launch_ns,
+            measured.queued,
+        )
 
     def _argument(self, argument: Argument) -> Any:
         return decode_value(argument.value) if argument.tensor is None else self._tensor(argument.tensor)

@@ -37,8 +37,9 @@ _METHODS = {
 _NATIVE = {
     "libcudart": "cudaEventRecord cudaEventElapsedTime cudaEventSynchronize cudaDeviceSynchronize "
     "cudaStreamSynchronize cudaLaunchKernel cudaMemcpyAsync",
-    "libcuda": "cuEventRecord cuEventElapsedTime cuEventElapsedTime_v2 cuEventSynchronize cuCtxSynchronize "
-    "cuStreamSynchronize cuLaunchKernel cuLaunchKernelEx cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
+    "libcuda": "cuEventRecord cuEventQuery cuEventElapsedTime cuEventElapsedTime_v2 cuEventSynchronize "
+    "cuCtxSynchronize cuStreamSynchronize cuCtxResetPersistingL2Cache cuLaunchKernel cuLaunchKernelEx "
+    "cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
     "libcupti": "cuptiActivityEnable cuptiActivityDisable cuptiActivityFlushAll cuptiActivityGetNextRecord "
     "cuptiActivityRegisterCallbacks",
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",

@@ -133,6 +133,15 @@ def test_options_reach_the_session(harness: Shell, workspace: Path, sessions: li
     assert outcome.err == ""
 
 
+@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
+def test_the_clock_to_lock_reaches_the_session(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+) -> None:
+    harness(*command, *GPU)
+    harness(*command, "--lock-clocks", "1410", *GPU)
+    assert [session.config.timing.lock_sm_mhz for session in sessions] == [None, 1410]
+
+
 def test_without_timing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
     harness("compare", "--no-timing", *GPU)
     assert sessions[0].config.timing.enabled is False

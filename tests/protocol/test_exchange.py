@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import BufferHandle, Finding, KernelRun
+from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun
 from harness.protocol.exchange import envelope, open_envelope
 from harness.protocol.frames import FrameError
 from harness.protocol.messages import (
@@ -46,7 +46,7 @@ MESSAGES = [
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
     (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),
-    (REQUESTS, TakeTurn((CALL, Call((), ())), True, True, 4, 77)),
+    (REQUESTS, TakeTurn((CALL, Call((), ())), Conditions("end_to_end", 5, 7), True, True, 4, 77)),
     (REPLIES, Loaded((REPORT,))),
     (REPLIES, Constructed(("w", "b"), ("w",), (REPORT,))),
     (REPLIES, TurnTaken((TAKEN,), (FINDING,), 2, (REPORT,), (RUN,), ("time.time",))),

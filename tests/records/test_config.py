@@ -40,6 +40,15 @@ def test_limits_are_positive(values: dict[str, Any]) -> None:
         LimitsConfig(**values)
 
 
+def test_a_clock_is_positive_and_locked_only_where_something_is_timed() -> None:
+    with pytest.raises(ValueError, match="lock_sm_mhz must be positive"):
+        TimingConfig(lock_sm_mhz=0)
+    locked = Config().at_clock(1410)
+    assert locked.timing.sm_mhz_asked == 1410
+    assert locked.untimed().timing.sm_mhz_asked is None
+    assert locked.at_clock(None) == locked
+
+
 @pytest.mark.parametrize("folder", ["configs", "harness/workspace/template/configs"])
 def test_the_default_file_says_what_the_defaults_are(folder: str) -> None:
     assert read_yaml(Config, ROOT / folder / "default.yaml") == Config()
@@ -50,3 +59,5 @@ def test_a_younger_key_counts_where_it_is_set() -> None:
     assert "pass_environment" not in Config().identity()["limits"]
     other = Config(limits=LimitsConfig(pass_environment=("CUTLASS_PATH",)))
     assert other.identity()["limits"]["pass_environment"] == ["CUTLASS_PATH"]
+    assert "lock_sm_mhz" not in Config().identity()["timing"]
+    assert Config().at_clock(1410).identity()["timing"]["lock_sm_mhz"] == 1410

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
+from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.sim.host import SimHost
 from harness.backends.sim.toolkit import Toolkit
 from harness.protocol.messages import Attach, Construct, Detach, Load, Loaded, Raised, TakeTurn, TurnTaken
@@ -30,6 +30,7 @@ class DeskDevice:
     torch_device = "cpu"
     unasked: str | None = None
     """What every call leaves behind."""
+    queued: bool | None = True
 
     def __init__(self, times: Sequence[int | None], tail_ns: int) -> None:
         self._times = itertools.cycle(times)
@@ -44,6 +45,11 @@ class DeskDevice:
 
     def close_buffer(self, buffer: torch.Tensor) -> None: ...
 
+    def begin(self, conditions: Conditions) -> None: ...
+
+    def peak_bytes(self) -> int | None:
+        return 77
+
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
     ) -> Measured:
@@ -51,7 +57,8 @@ class DeskDevice:
         for source, destination in fitting(result):
             destination.copy_(source)
         nanoseconds = next(self._times)
-        return Measured(result, nanoseconds, None if nanoseconds is None else self._tail_ns, self.unasked)
+        tail_ns = None if nanoseconds is None else self._tail_ns
+        return Measured(result, nanoseconds, tail_ns, self.unasked, launch_ns=3, queued=self.queued)
 
     def synchronize(self) -> None: ...
 
@@ -79,6 +86,7 @@ class DeskWorker:
         self.backend = "sim"
         self.turns: list[TakeTurn] = []
         self.is_paused = self.is_closed = False
+        self.pid = 4711
         self._text = ""
 
     def bring_text(self, name: str, text: str) -> str:

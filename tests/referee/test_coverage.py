@@ -8,7 +8,7 @@ import random
 import pytest
 
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName
+from harness.records.timing import ArmName, Metric
 from harness.referee.timing import ArmTurn, measure
 
 TRUE_SPEEDUP = 1.25
@@ -20,6 +20,8 @@ SAMPLING_ERROR = 0.006
 class NoisyPlayer:
     """Calls of 1 and 0.8 ms on a GPU whose clock goes on while they run: 0.3 % of jitter, and one kind of noise."""
 
+    metric: Metric = "gpu_cold"
+
     def __init__(self, noise: str, rng: random.Random) -> None:
         self._noise = noise
         self._rng = rng
@@ -29,8 +31,10 @@ class NoisyPlayer:
         self._step_at_s = rng.uniform(0, 0.2)
         self._drift = rng.choice((-0.05, 0.05))
 
-    def turn(self, arm: ArmName, calls: int) -> ArmTurn:
-        times = [int((1e6 if arm == "eager" else 1e6 / TRUE_SPEEDUP) * self._slowness()) for _ in range(calls)]
+    def warmed_up(self) -> None: ...
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+        times = [int((1e6 / TRUE_SPEEDUP if arm == "solution" else 1e6) * self._slowness()) for _ in range(calls)]
         self._now_s += sum(times) / 1e9
         return ArmTurn(tuple(times), sum(times) + 1000)
 

@@ -13,19 +13,22 @@ import pytest
 import torch
 from torch import nn
 
+from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import TurnTaken
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
-from harness.records.timing import ArmName, Baseline
+from harness.records.timing import ArmName, ReferenceArm, Timing, Turn
 from harness.records.verdict import Verdict
 from harness.referee import timed_case
 from harness.referee.outcome import SolutionFailed
+from harness.referee.pacing import Pacing
+from harness.referee.player import Watchers, WorkerPlayer
 from harness.referee.reference import InvalidProblem
 from harness.referee.seated_case import seat_case
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.setting import Setting
 from harness.referee.stillness import Stillness
 from harness.referee.table_size import TableSize
-from harness.referee.timed_case import TimedCase, TimedOutcome, Watchers, WorkerPlayer, ready_for_timing
+from harness.referee.timed_case import TimedCase, TimedOutcome, ready_for_timing
 from tests.referee.desk import DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
@@ -65,12 +68,17 @@ class Sitting:
     listener: Listener
     solution: DeskWorker
     eager: DeskWorker
+    late: Any
+    """The workers that are started once the solution was judged."""
 
     def outcome(self, config: Config = CONFIG) -> TimedOutcome:
         checked = self.case.check(lambda what: None)
         if checked.failed:
             raise checked.failed
-        return self.case.measure({}, config, lambda what: None)
+        return self.measure(config)
+
+    def measure(self, config: Config = CONFIG) -> TimedOutcome:
+        return self.case.measure(self.late, config, lambda what: None)
 
 
 @contextmanager
@@ -82,12 +90,13 @@ def sitting(
     tail_ns: int = 0,
 ) -> Iterator[Sitting]:
     solution, eager, listener = DeskWorker(model, times, tail_ns), DeskWorker(times=(2_000,)), Listener()
+    late = {"control": DeskWorker(times=(2_000,))}
     worker: Any = solution
     references: Any = {"eager": eager}
     heard: Any = listener
     with seat_case(setting, desk_host(), worker, config, TableSize(config.timing.calls_per_turn)) as case:
-        timed = ready_for_timing(case, references, Watchers(heard, heard), config, lambda what: None)
-        yield Sitting(timed, listener, solution, eager)
+        timed = ready_for_timing(case, references, Watchers(heard, heard, Telemetry()), config, lambda what: None)
+        yield Sitting(timed, listener, solution, eager, late)
 
 
 @pytest.fixture
@@ -99,7 +108,7 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     with sitting(double, Honest) as at_table:
         at_table.case.check(lambda what: None)
         judged = list(at_table.solution.turns)
-        timing = at_table.case.measure({}, CONFIG, lambda what: None).timing
+        timing = at_table.measure().timing
         timed = at_table.solution.turns[len(judged) :]
     assert {len(turn.calls) for turn in judged} <= {len(turn.calls) for turn in timed} == {1, 2, 4}
     assert {turn.keeps_outputs for turn in (*judged, *timed)} == {True}
@@ -118,10 +127,11 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Se
     assert sum(turn.traced for turn in at_table.solution.turns) == 2
     heard = [(arm, calls) for arm, calls in at_table.listener.turns if arm == "solution"]
     kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
-    assert heard[-len(kept) :] == kept
+    assert heard == kept
     of_solution, of_eager = len(at_table.solution.turns), len(at_table.eager.turns)
+    of_control = len(at_table.late["control"].turns)
     assert at_table.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
-    in_correctness = of_solution + of_eager - 1 - at_table.listener.rests.count("solution")
+    in_correctness = of_solution + of_eager + of_control - 2 - at_table.listener.rests.count("solution")
     assert 4 <= in_correctness <= 12  # after each timed turn of it, and before each of the baseline's
 
 
@@ -145,7 +155,7 @@ def lazy_once_timed(setting: Setting, config: Config, monkeypatch: pytest.Monkey
     with sitting(setting, Lazy, config=config) as at_table:
         assert at_table.case.check(lambda what: None).failed is None
         monkeypatch.setattr(Lazy, "is_lazy", True)
-        return at_table.case.measure({}, config, lambda what: None)
+        return at_table.measure(config)
 
 
 UNJUDGED = replace(CONFIG, timing=replace(CONFIG.timing, checked_turns=0))
@@ -229,7 +239,7 @@ def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "channels-last")))
     with seat_case(double, desk_host(), workers["solution"], config, TableSize()) as case:
         case.seat_solution()
-        player = WorkerPlayer(case, workers, config, Watchers(heard, heard), "timed")
+        player = WorkerPlayer(case, workers, config, Watchers(heard, heard, Telemetry()), "timed", Pacing())
         with pytest.raises(blamed, match="no memory left"):
             player.turn(arm, 1)
 
@@ -258,17 +268,17 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     """The solution runs out of memory beside two baselines, and runs beside one; if memory is free, it only says so."""
     seatings: list[tuple[str, ...]] = []
 
-    def measured(player: Any, config: TimingConfig, *others: Any) -> str:
+    def measured(player: Any, config: TimingConfig, *others: Any) -> Timing:
         seatings.append(config.baselines)
         if len(config.baselines) > 1:
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
-        return "timing"
+        return Timing("full", tuple(Turn(arm, 0, (1,), 1) for arm in (*config.baselines, "solution")), config.baselines)
 
     monkeypatch.setattr(timed_case, "measure", measured)
     monkeypatch.setattr(timed_case, "is_memory_scarce", lambda: is_scarce)
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
     second: Any = DeskWorker()
-    late: dict[Baseline, Any] = {"cudnn-benchmark": second}
+    late: dict[ReferenceArm, Any] = {"cudnn-benchmark": second, "control": DeskWorker()}
     with sitting(double, Honest) as at_table:
         at_table.case.check(lambda what: None)
         if not is_scarce:
@@ -282,4 +292,5 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     assert second.is_closed
     assert outcome.remarks == (
         "baseline cudnn-benchmark is left out: beside it there is too little memory for the solution",
+        "the control is left out: beside it there is too little memory for the solution",
     )

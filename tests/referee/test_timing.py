@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName
-from harness.referee.timing import ArmTurn, measure
+from harness.records.timing import ArmName, Metric
+from harness.referee.timing import ArmTurn, joined, measure, measure_row
 
 
 class ScriptedPlayer:
     """Every call of an arm takes the same time; turns are written down."""
 
-    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000, compile_ns: int = 1_500) -> None:
-        self._ns = {"eager": eager_ns, "solution": solution_ns, "compile": compile_ns}
-        self.turns: list[tuple[ArmName, int]] = []
+    metric: Metric = "gpu_cold"
 
-    def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+    def __init__(self, eager_ns: int = 2_000, solution_ns: int = 1_000, compile_ns: int = 1_500) -> None:
+        self._ns = {"eager": eager_ns, "solution": solution_ns, "compile": compile_ns, "control": eager_ns}
+        self.turns: list[tuple[ArmName, int]] = []
+        self.warm_after = 0
+        """Turns that were taken before samples began."""
+
+    def warmed_up(self) -> None:
+        self.warm_after = len(self.turns)
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
         self.turns.append((arm, calls))
         return ArmTurn((self._ns[arm],) * calls, self._ns[arm] * calls + 7, (5,) * calls)
 
@@ -30,7 +38,7 @@ def ticking(seconds: float) -> Callable[[], float]:
     return lambda: next(readings) * seconds
 
 
-CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0)
+CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0, control=False)
 
 
 def test_every_block_is_balanced() -> None:
@@ -41,7 +49,9 @@ def test_every_block_is_balanced() -> None:
     assert len({tuple(block) for block in blocks}) == 2  # which comes first is drawn
 
 
-THREE_ARMS = TimingConfig(baselines=("compile", "eager"), warmup_turns=2, blocks=40, calls_per_turn=3, budget_s=100.0)
+THREE_ARMS = TimingConfig(
+    baselines=("compile", "eager"), warmup_turns=2, blocks=40, calls_per_turn=3, budget_s=100.0, control=False
+)
 
 
 def test_every_block_goes_through_all_arms_and_back() -> None:
@@ -64,12 +74,8 @@ def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> N
 def test_every_arm_warms_up_and_the_slowest_decides_the_calls() -> None:
     player = ScriptedPlayer(compile_ns=100_000_000)
     measure(player, THREE_ARMS, random.Random(1), 3, clock=ticking(0))
-    assert sorted(player.turns[:9]) == sorted(
-        [("compile", 1)] * 2
-        + [("eager", 1)] * 2
-        + [("solution", 1)] * 2
-        + [("compile", 2), ("eager", 3), ("solution", 3)]
-    )
+    assert player.warm_after == 9
+    assert sorted(player.turns[:9]) == [("compile", 2)] * 3 + [("eager", 2)] * 3 + [("solution", 2)] * 3
     assert {count for _, count in player.turns[9:]} == {1, 2}
 
 
@@ -97,8 +103,70 @@ def test_the_turns_of_a_block_are_equally_long_and_those_of_others_are_not() -> 
 def test_arms_warm_up_with_turns_that_are_not_kept() -> None:
     player = ScriptedPlayer()
     measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    assert sorted(player.turns[:8]) == [("eager", 1)] * 3 + [("eager", 4)] + [("solution", 1)] * 3 + [("solution", 4)]
+    assert sorted(player.turns[:8]) == [("eager", 2)] * 3 + [("eager", 4)] + [("solution", 2)] * 3 + [("solution", 4)]
+    assert player.warm_after == 8
     assert len(player.turns) == 8 + 8 * 4
+
+
+def test_arms_warm_up_until_their_times_settle() -> None:
+    class Waking(ScriptedPlayer):
+        """Its solution gets faster by a tenth with each turn, five times; eager never comes to rest."""
+
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+            taken = super().turn(arm, calls, metric)
+            count = sum(one == arm for one, _ in self.turns)
+            factor = 0.9 ** min(count, 5) if arm == "solution" else 1 + count % 2
+            return replace(taken, call_ns=tuple(int(ns * factor) for ns in taken.call_ns))
+
+    player = Waking()
+    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
+    warm_ups = player.turns[: player.warm_after]
+    assert (warm_ups.count(("solution", 2)), warm_ups.count(("eager", 2))) == (6, 12)
+
+
+def test_a_turn_after_which_conditions_change_is_no_rest() -> None:
+    class Hurrying(ScriptedPlayer):
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+            return replace(super().turn(arm, calls), is_valid=len(self.turns) != 3)
+
+    player = Hurrying()
+    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert player.warm_after == 9
+
+
+def test_the_control_is_one_of_the_arms_and_no_baseline() -> None:
+    timing = measure(ScriptedPlayer(), replace(CONFIG, control=True), random.Random(1), 4, clock=ticking(0))
+    assert timing.has_control
+    assert timing.baselines == ("eager",)
+    assert timing.block_medians("control") == (2_000,) * 8
+
+
+def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
+    player = ScriptedPlayer()
+    row = measure_row(player, "gpu_warm", replace(CONFIG, control=True), random.Random(1), 4)
+    assert row.metric == "gpu_warm"
+    assert {turn.arm for turn in row.turns} == {"eager", "solution"}
+    assert sorted({turn.block for turn in row.turns}) == [0, 1, 2, 3, 4, 5]
+    assert player.turns[:2] == [("eager", 1), ("solution", 1)]
+    assert len(player.turns) == 2 + 6 * 4
+
+
+def test_measurements_of_fresh_processes_become_one() -> None:
+    parts = [measure(ScriptedPlayer(), CONFIG, random.Random(seed), 4, clock=ticking(0)) for seed in range(3)]
+    timing = joined(parts)
+    assert timing.fresh_at == (8, 16)
+    assert len(timing.block_medians("solution")) == 24
+    assert [turn.block for turn in timing.turns] == [block for block in range(24) for _ in range(4)]
+
+
+def test_an_arm_that_one_process_had_to_leave_out_is_in_none() -> None:
+    both = measure(ScriptedPlayer(), replace(THREE_ARMS, control=True), random.Random(1), 3, clock=ticking(0))
+    fewer = measure(
+        ScriptedPlayer(), replace(THREE_ARMS, baselines=("compile",)), random.Random(1), 3, clock=ticking(0)
+    )
+    timing = joined([both, fewer])
+    assert timing.baselines == ("compile",)
+    assert {turn.arm for turn in timing.turns} == {"compile", "solution"}
 
 
 def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
@@ -126,7 +194,7 @@ def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
 def test_slow_arms_take_fewer_calls_on_both_sides(eager_ns: int, solution_ns: int, calls: int) -> None:
     player = ScriptedPlayer(eager_ns, solution_ns)
     measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    assert max(count for _, count in player.turns[8:]) == calls
+    assert max(count for _, count in player.turns[player.warm_after :]) == calls
 
 
 def test_progress_is_told_after_each_block() -> None:
@@ -137,7 +205,7 @@ def test_progress_is_told_after_each_block() -> None:
 
 def test_what_a_player_raises_ends_the_measurement() -> None:
     class Failing(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
             if len(self.turns) == 9:
                 raise RuntimeError("crashed")
             return super().turn(arm, calls)
@@ -155,7 +223,7 @@ def test_measuring_goes_on_while_it_is_not() -> None:
     noise = random.Random(1)
 
     class Wandering(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int) -> ArmTurn:
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
             taken = super().turn(arm, calls)
             return ArmTurn(tuple(int(ns * noise.uniform(0.7, 1.3)) for ns in taken.call_ns), taken.wall_ns * 2)
 

@@ -76,7 +76,7 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     worker: Any = DeskWorker(model, times=(1_000,))
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, (), None)
-    return Trial(subject, workers, worker, found, lambda what: None), found, worker
+    return Trial(subject, workers, lambda: worker, found, lambda what: None), found, worker
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,50 @@ def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor:
     with ExitStack() as stack:
         trial.time(references, stack)
         assert not any(worker.is_closed for worker in references.values())
-    assert set(references) == {"eager", "cudnn-benchmark"}
+    assert set(references) == {"eager", "cudnn-benchmark", "control"}
     assert references["cudnn-benchmark"].is_closed
     assert found.timing is not None
     assert found.timing.baselines == ("eager", "cudnn-benchmark")
     assert auditor.ends == (1_000.0,)
     assert set(found.stages_s) == {"timing", "correctness"}
     assert {check.scope for check in found.checks} == {"complete", "timed_turn"}
+
+
+def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    config = replace(CONFIG, timing=replace(CONFIG.timing, processes=3, metrics=()))
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    loaded: list[DeskWorker] = []
+    references: list[DeskWorker] = []
+
+    def load() -> Any:
+        earlier = (*loaded, *references[:-1])  # the first baseline's worker starts meanwhile
+        assert all(worker.is_closed for worker in earlier), "two measurements at once"
+        loaded.append(DeskWorker(Honest, times=(1_000,)))
+        return loaded[-1]
+
+    def start() -> DeskWorker:
+        references.append(DeskWorker(times=(2_000,)))
+        return references[-1]
+
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
+    found = Found()
+    trial = Trial(
+        Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, (), None),
+        workers,
+        load,
+        found,
+        lambda what: None,
+    )
+    with ExitStack() as stack:
+        first: Any = DeskWorker(times=(2_000,))
+        trial.time({"eager": first}, stack)
+    assert len(loaded) == 3
+    assert found.timing is not None
+    assert found.timing.fresh_at == (8, 16)
+    assert found.timing.baselines == ("eager",)
+    assert found.timing.has_control
+    assert auditor.ends == (1_000.0,) * 3
 
 
 def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:

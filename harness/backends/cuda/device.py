@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
-from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
+from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
-from harness.backends.cuda.markers import BEGIN_BYTES, END_BYTES, FLUSH_BYTES, bounded, with_calls
+from harness.backends.cuda.lead_in import LeadIn
+from harness.backends.cuda.markers import BEGIN_BYTES, END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.backends.cuda.snapshot import Snapshots
 from harness.backends.cuda.tracer import Tracer, open_cupti
@@ -28,6 +30,8 @@ Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 # Of torch's allocator itself, taken before any code of a solution runs.
 _take_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
 _give_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
+_memory_stats = getattr(torch._C, "_cuda_memoryStats", None)
+_reset_peak = getattr(torch._C, "_cuda_resetPeakMemoryStats", None)
 
 
 def activate() -> CudaDevice:
@@ -54,6 +58,9 @@ class CudaDevice:
         self._output_bytes: tuple[int, ...] = ()
         self._poisons = _take_block is not None and _give_block is not None
         self._slow_poisons = 0
+        self._metric: str = Conditions().metric
+        self._delay_ns = 0
+        self._held_bytes: int | None = None
 
     def warm_up(self) -> None:
         """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
@@ -67,28 +74,72 @@ class CudaDevice:
     def close_buffer(self, buffer: torch.Tensor) -> None:
         runtime.close_ipc(buffer.data_ptr())
 
+    def begin(self, conditions: Conditions) -> None:
+        self._metric, self._delay_ns = conditions.metric, conditions.delay_ns
+        self._held_bytes = _allocated(reset=True)
+        if conditions.heat_ns:
+            meter = self._ready()
+            self._lead_in.evict(meter.stream(), conditions.heat_ns)
+            meter.await_idle()
+
+    def peak_bytes(self) -> int | None:
+        peak = _allocated()
+        return None if peak is None or self._held_bytes is None else max(0, peak - self._held_bytes)
+
     def measure(self, call: Callable[[], object], fitting: Callable[[object], Pairs]) -> Measured:
-        """Events on torch's current stream around the call, on a cold cache; at once behind them, on the same stream,
-        the copies of what it returned; then the time until the whole context is idle.
+        """A clock on torch's current stream around the call; at once behind, on the same stream, the copies of what it
+        returned; then the time until the whole context is idle.
 
         Raises: DeviceFault, and what the call raises.
         """
         meter = self._ready()
+        call = _captured(call) if self._metric == "graph" else call
         stream = meter.stream()
         self._poison(meter, stream)
-        meter.fill(self._flushed, 0, FLUSH_BYTES, stream)
-        meter.fill(self._flushed, 0, BEGIN_BYTES, stream)
-        runtime.take_last_error()  # of an earlier time
-        meter.record_start(stream)
-        result = call()
-        meter.record_end(stream)
-        meter.fill(self._flushed, 0, END_BYTES, stream)
-        pairs = fitting(result)
+        meter.forget_persisting()
+        if self._metric == "gpu_warm":
+            call()
+        else:
+            self._lead_in.evict(stream)
+        if self._metric == "end_to_end":
+            clocked = self._clock_from_call_to_idle(meter, call, stream)
+        else:
+            clocked = self._clock_on_stream(meter, call, stream)
+        pairs = fitting(clocked.result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
         meter.await_stored(stream)
         unasked = runtime.take_last_error()
         tail_ns = meter.await_idle()
-        return Measured(result, meter.elapsed_ns(), tail_ns, unasked)
+        gpu_ns = clocked.gpu_ns or meter.elapsed_ns()
+        return replace(clocked, gpu_ns=gpu_ns, tail_ns=tail_ns, unasked=unasked)
+
+    def _clock_on_stream(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
+        """Between two events. The device is held up meanwhile, so that no launch is waited for in between; whether that
+        was long enough shows in the first event, which then hasn't passed when the call returns."""
+        self._lead_in.delay(self._delay_ns, stream)
+        self._lead_in.mark(BEGIN_BYTES, stream)
+        runtime.take_last_error()  # of an earlier time
+        meter.record_start(stream)
+        started = clock_ns()
+        result = call()
+        launch_ns = clock_ns() - started
+        queued = not meter.has_started()
+        meter.record_end(stream)
+        self._lead_in.mark(END_BYTES, stream)
+        return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
+
+    def _clock_from_call_to_idle(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
+        """By the host's clock, beginning on an idle device."""
+        self._lead_in.mark(BEGIN_BYTES, stream)
+        meter.await_idle()
+        runtime.take_last_error()
+        started = clock_ns()
+        result = call()
+        launch_ns = clock_ns() - started
+        meter.await_idle()
+        end_to_end_ns = clock_ns() - started
+        self._lead_in.mark(END_BYTES, stream)
+        return Measured(result, end_to_end_ns, None, launch_ns=launch_ns)
 
     def start_trace(self) -> None:
         self._ready()
@@ -139,12 +190,36 @@ class CudaDevice:
         """With torch's context, and everything looked up that measuring takes."""
         if self._meter is None:
             torch.cuda.init()  # type: ignore[no-untyped-call]
-            self._flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self.torch_device)
-            self._flushed = self._flush.data_ptr()
             self._meter = Meter()
+            self._lead_in = LeadIn(self._meter)
             self._snapshots = Snapshots(self._meter)
             if library := open_cupti():
                 self._tracer = Tracer(library)
             with contextlib.suppress(DeviceFault):
-                self._meter.fill(self._flushed, 0, FLUSH_BYTES, 0)
+                self._lead_in.evict(0)
         return self._meter
+
+
+def _allocated(reset: bool = False) -> int | None:
+    """The most bytes that torch's allocator has given out at once since the last reset; None where it doesn't tell."""
+    if _memory_stats is None or _reset_peak is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return None
+    if reset:
+        _reset_peak(0)
+    return int(_memory_stats(0)["allocated_bytes"]["all"]["peak"])
+
+
+def _captured(call: Callable[[], object]) -> Callable[[], object]:
+    """The call as a CUDA graph: what is returned replays it into the outputs of its capture.
+
+    Raises: RuntimeError where it can't be captured, as where it synchronises.
+    """
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = call()
+
+    def replay() -> object:
+        graph.replay()
+        return result
+
+    return replay

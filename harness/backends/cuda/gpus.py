@@ -28,6 +28,14 @@ class Gpu:
         return {"CUDA_VISIBLE_DEVICES": self.uuid or self._visible_as}
 
     @property
+    def nvml_names(self) -> tuple[str, ...]:
+        """UUIDs under which NVML may know it, the surest first. torch writes an instance of a divided GPU (MIG) like a
+        whole one, or gives the UUID of the GPU that it is part of; CUDA_VISIBLE_DEVICES names the instance."""
+        instance = (self._visible_as,) if self._visible_as.startswith("MIG-") else ()
+        told = (self.uuid, self.uuid.replace("GPU-", "MIG-", 1)) if self.uuid else ()
+        return (*instance, *told)
+
+    @property
     def _visible_as(self) -> str:
         """As CUDA_VISIBLE_DEVICES names it; what that leaves out has no index."""
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Literal
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from harness.backends.base import BufferHandle, SharedBuffer
 from harness.backends.cuda import health, runtime
 from harness.backends.cuda.driver import worker_environment
+from harness.backends.cuda.floors import measure_floors
 from harness.backends.cuda.gpus import equal_gpus
 
 
@@ -17,6 +19,9 @@ class CudaHost:
 
     name: Literal["cuda", "sim"] = "cuda"
     torch_device = "cuda"
+
+    def __init__(self) -> None:
+        self._floors_ns: tuple[float, float] | None = None
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)
@@ -36,6 +41,14 @@ class CudaHost:
         if for_build or torch.cuda.device_count() == 1:
             return environment
         return {**environment, **equal_gpus()[0].variables}
+
+    def floors_ns(self) -> tuple[float, float] | None:
+        """None where memory is too short to ask."""
+        if self._floors_ns is None:
+            with contextlib.suppress(torch.OutOfMemoryError):
+                self._floors_ns = measure_floors()
+            torch.cuda.empty_cache()
+        return self._floors_ns
 
     def require_alive(self) -> None:
         health.require_alive()

@@ -1,4 +1,5 @@
-"""Fills of peculiar sizes by which a trace shows where each call began and ended, whoever reads it."""
+"""What the worker's device itself leaves in a trace: kernels of ours, and fills of peculiar sizes that show where each
+call began and ended."""
 
 from __future__ import annotations
 
@@ -7,13 +8,11 @@ from collections.abc import Sequence
 
 from harness.backends.base import KernelRun
 
-FLUSH_BYTES = 256 * 2**20
-"""Several times the largest L2 in use (50 MB on an H100)."""
 BEGIN_BYTES, END_BYTES = 5003, 5009
 """Fills just before and just behind what is timed. Primes, which hardly anybody fills."""
 
-BEGIN, END, FLUSH = (f"fill of {size} bytes" for size in (BEGIN_BYTES, END_BYTES, FLUSH_BYTES))
-MARKS = frozenset({BEGIN, END, FLUSH})
+BEGIN, END = (f"fill of {size} bytes" for size in (BEGIN_BYTES, END_BYTES))
+EVICT, DELAY = "harness_evict", "harness_delay"
 STRIDED_COPY = "harness_strided_copy"
 _ROW_CHARS = 150
 """Of a row's numbers, as JSON."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import torch
 
 _Function = Callable[..., int]
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY, cuda.h
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 
 clock_ns = time.perf_counter_ns
@@ -24,13 +25,15 @@ class DeviceFault(RuntimeError):
 
 
 class Meter:
-    """Events, copies and fills on one stream after another. Made once torch has its CUDA context."""
+    """Events, copies and fills on one stream after another, in torch's CUDA context."""
 
     def __init__(self) -> None:
+        torch.zeros(1, device="cuda")  # now there is that context, and it is this thread's
         self._driver = ctypes.CDLL("libcuda.so.1")
         find = self._function
         self._record = find("cuEventRecord")
         self._await_event = find("cuEventSynchronize")
+        self._query = find("cuEventQuery")
         self._elapsed = find("cuEventElapsedTime_v2", "cuEventElapsedTime")
         self._await_device = find("cuCtxSynchronize")
         self._copy = find("cuMemcpyDtoDAsync_v2")
@@ -41,6 +44,7 @@ class Meter:
         self._launch = find("cuLaunchKernel")
         self._create_event = find("cuEventCreate")
         self._set_context = find("cuCtxSetCurrent")
+        self._reset_persisting = find("cuCtxResetPersistingL2Cache")
         self._context = ctypes.c_void_p()
         self.check(find("cuCtxGetCurrent")(ctypes.byref(self._context)))
         self._start, self._end, self._stored = (self._event() for _ in range(3))
@@ -56,6 +60,17 @@ class Meter:
 
     def record_end(self, stream: int) -> None:
         self.check(self._record(self._end, ctypes.c_void_p(stream)))
+
+    def has_started(self) -> bool:
+        """Whether the device has passed the start."""
+        code = self._query(self._start)
+        if code != _NOT_READY:
+            self.check(code)
+        return code != _NOT_READY
+
+    def forget_persisting(self) -> None:
+        """Lines of the L2 cache that a solution has set aside for itself become ordinary ones."""
+        self.check(self._reset_persisting())
 
     def await_stored(self, stream: int) -> None:
         """Wait until the stream has done what has been asked of it so far."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import MARKS
+from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT
 
 _KINDS = {"copy": 1, "fill": 2, "kernel": 10}  # CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET, _CONCURRENT_KERNEL
 _BUFFER_BYTES = 4 * 2**20
@@ -24,6 +24,7 @@ _ALIGNMENT = 8
 _MOST_ROWS = 200_000
 """More than that of one turn isn't kept, but for marks: a solution could launch without end."""
 _NO_RECORD = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
+_MARKS = frozenset({BEGIN, END, EVICT, DELAY})
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 _TIMES = struct.Struct("<QQ")  # start, end: bytes 16 to 32 of all three
@@ -82,7 +83,7 @@ class Tracer:
     def _complete(self, context: int, stream: int, buffer: int, size: int, used: int) -> None:
         try:
             for row in self._records(buffer, used):
-                if len(self._rows) < _MOST_ROWS or row.name in MARKS:
+                if len(self._rows) < _MOST_ROWS or row.name in _MARKS:
                     self._rows.append(row)
         finally:
             self._buffers.pop(buffer, None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.backends.base import BufferHandle, Finding, KernelRun, Measured
+from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.sim.compiler import find_torch
 from harness.backends.sim.findings import Report, parse_report
 from harness.backends.sim.toolkit import Toolkit
@@ -86,6 +86,12 @@ class SimDevice:
 
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Nothing to do: the last tensor over the mapping takes it along."""
+
+    def begin(self, conditions: Conditions) -> None:
+        """Nothing is timed here."""
+
+    def peak_bytes(self) -> int | None:
+        return None
 
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, END, FLUSH, STRIDED_COPY
+from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT, STRIDED_COPY
 from harness.referee.outcome import SolutionFailed
 
 _OVERLAP_NS = 2_000
@@ -108,9 +108,9 @@ def _claim_slack_ns(call: TracedCall) -> float:
 
 
 def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Sequence[int], calls: int) -> None:
-    flushes = len([row for row in rows if row.name == FLUSH])
+    flushes, delays = (len([row for row in rows if row.name == name]) for name in (EVICT, DELAY))
     in_turn = all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
-    whole = len(begins) == len(ends) == calls and in_turn and flushes >= calls
+    whole = len(begins) == len(ends) == calls and in_turn and flushes == calls and delays <= calls
     if whole and all(begin <= end + _OVERLAP_NS for begin, end in zip(begins, ends, strict=True)):
         return
     raise SolutionFailed.cheating(
@@ -131,7 +131,7 @@ def _outside(
     kernels: list[tuple[KernelRun, int]] = []
     moves: list[tuple[KernelRun, int]] = []
     for row in rows:
-        if row.name in (FLUSH, STRIDED_COPY):
+        if row.name in (EVICT, DELAY, STRIDED_COPY):
             continue
         inside = sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in intervals)
         length = row.end_ns - row.start_ns - inside

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, END, STRIDED_COPY
+from harness.backends.cuda.markers import BEGIN, DELAY, END, EVICT, STRIDED_COPY
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, kernel, marked, move
@@ -61,8 +61,10 @@ def test_storing_another_layout_is_counted_per_call() -> None:
         [],
         [row for row in TWO_CALLS if row.name != END],
         [row for row in TWO_CALLS if row.name != BEGIN],
-        [row for row in TWO_CALLS if "268435456" not in row.name],
+        [row for row in TWO_CALLS if row.name != EVICT],
         [*TWO_CALLS, *marked(3_000, 100)],
+        [*TWO_CALLS, kernel(3_000, 1, name=EVICT)],
+        [*TWO_CALLS, *(kernel(start, 1, name=DELAY) for start in (100, 200, 300))],
         [*TWO_CALLS, KernelRun(END, 3_000 * US, 3_001 * US, 7, "fill")],
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import BEGIN, END, FLUSH
+from harness.backends.cuda.markers import BEGIN, END, EVICT
 
 OUTPUT_BYTES = 4096
 US = 1_000
@@ -24,7 +24,7 @@ def marked(start_us: int, us: int) -> list[KernelRun]:
     """What the device itself does around a call of so many µs: poison, flush, marks, and the copy of the output."""
     return [
         move(start_us - 110, 5, OUTPUT_BYTES, "fill"),
-        KernelRun(FLUSH, (start_us - 100) * US, (start_us - 10) * US, 7, "fill"),
+        KernelRun(EVICT, (start_us - 100) * US, (start_us - 10) * US, 7, "kernel"),
         KernelRun(BEGIN, (start_us - 2) * US, start_us * US, 7, "fill"),
         KernelRun(END, (start_us + us) * US, (start_us + us + 1) * US, 7, "fill"),
         move(start_us + us + 5, 3, OUTPUT_BYTES),

@@ -1,0 +1,53 @@
+"""Under which conditions the calls of the timed case are measured: the same for all arms, so that they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from harness.backends.base import Conditions
+from harness.protocol.messages import CallTaken
+from harness.records.timing import Metric
+
+_HEAT_NS = 30_000_000
+"""After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,
+6.54, 5.91, 5.91 ms one call after another)."""
+_DELAY_NS = 200_000
+"""A call's launches take the host 20 to 100 µs, and up to 240 after a pause (H100, torch's eager operators)."""
+_GROWTH = 4
+_MOST_DELAY_NS = 3_200_000
+"""Whose host needs longer than that waits for the device himself, or is no fast kernel's."""
+
+
+class Pacing:
+    """Starts as gpu_cold with a short delay. Where launches come too late for it the delay grows; where they do however
+    long it is, some arm waits for the device before it returns, and all are measured end to end."""
+
+    def __init__(self) -> None:
+        self._delay_ns = _DELAY_NS
+        self._is_settled = False
+        self.metric: Literal["gpu_cold", "end_to_end"] = "gpu_cold"
+
+    def conditions(self, metric: Metric | None = None) -> Conditions:
+        """`metric`: another than the headline's."""
+        return Conditions(metric or self.metric, _HEAT_NS, self._delay_ns)
+
+    def settle(self) -> None:
+        """From now on the metric stays what it is: samples of two are never mixed."""
+        self._is_settled = True
+
+    def note(self, calls: Sequence[CallTaken]) -> bool:
+        """What a turn under these conditions showed; whether later ones have other conditions.
+
+        A worker's word on this can do no more than have all arms measured otherwise.
+        """
+        late = sum(call.queued is False for call in calls)
+        if 2 * late <= len(calls):
+            return False
+        if self._delay_ns < _MOST_DELAY_NS:
+            self._delay_ns *= _GROWTH
+            return True
+        if self._is_settled or self.metric == "end_to_end":
+            return False
+        self.metric = "end_to_end"
+        return True

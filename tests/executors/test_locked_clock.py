@@ -1,0 +1,94 @@
+"""A lane locks the clock while a solution is on its GPU, over an NVML by a script: no real clock is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.backends.cuda import gpus as gpus_module
+from harness.backends.cuda import nvml as nvml_module
+from harness.backends.cuda.clocks import SmClock
+from harness.errors import MachineError, UsageError
+from harness.executors import lane as lane_module
+from harness.executors import session as session_module
+from harness.executors.gpu_lock import GpuLock
+from harness.executors.lane import Assignment, LocalLane
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+from harness.referee.workers import Workers
+from tests.examples import passed
+from tests.scripted_nvml import GPU, NO_PERMISSION, UUID, ScriptedNvml
+
+LOCK, RESET = ("lock", UUID, 1410, 1410), ("reset", UUID)
+
+
+@dataclass(frozen=True)
+class OneGpu:
+    """A lane on a GPU that is only a script; `evaluated` holds what had been done to its clock by each evaluation."""
+
+    nvml: ScriptedNvml
+    lane: LocalLane
+    evaluated: list[list[Any]]
+
+    def evaluate(self, config: Config) -> list[str]:
+        said: list[str] = []
+        assignment: Any = Assignment(SimpleNamespace(config=config), None, None)  # type: ignore[arg-type]
+        self.lane.evaluate(assignment, said.append)
+        return said
+
+
+@pytest.fixture
+def one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OneGpu:
+    nvml = ScriptedNvml()
+    evaluated: list[list[Any]] = []
+
+    def evaluate(*arguments: object) -> Evaluation:
+        evaluated.append(list(nvml.calls))
+        return passed()
+
+    monkeypatch.setattr(nvml_module, "equal_gpus", lambda: [GPU])
+    monkeypatch.setattr(gpus_module, "equal_gpus", lambda: [GPU])
+    monkeypatch.setattr(nvml_module, "load_library", lambda: nvml)
+    monkeypatch.setattr(lane_module, "evaluate", evaluate)
+    host: Any = SimpleNamespace(name="cuda", free_bytes=lambda: None)
+    lane = LocalLane(Workers(host, tmp_path), GpuLock(UUID, "GPU 0", tmp_path))
+    return OneGpu(nvml, lane, evaluated)
+
+
+def test_the_clock_is_locked_while_a_solution_is_on_the_gpu(one_gpu: OneGpu) -> None:
+    one_gpu.evaluate(Config().at_clock(1410))
+    one_gpu.evaluate(Config().at_clock(1410))
+    assert one_gpu.evaluated == [[LOCK], [LOCK, RESET, LOCK]]
+    assert one_gpu.nvml.calls == [LOCK, RESET, LOCK, RESET]
+
+
+@pytest.mark.parametrize("config", [Config(), Config().at_clock(1410).untimed()])
+def test_clocks_are_left_alone_unless_asked_for(one_gpu: OneGpu, config: Config) -> None:
+    one_gpu.evaluate(config)
+    assert (one_gpu.evaluated, one_gpu.nvml.calls) == ([[]], [])
+
+
+def test_the_next_run_resets_what_a_killed_one_left_locked(one_gpu: OneGpu, tmp_path: Path) -> None:
+    SmClock(UUID, tmp_path)._leave_note(1410)
+    said = one_gpu.evaluate(Config())
+    assert one_gpu.evaluated == [[RESET]]
+    assert said == ["the clock was still locked at 1410 MHz by a run that was killed; it is reset"]
+
+
+def test_nothing_is_measured_where_the_clock_cannot_be_locked(one_gpu: OneGpu) -> None:
+    one_gpu.nvml.told["SetGpuLockedClocks"] = NO_PERMISSION
+    with pytest.raises(MachineError, match="needs root"):
+        one_gpu.evaluate(Config().at_clock(1410))
+    assert one_gpu.evaluated == []
+
+
+def test_a_clock_that_does_not_exist_is_refused_before_anything_is_built(one_gpu: OneGpu, tmp_path: Path) -> None:
+    one_gpu.nvml.told.update(GetSupportedMemoryClocks=(2619,), GetSupportedGraphicsClocks={2619: (1395, 1410)})
+    with pytest.raises(UsageError, match="no clock of 1400 MHz; the nearest are 1395, 1410"):
+        session_module._require_clock(1400, tmp_path)
+    session_module._require_clock(1410, tmp_path)
+    assert one_gpu.nvml.calls == []
