@@ -18,6 +18,7 @@ _NAMES = 0.2
 
 _MOST_VECTORS = 5000
 """Calls of an arm beyond which its dots become pixels within an SVG, or it would be megabytes."""
+_FRESH: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
 _FEW_ARMS, _FEW_CALLS, _MANY_OUTLIERS, _MOST_STRIPES = 3, 60, 60, 100
 
 
@@ -39,7 +40,7 @@ def draw_samples(on: Canvas, picture: SamplesPicture) -> None:
     over_time.tick_params(axis="x", labelbottom=True)
     over_time.set_xlabel(f"call, in the order of measurement ({_extent(picture)})")
     beside.set_xlabel("calls")
-    _explain(on.figure, any(arm.beyond for arm in picture.arms))
+    _explain(on.figure, picture)
 
 
 def _common_top(picture: SamplesPicture) -> float:
@@ -63,6 +64,8 @@ def _panels(on: Canvas, top: float, height: float, picture: SamplesPicture) -> t
     if len(picture.borders) <= _MOST_STRIPES:
         for first, end in list(pairwise(picture.borders))[::2]:
             over_time.axvspan(first - 0.5, end - 0.5, color=STRIPE, linewidth=0, zorder=0)
+    for first in picture.fresh:
+        over_time.axvline(first - 0.5, **_FRESH)
     return over_time, beside
 
 
@@ -82,7 +85,7 @@ def _draw_common(over_time: Any, beside: Any, picture: SamplesPicture, styles: M
     over_time.set_ylabel(f"{unit} per call")
     is_crowded = len(picture.arms) > _FEW_ARMS
     title = {"loc": "left", "size": 9, "weight": "bold", "pad": 20 if is_crowded else 6}
-    over_time.set_title("all arms" + (", log axis" if picture.is_log else ""), **title)
+    over_time.set_title(f"all arms, {picture.metric}{', log axis' if picture.is_log else ''}", **title)
     beside.set_title("histogram", **title)
     corner = {"loc": "lower left", "bbox_to_anchor": (-0.02, 1)} if is_crowded else {"loc": "lower right"}
     names = {"ncols": len(picture.arms), "borderaxespad": 0, "handletextpad": 0, "columnspacing": 0.8, "fontsize": 8}
@@ -179,7 +182,7 @@ def _ticks(low: float, high: float) -> Any:
     return LogLocator(subs=(1, 2, 3, 5, 7) if decades < 1 else (1, 2, 5) if decades < 2.5 else (1,))
 
 
-def _explain(figure: Any, some_are_beyond: bool) -> None:
+def _explain(figure: Any, picture: SamplesPicture) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -198,7 +201,10 @@ def _explain(figure: Any, some_are_beyond: bool) -> None:
         "median of all calls, 95 % interval",
         "every other block",
     ]
-    if some_are_beyond:
+    if any(arm.beyond for arm in picture.arms):
         handles.append(Line2D([], [], marker="^", markersize=5, **dots))
         words.append("call beyond the panel")
-    figure.legend(handles, words, loc="lower center", ncols=3, fontsize=7.5, columnspacing=2.5)
+    if picture.fresh:
+        handles.append(Line2D([], [], **_FRESH))
+        words.append("fresh processes")
+    figure.legend(handles, words, loc="lower center", ncols=(len(words) + 1) // 2, fontsize=7.5, columnspacing=1.4)

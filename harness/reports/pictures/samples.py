@@ -17,8 +17,8 @@ FENCE = 3.0
 """Tukey's outer fence, in interquartile ranges beyond the quartiles: a call outside is an outlier. J. W. Tukey,
 Exploratory Data Analysis (1977), section 2D."""
 LEAST_REACH = 0.01
-"""Of the median, and at least the fence's distance from the quartiles: where most calls are equal, one that is a step of
-the clock further is no outlier."""
+"""Of the median: a fence is never nearer to its quartile. Where most calls are equal, one that is a step of the clock
+further is no outlier."""
 
 _FAR_APART = 3.0
 """Ratio of the slowest call to the fastest from which an axis is logarithmic."""
@@ -93,10 +93,13 @@ class ArmSamples:
 
 @dataclass(frozen=True)
 class SamplesPicture:
-    """All arms on one axis. `borders` are the numbers of the calls with which blocks begin, and the number of all."""
+    """All arms on one axis. `borders`: the numbers of the calls with which blocks begin, and the number of all. Before
+    those in `fresh` all workers were started anew."""
 
     arms: tuple[ArmSamples, ...]
+    metric: str
     borders: tuple[int, ...]
+    fresh: tuple[int, ...]
     wall_ns: int
     """The referee's wall clock over all turns together."""
 
@@ -133,10 +136,12 @@ class SamplesPicture:
 
 def samples_picture(timing: Timing) -> SamplesPicture:
     """Baselines come first, in their order, then whatever else has turns; the solution is last."""
-    ends = [end for _, end, _ in _spans(timing)]
+    spans = list(_spans(timing))
     return SamplesPicture(
         arms=tuple(_arm(timing, name) for name in arms_of(timing)),
-        borders=(0, *ends),
+        metric=timing.metric,
+        borders=(0, *(end for _, end, _ in spans)),
+        fresh=tuple(first for first, _, turns in spans if turns[0].block in timing.fresh_at),
         wall_ns=sum(turn.wall_ns for turn in timing.turns),
     )
 

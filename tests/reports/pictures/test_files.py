@@ -60,7 +60,7 @@ def test_samples_say_what_was_measured(texts) -> None:  # type: ignore[no-untype
     assert "maxpool2d / tiled" in said
     assert any(text.startswith("faster than eager: ") for text in said)
     assert any(text.startswith("NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, case full, 2026-11-21") for text in said)
-    assert "all arms, log axis" in said  # from 1 to 3.1 ms
+    assert "all arms, gpu_cold, log axis" in said  # from 1 to 3.1 ms
     assert "ms per call" in said
     assert any(text.startswith("call, in the order of measurement (8 blocks, ") for text in said)
     facts = [text for text in said if text.startswith("median ") and "32 calls" in text]
@@ -76,6 +76,11 @@ def test_every_arm_has_its_panel(texts) -> None:  # type: ignore[no-untyped-def]
         assert said["samples"].count(arm) == 2  # among all arms, and its own panel
         assert said["roofline"].count(arm) == 1
     assert len([text for text in said["samples"] if text.startswith("median ") and "32 calls" in text]) == 6
+
+
+def test_fresh_processes_are_explained_where_there_are_any(texts) -> None:  # type: ignore[no-untyped-def]
+    assert "fresh processes" not in texts(passed(timing=scripted()))["samples"]
+    assert "fresh processes" in texts(passed(timing=replace(scripted(), fresh_at=(4,))))["samples"]
 
 
 def test_a_roofline_names_every_ceiling_and_rate(texts) -> None:  # type: ignore[no-untyped-def]

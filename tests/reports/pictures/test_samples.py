@@ -62,11 +62,18 @@ def test_the_interval_of_a_median_is_that_of_its_blocks() -> None:
 
 
 def test_the_solution_is_last_and_whatever_has_turns_is_drawn() -> None:
-    # a record may have arms besides the baselines, as a control
     turns = [turn(arm, 0, 100) for arm in ("solution", "control", "compile", "eager")]
-    record: Any = SimpleNamespace(turns=turns, baselines=("eager", "compile"))
+    record = Timing("full", tuple(turns), ("eager", "compile"))
     assert arms_of(record) == ("eager", "compile", "control", "solution")
     assert [arm.name for arm in samples_picture(record).arms] == ["eager", "compile", "control", "solution"]
+
+
+def test_blocks_of_fresh_processes_are_known() -> None:
+    turns = [turn(arm, block, 100, 101) for block in (3, 4, 5, 6) for arm in ("eager", "solution")]
+    picture = samples_picture(Timing("full", tuple(turns), metric="gpu_warm", fresh_at=(4, 6)))
+    assert picture.borders == (0, 4, 8, 12, 16)
+    assert picture.fresh == (4, 12)
+    assert picture.metric == "gpu_warm"
 
 
 def test_outliers_lie_beyond_tukeys_fences() -> None:
@@ -131,5 +138,5 @@ def test_every_call_of_a_close_up_is_in_its_histogram() -> None:
 
 def test_names_cannot_steer() -> None:
     turns = [turn(arm, 0, 100) for arm in ("eager", "\x1b[2J\nx", "solution")]
-    record: Any = SimpleNamespace(turns=turns, baselines=("eager",))
+    record: Any = SimpleNamespace(turns=turns, baselines=("eager",), metric="gpu_cold", fresh_at=())
     assert samples_picture(record).arms[1].name == "\ufffd[2J x"
