@@ -192,7 +192,7 @@ def _list_points(on: Canvas, picture: RooflinePicture, styles: Mapping[str, Look
     axes = on.panel(0.1, on.inches - height - _FOOT / 2, 7.8, height)
     axes.set(xlim=(0, 7.8), ylim=(len(picture.points) + 0.5, -0.5))
     axes.set_axis_off()
-    heads = ("arm", "median of a call, 95 % interval", "achieved", "of its bound")
+    heads = ("arm", "median of the blocks, 95 % interval", "achieved", "of its bound")
     for number, cells in enumerate([heads, *(_cells(point, picture) for point in picture.points)]):
         for at, cell in zip((0.35, 2.3, 4.75, 7.75), cells, strict=True):
             colour = INK if number else FAINT
@@ -206,4 +206,4 @@ def _cells(point: Point, picture: RooflinePicture) -> tuple[str, str, str, str]:
     if point.operations_per_s is not None:
         rates.insert(0, format_rate(point.operations_per_s, "FLOP/s"))
     share = "—" if point.share is None else f"{point.share * 100:.1f} % of {point.bound}"
-    return point.arm, format_median(point.median_ns, point.interval), ", ".join(rates), share
+    return point.arm, format_median(point.typical_ns, point.interval), ", ".join(rates), share

@@ -101,7 +101,7 @@ def _draw_close_up(over_time: Any, beside: Any, arm: ArmSamples, look: Look) -> 
         ends = (block.first - 0.5, block.end - 0.5)
         over_time.plot(ends, [block.ns / size] * 2, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=3)
     for axes in (over_time, beside):
-        axes.axhline(arm.median_ns / size, color=look.colour, linewidth=1.0, zorder=2.5)
+        axes.axhline(arm.typical_ns / size, color=look.colour, linewidth=1.0, zorder=2.5)
         if arm.interval:
             bounds = arm.interval.low / size, arm.interval.high / size
             axes.axhspan(*bounds, color=look.colour, alpha=0.25, linewidth=0, zorder=1)
@@ -171,7 +171,7 @@ def _facts(arm: ArmSamples) -> str:
         f" ({count / len(arm.ns) * 100:.1f} %)" if count else ""
     )
     beyond = f", {arm.beyond} beyond this panel" if arm.beyond else ""
-    return f"median {format_median(arm.median_ns, arm.interval)}, {len(arm.ns)} calls, {outliers}{beyond}"
+    return f"median {format_median(arm.typical_ns, arm.interval)}, {len(arm.ns)} calls, {outliers}{beyond}"
 
 
 def _ticks(low: float, high: float) -> Any:
@@ -198,7 +198,7 @@ def _explain(figure: Any, picture: SamplesPicture) -> None:
         "call",
         f"outlier: {FENCE:g} IQR and {LEAST_REACH * 100:g} % beyond the quartiles",
         "block's median",
-        "median of all calls, 95 % interval",
+        "median of the blocks, 95 % interval",
         "every other block",
     ]
     if any(arm.beyond for arm in picture.arms):

@@ -97,6 +97,7 @@ def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
             "calls": len(arm.ns),
             "outliers": sum(arm.outliers),
             "median_ns": arm.median_ns,
+            "typical_ns": arm.typical_ns,
             "low_ns": arm.interval and arm.interval.low,
             "high_ns": arm.interval and arm.interval.high,
             "bytes_per_s": point and point.bytes_per_s,

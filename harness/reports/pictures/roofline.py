@@ -17,14 +17,14 @@ from harness.reports.pictures.samples import ArmSamples
 
 @dataclass(frozen=True)
 class Point:
-    """What an arm achieved, at its median. `share` is that of the roof, and `bound` what bounds it: 'memory', or an
+    """What an arm achieved in the median of its blocks. `share` is that of the roof, and `bound` what bounds it: 'memory', or an
     arithmetic; None where the ceilings aren't known."""
 
     arm: str
     is_solution: bool
-    median_ns: float
+    typical_ns: float
     interval: Interval | None
-    """Of the median, in ns."""
+    """Of that median, in ns."""
     bytes_per_s: float
     operations_per_s: float | None
     share: float | None
@@ -72,13 +72,13 @@ def label_of(group: Sequence[Ceiling], unit: str) -> str:
 
 
 def _point(arm: ArmSamples, work: Work, intensity: float | None, roof: Roof | None) -> Point:
-    per_second = 1e9 / arm.median_ns
+    per_second = 1e9 / arm.typical_ns
     moved, computed = work.least_bytes * per_second, work.operations and work.operations * per_second
     limit, bound = roof.limit(intensity) if roof else (None, None)
     return Point(
         arm=arm.name,
         is_solution=arm.is_solution,
-        median_ns=arm.median_ns,
+        typical_ns=arm.typical_ns,
         interval=arm.interval,
         bytes_per_s=moved,
         operations_per_s=computed,

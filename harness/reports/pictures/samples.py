@@ -46,11 +46,17 @@ class ArmSamples:
     ns: tuple[int, ...]
     blocks: tuple[BlockMedian, ...]
     interval: Interval | None
-    """95 % interval of the median over the blocks' medians, since neighbouring calls correlate; None with too few."""
+    """The median of the blocks with its 95 % interval; None with too few. Neighbouring calls correlate, blocks much
+    less."""
 
     @cached_property
     def median_ns(self) -> float:
         return median(self.ns)
+
+    @property
+    def typical_ns(self) -> float:
+        """The middle of the interval; the median of all calls where there is none."""
+        return self.interval.estimate if self.interval else self.median_ns
 
     @cached_property
     def fences_ns(self) -> tuple[float, float]:

@@ -181,6 +181,7 @@ def test_numbers_are_those_of_the_pictures(tmp_path: Path) -> None:
         "calls": 24,
         "outliers": 0,
         "median_ns": 2_000_000,
+        "typical_ns": 2_000_000,
         "low_ns": 2_000_000,
         "high_ns": 2_000_000,
         "bytes_per_s": pytest.approx(2.145e12),

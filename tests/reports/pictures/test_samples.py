@@ -54,6 +54,18 @@ def test_blocks_have_borders_and_medians() -> None:
     assert picture.wall_ns == 300 + 310 + 320 + 330 + 100 + 110 + 120 + 130 + 6 * 100
 
 
+def test_what_is_typical_is_the_median_of_the_blocks() -> None:
+    turns = [turn("eager", block, 9) for block in range(6)]
+    turns += [turn("solution", block, *[100] * 3, *[200 + block] * 4) for block in range(5)]
+    turns += [turn("solution", 5, *[100] * 30)]
+    solution = samples_picture(Timing("full", tuple(turns))).arms[-1]
+    assert (solution.median_ns, solution.typical_ns) == (100, 201.5)
+
+
+def test_with_too_few_blocks_the_median_of_all_calls_is_typical() -> None:
+    assert arm_of(100, 101, 105).typical_ns == 101
+
+
 def test_the_interval_of_a_median_is_that_of_its_blocks() -> None:
     interval = arm_of(100, 101, 102, 103, 104, 105).interval
     assert interval is not None
