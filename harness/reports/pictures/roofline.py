@@ -17,8 +17,8 @@ from harness.reports.pictures.samples import ArmSamples
 
 @dataclass(frozen=True)
 class Point:
-    """What an arm achieved in the median of its blocks. `share` is that of the roof, `bound` is what bounds it: 'memory'
-    or an arithmetic. Both are None where the ceilings aren't known."""
+    """What an arm achieved in the median of its blocks. `share` is that of what it could, and `bound` what bounds it:
+    'memory' or an arithmetic. Both are None where the ceilings aren't known."""
 
     arm: str
     is_solution: bool
