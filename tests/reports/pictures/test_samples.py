@@ -55,9 +55,8 @@ def test_blocks_have_borders_and_medians() -> None:
 
 
 def test_what_is_typical_is_the_median_of_the_blocks() -> None:
-    turns = [turn("eager", block, 9) for block in range(6)]
-    turns += [turn("solution", block, *[100] * 3, *[200 + block] * 4) for block in range(5)]
-    turns += [turn("solution", 5, *[100] * 30)]
+    calls = [[100] * 3 + [200 + block] * 4 for block in range(5)] + [[100] * 30]
+    turns = [one for b, ns in enumerate(calls) for one in (turn("eager", b, 9), turn("solution", b, *ns))]
     solution = samples_picture(Timing("full", tuple(turns))).arms[-1]
     assert (solution.median_ns, solution.typical_ns) == (100, 201.5)
 
