@@ -26,6 +26,7 @@ from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
 from harness.cli.list import list_workspace
 from harness.cli.new import new_app
+from harness.cli.plot import plot
 from harness.cli.profile import profile
 from harness.cli.run import run
 from harness.cli.sanitize import sanitize
@@ -54,7 +55,7 @@ _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 
 PANELS = {
     **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch", "profile", "sanitize"), _EVERYDAY),
-    **dict.fromkeys(("show", "explain", "history", "diff", "export", "index", "snapshot"), _RESULTS),
+    **dict.fromkeys(("show", "explain", "history", "plot", "diff", "export", "index", "snapshot"), _RESULTS),
     **dict.fromkeys(("init", "new", "list", "check-problem", "config", "doctor"), _WORKSPACE),
 }
 """Where `harness --help` lists each command."""
@@ -102,6 +103,7 @@ app.command("sanitize")(sanitize)
 app.command("show")(show)
 app.command("explain")(explain)
 app.command("history")(history)
+app.command("plot")(plot)
 app.command("diff")(diff)
 app.command("export")(export)
 app.command("index")(index)

@@ -75,6 +75,11 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
         return []
 
 
+def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """What `harness plot` draws."""
+    return [(name, "problem") for name in problems(context, incomplete)] + evaluations(context, incomplete)
+
+
 def explained_words(incomplete: str) -> list[str]:
     """Verdicts, checks and the words of a timing."""
     from harness.records.explained import everything_explained

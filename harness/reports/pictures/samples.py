@@ -1,0 +1,211 @@
+"""What a picture of an evaluation's samples shows: each arm's calls in order, medians, outliers, histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
+
+from harness.records.statistics import Interval, median, median_interval
+from harness.records.timing import Timing, Turn
+from harness.reports.untrusted import one_line
+
+FENCE = 3.0
+"""Tukey's outer fence, in interquartile ranges beyond the quartiles: a call outside is an outlier. J. W. Tukey,
+Exploratory Data Analysis (1977), section 2D."""
+LEAST_REACH = 0.01
+"""Of the median: a fence is never nearer to its quartile. Where most calls are equal, one that is a step of the clock
+further is no outlier."""
+
+_FAR_APART = 3.0
+"""Ratio of the slowest call to the fastest from which an axis is logarithmic."""
+_CLOSE_UP, _LEAST_CLOSE_UP = 8.0, 0.002
+"""Interquartile ranges, and share of the median, beyond the quartiles that a close-up reaches at most."""
+_FEWEST_BINS, _MOST_BINS, _COMMON_BINS = 8, 48, 60
+
+
+@dataclass(frozen=True)
+class BlockMedian:
+    """The arm's median in one block, which spans the calls from `first` to before `end`."""
+
+    first: int
+    end: int
+    ns: float
+
+
+@dataclass(frozen=True)
+class ArmSamples:
+    """All calls of one arm. `numbers` are their places among the calls of all arms, from 0."""
+
+    name: str
+    is_solution: bool
+    numbers: tuple[int, ...]
+    ns: tuple[int, ...]
+    blocks: tuple[BlockMedian, ...]
+    interval: Interval | None
+    """The median of the blocks with its 95 % interval; None with too few. Neighbouring calls correlate, blocks much
+    less."""
+
+    @cached_property
+    def median_ns(self) -> float:
+        return median(self.ns)
+
+    @property
+    def typical_ns(self) -> float:
+        """The middle of the interval; the median of all calls where there is none."""
+        return self.interval.estimate if self.interval else self.median_ns
+
+    @cached_property
+    def fences_ns(self) -> tuple[float, float]:
+        low, high = _quartiles(self.ns)
+        reach = max(FENCE * (high - low), LEAST_REACH * self.median_ns)
+        return low - reach, high + reach
+
+    @cached_property
+    def outliers(self) -> tuple[bool, ...]:
+        """For each call whether it lies outside of the fences."""
+        low, high = self.fences_ns
+        return tuple(not low <= ns <= high for ns in self.ns)
+
+    @cached_property
+    def close_up_ns(self) -> tuple[float, float]:
+        """What an axis of this arm alone spans: all calls but those so far out that the rest would be a line."""
+        low, high = _quartiles(self.ns)
+        reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
+        near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
+        bounds = (self.interval.low, self.interval.high) if self.interval else ()
+        bottom, top = min(*near, *bounds, self.median_ns), max(*near, *bounds, self.median_ns)
+        margin = 0.09 * (top - bottom) or 1e-3 * self.median_ns
+        return bottom - margin, top + margin
+
+    @property
+    def beyond(self) -> int:
+        """Calls that the close-up doesn't span."""
+        low, high = self.close_up_ns
+        return sum(not low <= ns <= high for ns in self.ns)
+
+    @cached_property
+    def bins_ns(self) -> tuple[float, ...]:
+        """Edges of a histogram over the close-up, as wide as D. Freedman and P. Diaconis (1981) advise."""
+        low, high = self.close_up_ns
+        first, third = _quartiles(self.ns)
+        width = 2 * (third - first) / len(self.ns) ** (1 / 3)
+        count = math.ceil((high - low) / width) if width > 0 else _FEWEST_BINS
+        return _edges(low, high, min(max(count, _FEWEST_BINS), _MOST_BINS), is_log=False)
+
+
+@dataclass(frozen=True)
+class SamplesPicture:
+    """All arms on one axis. `borders`: the numbers of the calls with which blocks begin, and the number of all. Before
+    those in `fresh` all workers were started anew."""
+
+    arms: tuple[ArmSamples, ...]
+    metric: str
+    borders: tuple[int, ...]
+    fresh: tuple[int, ...]
+    wall_ns: int
+    """The referee's wall clock over all turns together."""
+
+    @property
+    def calls(self) -> int:
+        return self.borders[-1]
+
+    @cached_property
+    def is_log(self) -> bool:
+        """Whether calls lie so far apart that a linear axis would show the slowest alone."""
+        return self._slowest / self._fastest > _FAR_APART
+
+    @cached_property
+    def range_ns(self) -> tuple[float, float]:
+        """From below the fastest call to above the slowest."""
+        if self.is_log:
+            return self._fastest / 1.15, self._slowest * 1.15
+        margin = 0.06 * (self._slowest - self._fastest) or 0.01 * self._slowest
+        return self._fastest - margin, self._slowest + margin
+
+    @cached_property
+    def bins_ns(self) -> tuple[float, ...]:
+        """Edges of the histogram of all arms: equally wide on the axis that is drawn."""
+        return _edges(*self.range_ns, _COMMON_BINS, self.is_log)
+
+    @cached_property
+    def _fastest(self) -> int:
+        return min(min(arm.ns) for arm in self.arms)
+
+    @cached_property
+    def _slowest(self) -> int:
+        return max(max(arm.ns) for arm in self.arms)
+
+
+def samples_picture(timing: Timing) -> SamplesPicture:
+    """Baselines come first, in their order, then whatever else has turns; the solution is last."""
+    spans = list(_spans(timing))
+    return SamplesPicture(
+        arms=tuple(_arm(timing, name) for name in arms_of(timing)),
+        metric=timing.metric,
+        borders=(0, *(end for _, end, _ in spans)),
+        fresh=tuple(first for first, _, turns in spans if turns[0].block in timing.fresh_at),
+        wall_ns=sum(turn.wall_ns for turn in timing.turns),
+    )
+
+
+def arms_of(timing: Timing) -> tuple[str, ...]:
+    """Every arm that has turns, in the order of pictures: the baselines, others, the solution."""
+    others = dict.fromkeys(turn.arm for turn in timing.turns if turn.arm not in (*timing.baselines, "solution"))
+    return (*timing.baselines, *others, "solution")
+
+
+def _arm(timing: Timing, name: str) -> ArmSamples:
+    numbers: list[int] = []
+    times: list[int] = []
+    blocks: list[BlockMedian] = []
+    for first, end, turns in _spans(timing):
+        number, in_block = first, list[int]()
+        for turn in turns:
+            if turn.arm == name:
+                numbers += range(number, number + len(turn.call_ns))
+                in_block += turn.call_ns
+            number += len(turn.call_ns)
+        if in_block:
+            blocks.append(BlockMedian(first, end, median(in_block)))
+            times += in_block
+    return ArmSamples(
+        name=one_line(name),
+        is_solution=name == "solution",
+        numbers=tuple(numbers),
+        ns=tuple(times),
+        blocks=tuple(blocks),
+        interval=median_interval([block.ns for block in blocks]),
+    )
+
+
+def _spans(timing: Timing) -> Iterator[tuple[int, int, tuple[Turn, ...]]]:
+    """Of each block the number of its first call, that of the first call behind it, and its turns."""
+    first = 0
+    for _, group in groupby(timing.turns, key=attrgetter("block")):
+        turns = tuple(group)
+        end = first + sum(len(turn.call_ns) for turn in turns)
+        yield first, end, turns
+        first = end
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """Between the values on either side, in proportion (R's type 7, R. J. Hyndman and Y. Fan 1996)."""
+    ordered = sorted(values)
+    low, high = (_at(ordered, (len(ordered) - 1) * share) for share in (0.25, 0.75))
+    return low, high
+
+
+def _at(ordered: Sequence[float], place: float) -> float:
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _edges(low: float, high: float, count: int, is_log: bool) -> tuple[float, ...]:
+    if is_log:
+        return tuple(low * (high / low) ** (i / count) for i in range(count + 1))
+    return tuple(low + (high - low) * i / count for i in range(count + 1))

@@ -1,0 +1,81 @@
+"""`harness plot`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.records.evaluation import Work
+from harness.records.journal import Journal
+from tests.cli.shell import Shell
+from tests.examples import failed, passed, timing
+
+pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
+
+WORK = Work(4_290_000_000, None)
+OLD = passed("plain", timing=timing(), work=WORK, id="20261121T100000-aaaaaaaa", started_at="2026-11-21T10:00:00+00:00")
+NEW = passed("plain", timing=timing(), work=WORK, id="20261121T110000-bbbbbbbb", started_at="2026-11-21T11:00:00+00:00")
+OTHER = passed("fast", timing=timing(), id="20261121T103000-cccccccc", started_at="2026-11-21T10:30:00+00:00")
+WRONG = failed("plain", id="20261121T120000-dddddddd", started_at="2026-11-21T12:00:00+00:00")
+
+
+@pytest.fixture
+def results(workspace: Path) -> Path:
+    Journal(workspace / "results", "run-1").append_all([OLD, OTHER, NEW, WRONG])
+    return workspace / "results"
+
+
+def test_of_a_problem_each_solutions_newest_that_was_timed_is_drawn(harness: Shell, results: Path) -> None:
+    outcome = harness("plot", "maxpool2d", "--format", "svg")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == [
+        "plots/maxpool2d-fast-cccccccc-samples.svg",
+        "plots/maxpool2d-plain-bbbbbbbb-samples.svg",
+        "plots/maxpool2d-plain-bbbbbbbb-roofline.svg",
+    ]
+    assert sorted(map(str, Path("plots").iterdir())) == sorted(outcome.out.splitlines())
+
+
+@pytest.mark.parametrize("named", [["aaaaaaaa"], ["20261121T10000"]])
+def test_an_evaluation_is_named_as_show_names_it(harness: Shell, results: Path, named: list[str]) -> None:
+    outcome = harness("plot", *named, "--format", "png", "--output", "elsewhere")
+    assert outcome.out.splitlines() == [
+        "elsewhere/maxpool2d-plain-aaaaaaaa-samples.png",
+        "elsewhere/maxpool2d-plain-aaaaaaaa-roofline.png",
+    ]
+
+
+def test_one_solution_in_both_formats_and_as_numbers(harness: Shell, results: Path) -> None:
+    (line,) = harness("plot", "maxpool2d", "fast", "--json").out.splitlines()
+    found = json.loads(line)
+    assert found["files"] == ["plots/maxpool2d-fast-cccccccc-samples.svg", "plots/maxpool2d-fast-cccccccc-samples.png"]
+    assert [(arm["arm"], arm["median_ns"]) for arm in found["arms"]] == [("eager", 3_000_000), ("solution", 1_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "20261121T120000-dddddddd of maxpool2d/plain has no times to draw: it ended as wrong_values"),
+        (["maxpol2d"], "no evaluation of problem 'maxpol2d'. Did you mean 'maxpool2d'?"),
+        (["maxpool2d", "plane"], "no evaluation of solution 'plane'. Did you mean 'plain'?"),
+        (["20261121T100000-aaaaaaab"], "Did you mean '20261121T100000-aaaaaaaa'?"),
+        (["2026"], "'2026' fits several evaluations"),
+        (["maxpool2d", "--format", "pdf"], "'pdf' is not one of 'svg', 'png'"),
+    ],
+)
+def test_what_cannot_be_drawn_ends_with_two_and_a_reason(
+    harness: Shell, results: Path, arguments: list[str], complaint: str
+) -> None:
+    outcome = harness("plot", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in " ".join(outcome.err.split())
+    assert not Path("plots").exists()
+
+
+def test_a_problem_that_was_never_timed_says_how_to(harness: Shell, results: Path) -> None:
+    Journal(results, "run-2").append(failed("first", id="x"))
+    outcome = harness("plot", "maxpool2d", "first")
+    assert outcome.code == 2
+    assert "no evaluation of maxpool2d/first was timed: 'harness run --problem maxpool2d' on a GPU" in outcome.err

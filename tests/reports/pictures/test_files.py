@@ -1,0 +1,221 @@
+"""Pictures as files: what stands in them, under which names, and what is said where there can be none."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.errors import MachineError, UsageError
+from harness.records.evaluation import Evaluation, Work
+from harness.records.timing import ArmName, Baseline, Timing, Turn
+from harness.reports.pictures.canvas import looks
+from harness.reports.pictures.files import pictures_json, pictures_of, write_pictures
+from tests.examples import failed, passed, sim_environment, timing
+from tests.reports.pictures.test_roofline import H100
+
+POOLING, CONVOLUTION = Work(4_290_000_000, None), Work(790_000_000, 583_000_000_000)
+
+
+def scripted(baselines: tuple[Baseline, ...] = ("eager",), outlier_ns: int | None = None) -> Timing:
+    """Eight blocks of two calls a turn around 3 ms for baselines and 1 ms for the solution."""
+    noise = random.Random(3)
+    arms: tuple[ArmName, ...] = (*baselines, "solution")
+    turns = []
+    for block in range(8):
+        for arm in (*arms, *reversed(arms)):
+            base = 1_000_000 if arm == "solution" else 3_000_000
+            calls = tuple(base + noise.randrange(2000) for _ in range(2))
+            turns.append(Turn(arm, block, calls, sum(calls) + 50))
+    if outlier_ns:
+        turns[-1] = replace(turns[-1], call_ns=(outlier_ns, 3_000_000))
+    return Timing("full", tuple(turns), baselines)
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """All texts of the SVGs of an evaluation, by the kind of picture."""
+    matplotlib = pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+
+    def read(evaluation: Evaluation, with_ceilings: bool = True) -> dict[str, list[str]]:
+        files = write_pictures(pictures_of(evaluation, H100 if with_ceilings else None), tmp_path, ["svg"])
+        return {path.stem.rpartition("-")[2]: _texts(path) for path in files}
+
+    return read
+
+
+def _texts(path: Path) -> list[str]:
+    return [
+        " ".join("".join(one.itertext()).split()) for one in ElementTree.parse(path).iter() if one.tag[-5:] == "}text"
+    ]
+
+
+def test_samples_say_what_was_measured(texts) -> None:  # type: ignore[no-untyped-def]
+    said = texts(passed(timing=scripted(outlier_ns=3_100_000)))["samples"]
+    assert "maxpool2d / tiled" in said
+    assert any(text.startswith("faster than eager: ") for text in said)
+    assert any(text.startswith("NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, case full, 2026-11-21") for text in said)
+    assert "all arms, gpu_cold, log axis" in said  # from 1 to 3.1 ms
+    assert "ms per call" in said
+    assert any(text.startswith("call, in the order of measurement (8 blocks, ") for text in said)
+    facts = [text for text in said if text.startswith("median ") and "32 calls" in text]
+    assert len(facts) == 2
+    assert facts[0].endswith("32 calls, 1 outlier (3.1 %), 1 beyond this panel")
+    assert facts[1].endswith("32 calls, 0 outliers")
+
+
+def test_every_arm_has_its_panel(texts) -> None:  # type: ignore[no-untyped-def]
+    baselines: tuple[Baseline, ...] = ("eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last")
+    said = texts(passed(timing=scripted(baselines), work=CONVOLUTION))
+    for arm in (*baselines, "solution"):
+        assert said["samples"].count(arm) == 2  # among all arms, and its own panel
+        assert said["roofline"].count(arm) == 1
+    assert len([text for text in said["samples"] if text.startswith("median ") and "32 calls" in text]) == 6
+
+
+def test_fresh_processes_are_explained_where_there_are_any(texts) -> None:  # type: ignore[no-untyped-def]
+    assert "fresh processes" not in texts(passed(timing=scripted()))["samples"]
+    assert "fresh processes" in texts(passed(timing=replace(scripted(), fresh_at=(4,))))["samples"]
+
+
+def test_a_roofline_names_every_ceiling_and_rate(texts) -> None:  # type: ignore[no-untyped-def]
+    evaluation = passed(timing=timing(), work=CONVOLUTION)
+    said = texts(replace(evaluation, problem=replace(evaluation.problem, precision="tf32")))["roofline"]
+    for expected in (
+        "memory: write 3.20, read 3.10, copy 3 TB/s",
+        "inside L2: copy 5 TB/s",
+        "matrix product: float32 50.0 TFLOP/s",
+        "matrix product: tf32 350 TFLOP/s",
+        "matrix product: bfloat16 800 TFLOP/s",
+        "738 FLOP/B",
+        "floating-point operations per byte that a call can't do without (583 GFLOP over 790 MB)",
+        "583 TFLOP/s, 790 GB/s",
+        "166.6 % of tf32",
+        "bold: what bounds the solution, memory and tf32",
+    ):
+        assert expected in said
+
+
+def test_without_operations_bytes_stand_against_memory(texts) -> None:  # type: ignore[no-untyped-def]
+    said = texts(passed(timing=timing(solution_ns=2_000_000), work=POOLING))["roofline"]
+    for expected in (
+        "memory: copy 3 TB/s",
+        "memory: read 3.10 TB/s",
+        "memory: write 3.20 TB/s",
+        "inside L2: copy 5 TB/s",
+        "bytes that a call can't do without (4.29 GB), per second",
+        "2.15 TB/s",
+        "67.0 % of memory",
+    ):
+        assert expected in said
+    assert not any("FLOP" in text for text in said)
+
+
+@pytest.mark.parametrize("work", [POOLING, CONVOLUTION])
+def test_unknown_ceilings_are_said_to_be_unknown(texts, work: Work) -> None:  # type: ignore[no-untyped-def]
+    said = texts(passed(timing=timing(), work=work), with_ceilings=False)["roofline"]
+    assert "no ceilings of the device in this record" in said
+    assert not any("matrix product" in text or "memory" in text for text in said)
+
+
+def test_a_record_without_work_has_no_roofline(texts) -> None:  # type: ignore[no-untyped-def]
+    assert list(texts(passed(timing=timing()))) == ["samples"]
+
+
+def test_the_same_evaluation_gives_the_same_svg(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pictures = pictures_of(passed(timing=scripted(), work=CONVOLUTION), H100)
+    first, second = (write_pictures(pictures, tmp_path / name, ["svg"]) for name in ("a", "b"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert b"<dc:date>" not in first[0].read_bytes()
+
+
+def test_files_are_named_after_the_evaluation(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pictures = pictures_of(passed(timing=timing(), work=POOLING), None)
+    files = write_pictures(pictures, tmp_path / "new" / "folder", ["svg", "png"])
+    assert [path.relative_to(tmp_path).as_posix() for path in files] == [
+        "new/folder/maxpool2d-tiled-b1084b09-samples.svg",
+        "new/folder/maxpool2d-tiled-b1084b09-samples.png",
+        "new/folder/maxpool2d-tiled-b1084b09-roofline.svg",
+        "new/folder/maxpool2d-tiled-b1084b09-roofline.png",
+    ]
+    assert [path.read_bytes()[:4] for path in files] == [b"<?xm", b"\x89PNG"] * 2
+
+
+def test_hostile_names_are_drawn_and_lead_nowhere_else(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    evaluation = passed("../../$x^", timing=timing(), id="20261121T000000-/etc")
+    hostile = replace(evaluation, problem=replace(evaluation.problem, name="</svg>\x00\u202e"))
+    (path,) = write_pictures(pictures_of(hostile, None), tmp_path, ["svg"])
+    assert path == tmp_path / "_svg_-_.._x_-_etc-samples.svg"
+    ElementTree.parse(path)
+
+
+def test_one_call_of_each_arm_can_be_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    turns = (Turn("eager", 0, (5,), 9), Turn("solution", 0, (5,), 9))
+    evaluation = passed(timing=Timing("full", turns), work=Work(1, 1))
+    assert len(write_pictures(pictures_of(evaluation, H100), tmp_path, ["png"])) == 2
+
+
+def test_arms_look_different_and_the_solution_always_the_same() -> None:
+    found = looks([("eager", False), ("control", False), ("anything", False), ("solution", True)])
+    assert len({(look.colour, look.marker) for look in found.values()}) == 4
+    assert found["solution"] == looks([("solution", True)])["solution"]
+
+
+def test_numbers_are_those_of_the_pictures(tmp_path: Path) -> None:
+    evaluation = passed(timing=timing(solution_ns=2_000_000), work=POOLING)
+    found = pictures_json(pictures_of(evaluation, H100), [tmp_path / "x.svg"])
+    assert (found["id"], found["files"]) == ("20261121T031040-b1084b09", [str(tmp_path / "x.svg")])
+    assert found["operations_per_byte"] is None
+    assert found["ceilings"]["memory_bytes_per_s"] == 3.2e12
+    assert found["arms"][1] == {
+        "arm": "solution",
+        "calls": 24,
+        "outliers": 0,
+        "median_ns": 2_000_000,
+        "typical_ns": 2_000_000,
+        "low_ns": 2_000_000,
+        "high_ns": 2_000_000,
+        "bytes_per_s": pytest.approx(2.145e12),
+        "operations_per_s": None,
+        "share": pytest.approx(0.6703125),
+        "bound": "memory",
+    }
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "why"),
+    [
+        (failed(), "20261121T031040-b1084b09 of maxpool2d/broken has no times to draw: it ended as wrong_values"),
+        (
+            passed(environment=sim_environment()),
+            "of maxpool2d/tiled has no times to draw: a simulated run has no times",
+        ),
+        (passed(), "of maxpool2d/tiled has no times to draw: it ran without timing"),
+    ],
+)
+def test_without_times_there_is_nothing_to_draw(evaluation: Evaluation, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        pictures_of(evaluation, None)
+
+
+def test_without_matplotlib_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MachineError, match=r"pictures need matplotlib: pip install 'harness\[plots\]'"):
+        write_pictures(pictures_of(passed(timing=timing()), None), tmp_path / "new", ["svg"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").touch()
+    with pytest.raises(MachineError, match=r"can't write .*file.*; choose another --output"):
+        write_pictures(pictures_of(passed(timing=timing()), None), tmp_path / "file" / "in", ["svg"])
