@@ -60,7 +60,7 @@ def plot(
         evaluations = _chosen(index, problem, solution)
     formats = list(dict.fromkeys(one.value for one in format)) if format else FORMATS
     for evaluation in evaluations:
-        pictures = pictures_of(evaluation, None)
+        pictures = pictures_of(evaluation)
         files = write_pictures(pictures, output, formats)
         typer.echo(json_module.dumps(pictures_json(pictures, files)) if json else "\n".join(map(str, files)))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from harness.reports.numbers import format_rate
+from harness.reports.numbers import format_rate, format_share
 from harness.reports.pictures.canvas import FAINT, GRID, INK, ON_WHITE, Canvas, Look, looks
 from harness.reports.pictures.heading import format_median
 from harness.reports.pictures.roof import Roof
@@ -205,5 +205,5 @@ def _cells(point: Point, picture: RooflinePicture) -> tuple[str, str, str, str]:
     rates = [format_rate(point.bytes_per_s, "B/s")]
     if point.operations_per_s is not None:
         rates.insert(0, format_rate(point.operations_per_s, "FLOP/s"))
-    share = "—" if point.share is None else f"{point.share * 100:.1f} % of {point.bound}"
+    share = "—" if point.share is None else f"{format_share(point.share)} of {point.bound}"
     return point.arm, format_median(point.typical_ns, point.interval), ", ".join(rates), share

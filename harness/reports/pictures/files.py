@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import MachineError, UsageError
-from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Evaluation
+from harness.records.roofline import arithmetic_of, speed_of_light
 from harness.records.timing import Timing
 from harness.reports.pictures.canvas import Canvas, canvas, save
 from harness.reports.pictures.draw_roofline import draw_roofline, roofline_inches
@@ -34,13 +34,13 @@ class Pictures:
     roofline: RooflinePicture | None
 
 
-def pictures_of(evaluation: Evaluation, ceilings: Ceilings | None) -> Pictures:
-    """`ceilings`: of the device that timed it, where they are known. Raises: UsageError where nothing was timed."""
+def pictures_of(evaluation: Evaluation) -> Pictures:
+    """Raises: UsageError where nothing was timed."""
     timing = evaluation.timing
     if timing is None:
         raise UsageError(_untimed(evaluation))
     samples = samples_picture(timing)
-    return Pictures(evaluation, timing, samples, _roofline(evaluation, samples, ceilings))
+    return Pictures(evaluation, timing, samples, _roofline(evaluation, samples))
 
 
 def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
@@ -77,15 +77,16 @@ def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _roofline(evaluation: Evaluation, samples: SamplesPicture, ceilings: Ceilings | None) -> RooflinePicture | None:
-    """A solution that declares no precision is held against the problem's, as the reference is."""
-    if evaluation.work is None:
+def _roofline(evaluation: Evaluation, samples: SamplesPicture) -> RooflinePicture | None:
+    """The reference is held against the problem's precision, as records.roofline has it."""
+    work, ceilings, light = evaluation.work, evaluation.ceilings, evaluation.speed_of_light
+    if work is None:
         return None
-    if ceilings is None:
-        return roofline_picture(samples.arms, evaluation.work, None, None)
-    reference = evaluation.problem.precision
-    roof = roof_of(ceilings, evaluation.solution.precision or reference)
-    return roofline_picture(samples.arms, evaluation.work, roof, roof_of(ceilings, reference))
+    if ceilings is None or light is None:
+        return roofline_picture(samples.arms, work, None, None)
+    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags)
+    reference = roof_of(ceilings, work, speed_of_light(work, ceilings, arithmetic))
+    return roofline_picture(samples.arms, work, roof_of(ceilings, work, light), reference)
 
 
 def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:

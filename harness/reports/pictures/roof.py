@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 from harness.records.ceilings import Ceilings
+from harness.records.evaluation import SpeedOfLight, Work
+from harness.reports.untrusted import one_line
 
-_ARITHMETIC = {"float32": "float32", "tf32": "tf32", "float16": "bfloat16", "bfloat16": "bfloat16"}
-"""The matrix rate that a precision is held against; half precisions run equally fast."""
+_DRAWN = ("float32", "tf32", "bfloat16")
+"""Of arithmetic, besides what bounds an arm: a picture of all would be one of lines."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roof:
-    """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, and of the arithmetic `bound`, None where it
-    wasn't measured."""
+    """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, as its work mixes reading and writing, and of
+    the arithmetic `bound`, None where no operations are counted."""
 
     memory: tuple[Ceiling, ...]
     arithmetic: tuple[Ceiling, ...]
@@ -53,19 +55,16 @@ class Roof:
         return self.bound.rate, self.bound.name
 
 
-def roof_of(ceilings: Ceilings, precision: str) -> Roof:
-    """`precision`: what the arm computes in."""
-    rates = {
-        "float32": ceilings.float32_operations_per_s,
-        "tf32": ceilings.tf32_operations_per_s,
-        "bfloat16": ceilings.bfloat16_operations_per_s,
-    }
-    arithmetic = {name: Ceiling("matrix product", name, rate) for name, rate in rates.items()}
+def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
+    """`light`: the arm's, which says what memory and arithmetic can do for this work."""
+    rates = ceilings.matrix_operations_per_s
+    names = [name for name in rates if name in (*_DRAWN, light.arithmetic)]
+    arithmetic = {name: Ceiling("matrix product", one_line(name), rates[name]) for name in names}
     memory = (
         Ceiling("memory", "read", ceilings.read_bytes_per_s),
         Ceiling("memory", "write", ceilings.write_bytes_per_s),
         Ceiling("memory", "copy", ceilings.copy_bytes_per_s),
         Ceiling("inside L2", "copy", ceilings.cache_copy_bytes_per_s, is_cache=True),
     )
-    bound = arithmetic.get(_ARITHMETIC.get(precision, ""))
-    return Roof(memory, tuple(arithmetic.values()), ceilings.memory_bytes_per_s, bound)
+    bound = arithmetic.get(light.arithmetic) if light.arithmetic else None
+    return Roof(memory, tuple(arithmetic.values()), work.least_bytes / light.memory_ns * 1e9, bound)

@@ -6,16 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
-from harness.reports.pictures.roof import Ceiling, roof_of
+from harness.records.roofline import speed_of_light
+from harness.reports.pictures.roof import Ceiling, Roof, roof_of
 from harness.reports.pictures.roofline import grouped, label_of, roofline_picture
 from harness.reports.pictures.samples import samples_picture
-from tests.examples import timing
+from tests.examples import ceilings, timing
 
-H100 = Ceilings("NVIDIA H100", "580.65", 50 * 2**20, 3.0e12, 3.1e12, 3.2e12, 5e12, 50e12, 350e12, 800e12)
+H100 = ceilings(
+    copy_bytes_per_s=3.0e12,
+    read_bytes_per_s=3.1e12,
+    write_bytes_per_s=3.2e12,
+    cache_copy_bytes_per_s=5e12,
+    matrix_operations_per_s={"float32": 50e12, "float64": 60e12, "tf32": 350e12, "bfloat16": 800e12, "int8": 1e15},
+)
 ARMS = samples_picture(timing(eager_ns=2_000_000, solution_ns=1_000_000)).arms
-FLOAT32, TF32 = roof_of(H100, "float32"), roof_of(H100, "tf32")
+
+
+def roof(work: Work, arithmetic: str = "float32") -> Roof:
+    return roof_of(H100, work, speed_of_light(work, H100, arithmetic))
+
+
+SOME_WORK = Work(10**9, 10**10)
+FLOAT32 = roof(SOME_WORK)
 
 
 def test_points_are_rates_of_the_least_work() -> None:
@@ -29,7 +42,7 @@ def test_points_are_rates_of_the_least_work() -> None:
 
 def test_what_lies_left_of_the_corner_is_bound_by_memory() -> None:
     # 10 operations a byte at 3.2 TB/s are 32 T, below float32's 50 T
-    _, solution = roofline_picture(ARMS, Work(10**9, 10**10), FLOAT32, FLOAT32).points
+    _, solution = roofline_picture(ARMS, SOME_WORK, FLOAT32, FLOAT32).points
     assert solution.bound == "memory"
     assert solution.share == pytest.approx(1e13 / 32e12)
 
@@ -37,32 +50,34 @@ def test_what_lies_left_of_the_corner_is_bound_by_memory() -> None:
 def test_what_lies_right_of_it_is_bound_by_the_arithmetic_of_each_arm() -> None:
     # 1000 operations a byte
     work = Work(10**7, 10**10)
-    eager, solution = roofline_picture(ARMS, work, FLOAT32, TF32).points
+    eager, solution = roofline_picture(ARMS, work, roof(work), roof(work, "tf32")).points
     assert (eager.bound, solution.bound) == ("tf32", "float32")
     assert eager.share == pytest.approx(5e12 / 350e12)
     assert solution.share == pytest.approx(1e13 / 50e12)
 
 
 def test_without_operations_bytes_are_held_against_memory() -> None:
-    picture = roofline_picture(ARMS, Work(1_600_000_000, None), FLOAT32, FLOAT32)
+    work = Work(1_600_000_000, None)
+    picture = roofline_picture(ARMS, work, roof(work), roof(work))
     assert picture.intensity is None
     _, solution = picture.points
     assert (solution.operations_per_s, solution.bound) == (None, "memory")
     assert solution.share == pytest.approx(0.5)
 
 
-def test_an_arithmetic_that_was_not_measured_bounds_nothing() -> None:
-    _, solution = roofline_picture(ARMS, Work(10**7, 10**10), roof_of(H100, "float64"), FLOAT32).points
-    assert solution.bound == "memory"
-    assert solution.share == pytest.approx(1e13 / 3.2e15)
+def test_shares_are_those_of_the_speed_of_light() -> None:
+    # 1.5 GB in equal parts at the copy's rate, 0.5 GB at the writing one's: 656.25 µs of 1 ms
+    work = Work(2_000_000_000, None, 1_250_000_000)
+    _, solution = roofline_picture(ARMS, work, roof(work), roof(work)).points
+    assert solution.share == pytest.approx(0.65625)
 
 
-def test_half_precisions_are_held_against_one_rate() -> None:
-    bounds = [roof_of(H100, precision).bound for precision in ("float16", "bfloat16")]
-    assert [bound and bound.rate for bound in bounds] == [800e12, 800e12]
+def test_an_arithmetic_that_is_seldom_used_is_drawn_where_it_bounds() -> None:
+    names = [ceiling.name for ceiling in roof(SOME_WORK, "float64").arithmetic]
+    assert names == ["float32", "float64", "tf32", "bfloat16"]
 
 
-def test_all_ceilings_are_drawn_whatever_the_precision() -> None:
+def test_all_other_ceilings_are_drawn_whatever_the_precision() -> None:
     assert [(one.kind, one.name, one.rate) for one in (*FLOAT32.memory, *FLOAT32.arithmetic)] == [
         ("memory", "read", 3.1e12),
         ("memory", "write", 3.2e12),
