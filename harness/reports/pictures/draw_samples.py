@@ -197,7 +197,7 @@ def _explain(figure: Any, picture: SamplesPicture) -> None:
     words = [
         "call",
         f"outlier: {FENCE:g} IQR and {LEAST_REACH * 100:g} % beyond the quartiles",
-        "block's median",
+        "block's mean" if picture.is_averaged else "block's median",
         "median of the blocks, 95 % interval",
         "every other block",
     ]

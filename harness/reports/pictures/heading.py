@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 from harness.records.evaluation import Evaluation
+from harness.records.speed_verdict import SpeedVerdict
 from harness.records.statistics import Interval
 from harness.records.timing import Timing
 from harness.reports.numbers import format_speedup
@@ -14,6 +15,13 @@ from harness.reports.untrusted import one_line
 
 _LONGEST_NAME, _LONGEST_LINE = 34, 118
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+
+_WORDS: dict[SpeedVerdict, str] = {
+    "faster": "faster than",
+    "slower": "slower than",
+    "same": "the same as",
+    "inconclusive": "not told apart from",
+}
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,8 @@ def speed_words(timing: Timing) -> str:
     baseline, speedup = timing.baselines[0], timing.speedup
     if speedup is None:
         return f"against {baseline}: {timing.noise}"
-    found = "faster than" if speedup.low > 1 else "slower than" if speedup.high < 1 else "not told apart from"
-    noise = f"; noisy: {timing.noise}" if timing.noise else ""
-    return f"{found} {baseline}: {format_speedup(speedup)}, 95 % interval{noise}"
+    noise = "".join(f"; noisy: {reason}" for reason in timing.noises)
+    return f"{_WORDS[timing.speed]} {baseline}: {format_speedup(speedup)}, 95 % interval{noise}"
 
 
 def unit_of(ns: float) -> tuple[str, float]:

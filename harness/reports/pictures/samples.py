@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
-from harness.records.statistics import Interval, median, median_interval
-from harness.records.timing import Timing, Turn
+from harness.records.statistics import Interval, median
+from harness.records.timing import ArmName, Timing, Turn
 from harness.reports.untrusted import one_line
 
 FENCE = 3.0
@@ -28,8 +28,8 @@ _FEWEST_BINS, _MOST_BINS, _COMMON_BINS = 8, 48, 60
 
 
 @dataclass(frozen=True)
-class BlockMedian:
-    """The arm's median in one block, which spans the calls from `first` to before `end`."""
+class Block:
+    """The arm's value in one block, which spans the calls from `first` to before `end`."""
 
     first: int
     end: int
@@ -44,7 +44,7 @@ class ArmSamples:
     is_solution: bool
     numbers: tuple[int, ...]
     ns: tuple[int, ...]
-    blocks: tuple[BlockMedian, ...]
+    blocks: tuple[Block, ...]
     interval: Interval | None
     """The median of the blocks with its 95 % interval; None with too few. Neighbouring calls correlate, blocks much
     less."""
@@ -106,6 +106,8 @@ class SamplesPicture:
     metric: str
     borders: tuple[int, ...]
     fresh: tuple[int, ...]
+    is_averaged: bool
+    """A block's value is the mean of its calls, not their median."""
     wall_ns: int
     """The referee's wall clock over all turns together."""
 
@@ -141,44 +143,35 @@ class SamplesPicture:
 
 
 def samples_picture(timing: Timing) -> SamplesPicture:
-    """Baselines come first, in their order, then whatever else has turns; the solution is last."""
+    """Baselines come first, in their order, then the control; the solution is last."""
     spans = list(_spans(timing))
     return SamplesPicture(
-        arms=tuple(_arm(timing, name) for name in arms_of(timing)),
+        arms=tuple(_arm(timing, name) for name in timing.arms),
         metric=timing.metric,
         borders=(0, *(end for _, end, _ in spans)),
+        is_averaged=timing.is_averaged,
         fresh=tuple(first for first, _, turns in spans if turns[0].block in timing.fresh_at),
         wall_ns=sum(turn.wall_ns for turn in timing.turns),
     )
 
 
-def arms_of(timing: Timing) -> tuple[str, ...]:
-    """Every arm that has turns, in the order of pictures: the baselines, others, the solution."""
-    others = dict.fromkeys(turn.arm for turn in timing.turns if turn.arm not in (*timing.baselines, "solution"))
-    return (*timing.baselines, *others, "solution")
-
-
-def _arm(timing: Timing, name: str) -> ArmSamples:
-    numbers: list[int] = []
-    times: list[int] = []
-    blocks: list[BlockMedian] = []
-    for first, end, turns in _spans(timing):
-        number, in_block = first, list[int]()
+def _arm(timing: Timing, name: ArmName) -> ArmSamples:
+    spans = list(_spans(timing))
+    calls: list[tuple[int, int]] = []
+    for first, _, turns in spans:
+        number = first
         for turn in turns:
             if turn.arm == name:
-                numbers += range(number, number + len(turn.call_ns))
-                in_block += turn.call_ns
+                calls += enumerate(turn.call_ns, number)
             number += len(turn.call_ns)
-        if in_block:
-            blocks.append(BlockMedian(first, end, median(in_block)))
-            times += in_block
+    values = zip(spans, timing.block_ns(name), strict=True)
     return ArmSamples(
         name=one_line(name),
         is_solution=name == "solution",
-        numbers=tuple(numbers),
-        ns=tuple(times),
-        blocks=tuple(blocks),
-        interval=median_interval([block.ns for block in blocks]),
+        numbers=tuple(number for number, _ in calls),
+        ns=tuple(ns for _, ns in calls),
+        blocks=tuple(Block(first, end, ns) for (first, end, _), ns in values),
+        interval=timing.interval_ns(name),
     )
 
 

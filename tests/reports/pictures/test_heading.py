@@ -33,7 +33,13 @@ def test_a_heading_names_what_was_measured_where_and_when() -> None:
 
 
 @pytest.mark.parametrize(
-    ("solution_ns", "words"), [(900_000, "faster than"), (1_100_000, "slower than"), (1_003_000, "not told apart from")]
+    ("solution_ns", "words"),
+    [
+        (900_000, "faster than"),
+        (1_100_000, "slower than"),
+        (1_003_000, "the same as"),
+        (991_000, "not told apart from"),
+    ],
 )
 def test_the_interval_decides_what_is_said_of_the_speed(solution_ns: int, words: str) -> None:
     assert speed_words(varied(solution_ns)).startswith(f"{words} eager: ")

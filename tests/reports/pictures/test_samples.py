@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.records.timing import Timing, Turn
-from harness.reports.pictures.samples import ArmSamples, SamplesPicture, arms_of, samples_picture
+from harness.records.timing import Floors, Timing, Turn
+from harness.reports.pictures.samples import ArmSamples, SamplesPicture, samples_picture
 from tests.examples import timing
 
 
@@ -75,7 +74,6 @@ def test_the_interval_of_a_median_is_that_of_its_blocks() -> None:
 def test_the_solution_is_last_and_whatever_has_turns_is_drawn() -> None:
     turns = [turn(arm, 0, 100) for arm in ("solution", "control", "compile", "eager")]
     record = Timing("full", tuple(turns), ("eager", "compile"))
-    assert arms_of(record) == ("eager", "compile", "control", "solution")
     assert [arm.name for arm in samples_picture(record).arms] == ["eager", "compile", "control", "solution"]
 
 
@@ -147,7 +145,15 @@ def test_every_call_of_a_close_up_is_in_its_histogram() -> None:
     assert len(inside) == len(arm.ns) - arm.beyond == 24
 
 
-def test_names_cannot_steer() -> None:
-    turns = [turn(arm, 0, 100) for arm in ("eager", "\x1b[2J\nx", "solution")]
-    record: Any = SimpleNamespace(turns=turns, baselines=("eager",), metric="gpu_cold", fresh_at=())
-    assert samples_picture(record).arms[1].name == "\ufffd[2J x"
+def test_outliers_are_those_that_other_reports_count() -> None:
+    turns = [turn(arm, block, 1000 + block, 1005, 1011) for block in range(8) for arm in ("eager", "solution")]
+    record = Timing("full", (*turns, turn("eager", 8, 1000), turn("solution", 8, 900, 1050, 1060)))
+    assert sum(samples_picture(record).arms[-1].outliers) == record.spread("solution").outliers == 3
+
+
+def test_blocks_of_short_calls_are_averaged_as_elsewhere() -> None:
+    turns = [turn(arm, block, 1000, 1000, 4000) for block in range(6) for arm in ("eager", "solution")]
+    picture = samples_picture(Timing("full", tuple(turns), floors=Floors(100, 200)))
+    assert picture.is_averaged
+    assert {block.ns for arm in picture.arms for block in arm.blocks} == {2000}
+    assert picture.arms[-1].typical_ns == 2000
