@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from harness.records.evaluation import Evaluation
-from harness.records.gate import GateReport, Outcome
-from harness.records.problem_check import ProblemCheck
-from harness.records.sanitizing import Sanitizing
 from harness.records.verdict import Verdict
+
+if TYPE_CHECKING:  # `harness --help` needs none of them, and they take 0.05 s
+    from harness.records.evaluation import Evaluation
+    from harness.records.gate import GateReport, Outcome
+    from harness.records.problem_check import ProblemCheck
+    from harness.records.sanitizing import Sanitizing
 
 PASSED = 0
 FAILED = 1
