@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.baselines import Baselines, measuring
 from harness.cli.options import (
     AsJson,
     Backend,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 def run(
     problem: Problem,
     solution: Solutions = None,
+    baseline: Baselines = None,
     case: Cases = None,
     backend: Backend = BackendChoice.AUTO,
     config: ConfigName = None,
@@ -62,10 +64,8 @@ def run(
     chosen = workspace.problem(problem)
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
-    settings = workspace.config(config)
+    settings = measuring(workspace.config(config), timing, baseline)
     select_cases(chosen, [settings.timing.case])
-    if not timing:
-        settings = settings.untimed()
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
         from harness.reports.console import print_report

@@ -10,6 +10,7 @@ from typing import Literal
 
 from harness.records.build import ExtensionBuild
 from harness.records.check import Check
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evidence import Evidence
@@ -103,6 +104,8 @@ class Evaluation:
     builds: tuple[ExtensionBuild, ...] = ()
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
+    compiled: tuple[CompiledBaseline, ...] = ()
+    """Of the timing's baselines those that torch.compile() made, but for records from before this was kept."""
     work: Work | None = None
     trace: Trace | None = None
     """Which kernels ran; None where no turn was traced."""
@@ -126,6 +129,8 @@ class Evaluation:
             raise ValueError("a simulated run has no timing")
         if self.timing is not None and not self.verdict.passed:
             raise ValueError("only what passed is timed")
+        if not {one.baseline for one in self.compiled} <= set(self.timing.baselines if self.timing else ()):
+            raise ValueError("only a baseline that was measured was compiled")
 
     @property
     def key(self) -> str:

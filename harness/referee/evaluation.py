@@ -19,13 +19,14 @@ from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.build import BuildOutcome
 from harness.referee.correctness import Notify
+from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.shortage import Attempt, blame_solution, is_shortage_of_ours
 from harness.referee.trial import Subject, Trial, is_timed
-from harness.referee.turns import load_arm
+from harness.referee.turns import describe_arm, load_arm
 from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.referee.worker_process import WorkerProcess
 from harness.referee.workers import Workers
@@ -125,6 +126,7 @@ def evaluate(
         builds=built.builds,
         checks=tuple(found.checks),
         timing=found.timing if verdict.passed else None,
+        compiled=found.compiled if verdict.passed else (),
         work=found.work,
         trace=found.trace,
         protections=found.protections,
@@ -162,6 +164,8 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
             path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256)
             found.protections = worker.protections
             load_arm(worker, path, "ModelNew", job.config.limits)
+            changed_at_load = describe_arm(worker, job.config.limits).flags
+            found.remarks += flag_remarks("the solution, on import,", changed_at_load)
         trial = Trial(subject, workers, worker, found, notify)
         with Stage(found, "correctness"):
             trial.check()
@@ -171,6 +175,8 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
         elif workers.host.name == "cuda" and timing.enabled:
             found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
+        changed = describe_arm(worker, job.config.limits).flags
+        found.remarks += flag_remarks("the solution, after its import,", changed, known=changed_at_load)
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from harness.records.check import Check
+from harness.records.compiled import CompiledBaseline
 from harness.records.evaluation import WeightsSource, Work
 from harness.records.timing import Timing
 from harness.records.trace import Trace
@@ -20,6 +21,7 @@ class Found:
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None
     timing: Timing | None = None
+    compiled: tuple[CompiledBaseline, ...] = ()
     work: Work | None = None
     trace: Trace | None = None
     protections: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ import torch
 
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
 from harness.records.timing import ArmName, Baseline, Timing
 from harness.records.verdict import Verdict
@@ -32,11 +33,12 @@ from harness.referee.worker_process import WorkerProcess
 
 @dataclass(frozen=True)
 class TimedOutcome:
-    """A timing, the timed turns that were judged, and which baselines had to be left out."""
+    """A timing, the timed turns that were judged, which baselines had to be left out, and what compiling others took."""
 
     timing: Timing
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
+    compiled: tuple[CompiledBaseline, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ class TimedCase:
                 self._seats.leave_out(others, "beside it there is too little memory for the solution")
             finally:
                 checks += player.checks
-        return TimedOutcome(timing, tuple(checks), tuple(self._seats.remarks))
+        compiled = self._seats.look_back(config.limits)
+        return TimedOutcome(timing, tuple(checks), tuple(self._seats.remarks), compiled)
 
     def _player(self, config: Config, phase: str) -> WorkerPlayer:
         workers: dict[ArmName, WorkerProcess] = {**self._seats.workers, "solution": self._case.worker}

@@ -78,6 +78,7 @@ class Trial:
                 references |= others
                 outcome = timed.measure(others, config, self._notify)
                 self._found.timing = outcome.timing
+                self._found.compiled = outcome.compiled
                 self._found.checks += outcome.checks
                 self._found.remarks += outcome.remarks
                 self._finish(auditor, outcome.timing.median_ns("solution"))

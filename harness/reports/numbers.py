@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.records.check import Check
 from harness.records.statistics import Interval
@@ -38,6 +38,12 @@ def format_error(checks: tuple[Check, ...]) -> str:
     if worst < 0.01:
         return "<0.01"
     return f"{worst:.2f}" if worst < 100 else f"{worst:.1e}"
+
+
+def format_flags(flags: Mapping[str, bool | str]) -> str:
+    """'cudnn_allow_tf32 on, float32_matmul_precision highest'."""
+    words = {True: "on", False: "off"}
+    return ", ".join(f"{name} {flag if isinstance(flag, str) else words[flag]}" for name, flag in flags.items())
 
 
 def scopes_and_variants(checks: Sequence[Check]) -> str:

@@ -16,12 +16,21 @@ from harness.records.entry import config_hash
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.evidence import Evidence
-from harness.records.timing import ArmName, Timing
+from harness.records.fastest import fastest_baseline
+from harness.records.timing import ArmName
 from harness.records.trace import Trace
+from harness.reports.baselines import compiled_lines, legend, mark_of
 from harness.reports.console import SIMULATED, failure_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.numbers import format_error, format_ms, format_speedup, scopes_and_variants, variants_of
+from harness.reports.numbers import (
+    format_error,
+    format_flags,
+    format_ms,
+    format_speedup,
+    scopes_and_variants,
+    variants_of,
+)
 from harness.reports.untrusted import harmless, one_line
 
 _COMMAND_WIDTH = 74
@@ -63,7 +72,7 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         if evaluation.failure.evidence:
             yield from _section("evidence", *(_evidence(one) for one in evaluation.failure.evidence))
     if evaluation.timing:
-        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation.timing))
+        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", _timing(evaluation))
     elif evaluation.environment.backend == "sim":
         yield from _section("timing", Text(SIMULATED))
     if evaluation.checks:
@@ -103,16 +112,24 @@ def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
     yield Text(f"author {author}, precision {precision}", style="dim")
 
 
-def _timing(timing: Timing) -> RenderableType:
-    """A row per arm: the median of all calls, the span of the blocks' medians, and the speed-up over it."""
+def _timing(evaluation: Evaluation) -> RenderableType:
+    """A row per arm: the median of all calls, the span of the blocks' medians, and the speed-up over it; and what is
+    to be known of the baselines."""
+    timing = evaluation.timing
+    assert timing is not None
+    marks = {baseline: mark_of(baseline, fastest_baseline(timing)) for baseline in timing.baselines}
     table = _table("arm", "median ms", "blocks ms", "calls", "speed-up [95 %]")
-    arms: list[tuple[ArmName, str]] = [(one, format_speedup(timing.speedup_over(one))) for one in timing.baselines]
-    for arm, speedup in (*arms, ("solution", "")):
+    arms: list[tuple[ArmName, str, str]] = [
+        (one, f"{one} {marks[one]}".rstrip(), format_speedup(timing.speedup_over(one))) for one in timing.baselines
+    ]
+    for arm, name, speedup in (*arms, ("solution", "solution", "")):
         blocks = timing.block_medians(arm)
         span = f"{format_ms(min(blocks))} to {format_ms(max(blocks))}"
-        table.add_row(arm, format_ms(timing.median_ns(arm)), span, str(len(timing.calls_ns(arm))), speedup)
+        table.add_row(name, format_ms(timing.median_ns(arm)), span, str(len(timing.calls_ns(arm))), speedup)
+    below = [legend(list(marks.values()))] if any(marks.values()) else []
+    notes = [Text(line, style="dim") for line in (*below, *compiled_lines([evaluation]))]
     noise = [Text(f"noisy: {timing.noise}", style="yellow")] if timing.noise else []
-    return Group(table, *noise)
+    return Group(table, *notes, *noise)
 
 
 def _checks(checks: Sequence[Check]) -> RenderableType:
@@ -169,14 +186,13 @@ def _build(build: ExtensionBuild) -> RenderableType:
 
 def _environment(environment: Environment) -> RenderableType:
     memory = f", {environment.gpu_memory_bytes / 1e9:.0f} GB" if environment.gpu_memory_bytes else ""
-    flags = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in environment.flags.items())
     facts = {
         "GPU": f"{environment.gpu}{memory}, driver {environment.driver}" if environment.gpu else "none: simulator",
         "torch": f"{environment.torch}, CUDA {environment.torch_cuda or '—'}, cuDNN {environment.cudnn or '—'}",
         "compilers": f"nvcc {environment.nvcc or '—'}, {environment.host_compiler or '—'}",
         "host": f"{environment.cpu}, {environment.cpu_count} cores, {environment.os}, Python {environment.python}",
         "harness": f"{environment.harness}, commit {environment.commit or 'unknown'}",
-        "flags": flags or "—",
+        "flags": format_flags(environment.flags) or "—",
         "fingerprint": environment.fingerprint,
     }
     table = Table.grid(padding=(0, 2))

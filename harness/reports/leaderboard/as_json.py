@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.records.ranking import FastP
 from harness.records.statistics import Interval
+from harness.reports.baselines import OverFastest, over_fastest_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate
 from harness.reports.leaderboard.totals import ClassTotal, totals
@@ -71,6 +72,7 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "speedup": _interval(standing.speedup),
         "solution_ns": entry.solution_ns,
         "baseline_ns": entry.baseline_ns,
+        "fastest_baseline": _fastest(over_fastest_of(entry)),
         "author": entry.author,
         "evaluation": entry.id,
         "run": entry.run,
@@ -83,6 +85,18 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "solution_sha256": entry.solution_sha256,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
+    }
+
+
+def _fastest(row: OverFastest | None) -> dict[str, Any] | None:
+    """Of several baselines; null where there was one alone."""
+    if row is None:
+        return None
+    return {
+        "baseline": row.baseline,
+        "ties": list(row.ties),
+        "baseline_ns": row.median_ns,
+        "speedup": _interval(row.speedup),
     }
 
 
