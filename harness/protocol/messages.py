@@ -270,4 +270,6 @@ ANSWERS: dict[type, type] = {
     Describe: Described,
 }
 """The one kind of reply, besides Raised, that a request can have."""
-REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, Done, Raised)}
+REPLIES: dict[str, type] = {
+    cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, Done, Raised)
+}

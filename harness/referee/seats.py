@@ -89,7 +89,9 @@ class Seats:
     def look_back(self, limits: LimitsConfig) -> tuple[CompiledBaseline, ...]:
         """What compiling took, and a remark where torch's flags were changed, once all turns are over: until then the
         compiler may be at work again."""
-        return tuple(found for baseline in self.taken if (found := self._look_back(baseline, limits)))
+        compiled = tuple(found for baseline in self.taken if (found := self._look_back(baseline, limits)))
+        self._stillness.only(None)
+        return compiled
 
     def _seat(self, baseline: Baseline, setting: Setting, config: Config) -> None:
         """Load, construct, and take a turn that isn't timed: torch.compile() compiles at the first call, for as long as
@@ -110,8 +112,10 @@ class Seats:
         self._stillness.join(worker)
 
     def _look_back(self, baseline: Baseline, limits: LimitsConfig) -> CompiledBaseline | None:
+        worker = self._references[baseline]
+        self._stillness.only(worker)
         try:
-            described = describe_arm(self._references[baseline], limits)
+            described = describe_arm(worker, limits)
         except SolutionFailed as error:  # it has been measured; what is lost is this account
             self.remarks.append(f"baseline {baseline} didn't tell of torch's flags and compiler: {error}")
             described = Described((), None)

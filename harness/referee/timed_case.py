@@ -33,7 +33,7 @@ from harness.referee.worker_process import WorkerProcess
 
 @dataclass(frozen=True)
 class TimedOutcome:
-    """A timing, the timed turns that were judged, which baselines had to be left out, and what compiling others took."""
+    """A timing, the timed turns that were judged, remarks on the baselines, and what compiling them took."""
 
     timing: Timing
     checks: tuple[Check, ...]

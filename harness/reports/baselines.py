@@ -44,9 +44,7 @@ def over_fastest(evaluation: Evaluation) -> OverFastest | None:
     fastest = fastest_baseline(evaluation.timing) if evaluation.timing else None
     if fastest is None:
         return None
-    return OverFastest(
-        evaluation.solution.name, fastest.baseline, fastest.median_ns, fastest.speedup, fastest.ties
-    )
+    return OverFastest(evaluation.solution.name, fastest.baseline, fastest.median_ns, fastest.speedup, fastest.ties)
 
 
 def over_fastest_of(entry: Entry) -> OverFastest | None:

@@ -12,6 +12,9 @@ from harness.protocol.messages import Flag
 _Get = Callable[[], Flag]
 _Set = Callable[[Any], object]
 
+_UNSET, _PLAIN = "none", "ieee"
+"""A precision of float32 that nobody set is the plain one: who sets that explicitly changes nothing."""
+
 
 def set_flags(wanted: Mapping[str, Flag]) -> None:
     """Set those that aren't so already: torch.use_deterministic_algorithms() imports the compiler for it."""
@@ -60,7 +63,7 @@ def _of_newer_torch() -> Iterator[tuple[str, _Get]]:
 
 
 def _getter(owner: Any, name: str) -> _Get:
-    return lambda: getattr(owner, name)  # type: ignore[no-any-return]
+    return lambda: getattr(owner, name)
 
 
 def _setter(owner: Any, name: str) -> _Set:
@@ -69,6 +72,7 @@ def _setter(owner: Any, name: str) -> _Set:
 
 def _value(get: _Get) -> Flag | None:
     try:
-        return get()
+        value = get()
     except RuntimeError:
         return None
+    return _PLAIN if value == _UNSET else value
