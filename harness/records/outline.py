@@ -11,14 +11,15 @@ from harness.records.timing import BASELINES, Timing, Turn
 
 
 def outline_from_line(line: str | bytes) -> Evaluation:
-    """The evaluation without its builds, and with the first of its checks alone. Raises: CodecError.
+    """The evaluation without its builds and what compiling baselines took, and with the first of its checks alone.
 
-    What is left out isn't looked at: a line with a fault there passes.
+    What is left out isn't looked at: a line with a fault there passes. Raises: CodecError.
     """
     data = parse_line(line)
     checks = data.get("checks", [])
     first = checks[:1] if isinstance(checks, list) else checks
-    outline = decode(Evaluation, {**data, "builds": [], "checks": first, "timing": None})
+    data = {**data, "builds": [], "compiled": [], "checks": first}
+    outline = decode(Evaluation, {**data, "timing": None})
     timing = data.get("timing")
     if timing is None:
         return outline
@@ -26,7 +27,7 @@ def outline_from_line(line: str | bytes) -> Evaluation:
     try:
         return dataclasses.replace(outline, timing=samples)
     except ValueError:
-        return decode(Evaluation, {**data, "builds": [], "checks": first})  # which says where
+        return decode(Evaluation, data)  # which says where
 
 
 def _plain_timing(data: Json) -> Timing | None:
