@@ -1,0 +1,92 @@
+"""Several baselines in reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.compiled import CompiledBaseline
+from harness.records.entry import entry_of
+from harness.records.evaluation import Evaluation
+from harness.records.timing import Timing
+from harness.reports.baselines import compiled_lines, over_fastest, over_fastest_of
+from harness.reports.numbers import format_flags
+from harness.reports.show import show_report
+from tests.examples import passed, timing
+from tests.records.test_fastest import measured
+from tests.reports.test_console import printed, report
+
+
+def against(found: Timing, *compiled: CompiledBaseline, name: str = "tiled") -> Evaluation:
+    return passed(name, timing=found, compiled=compiled)
+
+
+TIED = measured(eager=(2_010_000, 2_010_000, 1_990_000), compile=(2_000_000,), solution=(1_000_000,))
+ONCE = CompiledBaseline("compile", 5.13, 1, 0, 0)
+
+
+def lines(evaluation: Evaluation) -> list[str]:
+    return [" ".join(line.split()) for line in report([evaluation], width=80).splitlines()]
+
+
+def test_a_run_shows_every_baseline_and_marks_the_fastest() -> None:
+    assert lines(against(TIED, ONCE))[2:] == [
+        "solution verdict err/tol eager ms ms speed-up [95 %]",
+        "tiled passed 0.12 2.010 1.000 2.0100× [1.9900, 2.0100]",
+        "over each baseline (* the fastest by its median, = not told apart from it):",
+        "solution baseline its ms speed-up [95 %]",
+        "tiled eager = 2.010 2.0100× [1.9900, 2.0100]",
+        "compile * 2.000 2.0000× [2.0000, 2.0000]",
+        "compile: compiled in 5.1 s; 1 graph, no graph breaks, no recompilations",
+    ]
+
+
+def test_with_one_baseline_nothing_changes() -> None:
+    found = lines(passed(timing=timing()))
+    assert len(found) == 4
+    assert "baseline" not in " ".join(found)
+
+
+def test_one_compiled_baseline_alone_says_what_compiling_took() -> None:
+    alone = measured(compile=(2_000_000,), solution=(1_000_000,))
+    assert lines(against(alone, ONCE))[4:] == [
+        "compile: compiled in 5.1 s; 1 graph, no graph breaks, no recompilations"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "said"),
+    [
+        ([CompiledBaseline("compile", 9.04, 3, 2, 1)], "9.0 s; 3 graphs, 2 graph breaks, 1 recompilation"),
+        ([CompiledBaseline("compile", 1.0, None, None, None)], "1.0 s; torch doesn't count its graphs"),
+        ([CompiledBaseline("compile", 1.0, 2, None, None)], "1.0 s; 2 graphs"),
+        ([CompiledBaseline("compile", 1.0, 0, 0, 0)], "1.0 s; no graph came of it: it ran as eager"),
+        (
+            [ONCE, CompiledBaseline("compile", 4.0, 1, 0, 0)],
+            "4.0 to 5.1 s; 1 graph, no graph breaks, no recompilations",
+        ),
+    ],
+)
+def test_what_compiling_took_in_words(compiled: list[CompiledBaseline], said: str) -> None:
+    assert compiled_lines([against(TIED, one) for one in compiled]) == [f"compile: compiled in {said}"]
+
+
+def test_an_entry_says_the_same_of_the_fastest_as_its_evaluation() -> None:
+    for evaluation in (against(TIED), passed(timing=timing()), passed()):
+        assert over_fastest_of(entry_of(evaluation)) == over_fastest(evaluation) or evaluation.timing is TIED
+    row = over_fastest_of(entry_of(against(TIED)))
+    assert row is not None
+    assert (row.named, row.median_ns) == ("compile = eager", 2_000_000)
+    assert row.speedup is not None
+    assert (row.speedup.low, row.speedup.high) == pytest.approx((2.0, 2.0))
+
+
+def test_show_marks_the_fastest() -> None:
+    text = [" ".join(line.split()) for line in printed(show_report(against(TIED, ONCE), ()), width=100)]
+    assert "compile * 2.000 2.000 to 2.000 6 2.0000× [2.0000, 2.0000]" in text
+    assert "* the fastest by its median, = not told apart from it" in text
+    assert "compile: compiled in 5.1 s; 1 graph, no graph breaks, no recompilations" in text
+
+
+def test_flags_in_words() -> None:
+    flags = {"cudnn_allow_tf32": True, "cudnn_benchmark": False, "float32_matmul_precision": "highest"}
+    assert format_flags(flags) == "cudnn_allow_tf32 on, cudnn_benchmark off, float32_matmul_precision highest"
