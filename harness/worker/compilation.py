@@ -13,7 +13,7 @@ _FRAMES = "frames"
 
 def compilation() -> Compilation | None:
     """None where the compiler isn't even imported. A count is None where this torch doesn't keep it under the name that
-    it has in 2.6 to 2.13."""
+    it has in 2.11 and 2.13."""
     utils: Any = sys.modules.get("torch._dynamo.utils")
     if utils is None:
         return None
