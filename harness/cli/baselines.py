@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.records.config import Config
 from harness.records.timing import BASELINES
 from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.records.config import Config
 
 
 def _names(given: list[str] | None) -> list[str]:

@@ -68,8 +68,7 @@ def fastest_table(rows: Sequence[OverFastest]) -> Table:
 
 
 def baselines_parts(evaluations: Sequence[Evaluation]) -> list[RenderableType]:
-    """Every solution against every baseline, with intervals, and what compiling took; nothing of what one baseline
-    alone was measured with, but for its compiling."""
+    """Every solution against every baseline, with intervals, where there are several; and what compiling took."""
     timed = [(one.solution.name, one.timing) for one in evaluations if one.timing and len(one.timing.baselines) > 1]
     parts: list[RenderableType] = []
     if timed:
