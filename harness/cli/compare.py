@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
+from harness.cli.baselines import Baselines, measuring
 from harness.cli.options import (
     AsJson,
     Backend,
@@ -29,15 +28,11 @@ from harness.cli.options import (
     Timing,
     Verbose,
 )
-from harness.records.timing import BASELINES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.records.config import Config
     from harness.records.evaluation import Evaluation
-
-BaselineChoice = enum.Enum("BaselineChoice", [(name, name) for name in BASELINES], type=str)  # type: ignore[misc]
 
 
 def compare(
@@ -59,10 +54,7 @@ def compare(
             autocompletion=completion.solutions,
         ),
     ] = None,
-    baseline: Annotated[
-        list[BaselineChoice] | None,
-        typer.Option("-b", "--baseline", help="Repeatable; ranks refer to the first. Default: the config's, eager."),
-    ] = None,
+    baseline: Baselines = None,
     case: Cases = None,
     backend: Backend = BackendChoice.AUTO,
     config: ConfigName = None,
@@ -83,7 +75,7 @@ def compare(
 
     Builds run in parallel while every GPU measures one solution at a time.
 
-    Example: harness compare --problem 'conv2d_*' --baseline eager --baseline compile
+    Example: harness compare --problem 'conv2d_*' --baseline eager,compile
     """
     from harness.cli.sitting import Choices, hold
     from harness.workspace.selection import select_tasks
@@ -91,7 +83,7 @@ def compare(
 
     workspace = find_workspace(Path.cwd())
     tasks = select_tasks(workspace, problem or [], solution or [], case or [])
-    settings = _settings(workspace.config(config).at_clock(lock_clocks), timing, [one.value for one in baseline or []])
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline)
     for chosen in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(chosen, [settings.timing.case])
 
@@ -114,9 +106,3 @@ def compare(
         quiet=quiet,
     )
     hold(workspace, tasks, choices, report)
-
-
-def _settings(config: Config, timing: bool, baselines: Sequence[str]) -> Config:
-    names = tuple(dict.fromkeys(baselines)) or config.timing.baselines
-    against = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
-    return against if timing else against.untimed()

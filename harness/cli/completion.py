@@ -52,6 +52,15 @@ def configs(context: typer.Context, incomplete: str) -> list[str]:
     return _starting([path.stem for path in folder.glob("*.yaml")], incomplete)
 
 
+def baselines(incomplete: str) -> list[str]:
+    """Another one behind those that the word holds already."""
+    from harness.records.timing import BASELINES
+
+    before, comma, last = incomplete.rpartition(",")
+    left = [name for name in BASELINES if name not in before.split(",")]
+    return [before + comma + name for name in left if name.startswith(last)]
+
+
 def runs(context: typer.Context, incomplete: str) -> list[str]:
     """The newest first: a run's name begins with its time."""
     folder = _results(context)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.baselines import Baselines, measuring
 from harness.cli.options import (
     AsJson,
     Backend,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 def run(
     problem: Problem,
     solution: Solutions = None,
+    baseline: Baselines = None,
     case: Cases = None,
     backend: Backend = BackendChoice.AUTO,
     config: ConfigName = None,
@@ -64,10 +66,8 @@ def run(
     chosen = workspace.problem(problem)
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
-    settings = workspace.config(config).at_clock(lock_clocks)
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline)
     select_cases(chosen, [settings.timing.case])
-    if not timing:
-        settings = settings.untimed()
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
         from harness.reports.console import print_report

@@ -42,8 +42,9 @@ def differences(accepted: Environment, here: Environment) -> list[str]:
     for field in dataclasses.fields(Environment):
         there_value, here_value = getattr(accepted, field.name), getattr(here, field.name)
         if field.name == "flags":
-            names = sorted(there_value.keys() | here_value.keys())
-            found += [_difference(n, there_value.get(n), here_value.get(n)) for n in names]
+            there_flags, here_flags = accepted.telling_flags, here.telling_flags
+            names = sorted(there_flags.keys() | here_flags.keys())
+            found += [_difference(n, there_flags.get(n), here_flags.get(n)) for n in names]
         elif field.name != "commit":
             found.append(_difference(field.name, there_value, here_value))
     return [line for line in found if line]

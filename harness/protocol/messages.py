@@ -5,12 +5,19 @@ Every request carries a fresh nonce; a reply is accepted only with the nonce of 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun
 
 Structure = Literal["tensor", "tuple", "list"]
+Flag = bool | str
+"""What a global switch of torch's is set to."""
+
+_MOST_FLAGS = 64
+_FLAG_WORD = re.compile(r"[A-Za-z0-9_]{1,60}")
+_MOST_GRAPHS = 2**31
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ class Load:
 
     path: str
     class_name: str
-    flags: dict[str, bool]
+    flags: dict[str, Flag]
+    """torch's global switches, set before the file is imported."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,11 @@ class TakeTurn:
     traced: bool = False
     sample_blocks: int | None = None
     sample_seed: int = 0
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Say what has become of torch in this process since before the file was loaded."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +199,46 @@ class TurnTaken:
 
 
 @dataclass(frozen=True)
+class FlagChange:
+    """A global switch of torch's that isn't what it was. None where torch won't say, as of a precision that was set by
+    its old and by its new name."""
+
+    name: str
+    before: Flag | None
+    after: Flag | None
+
+    def __post_init__(self) -> None:
+        if not all(_FLAG_WORD.fullmatch(str(word)) for word in (self.name, self.before, self.after)):
+            raise ValueError("a flag of torch's and its values are a word each")
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What torch.compile() did in a process, by torch's own counters; None of what this torch doesn't count."""
+
+    graphs: int | None
+    graph_breaks: int | None
+    recompilations: int | None
+
+    def __post_init__(self) -> None:
+        counts = (self.graphs, self.graph_breaks, self.recompilations)
+        if not all(count is None or 0 <= count < _MOST_GRAPHS for count in counts):
+            raise ValueError("graphs, their breaks and recompilations are counted")
+
+
+@dataclass(frozen=True)
+class Described:
+    """`compilation` is None where torch.compile() wasn't used. All of it is the worker's word."""
+
+    flags: tuple[FlagChange, ...]
+    compilation: Compilation | None
+
+    def __post_init__(self) -> None:
+        if len(self.flags) > _MOST_FLAGS:
+            raise ValueError(f"torch has fewer than {len(self.flags)} flags")
+
+
+@dataclass(frozen=True)
 class Ready:
     """Sent once, unasked: the worker stands. `protections` names the means that confine it, see worker.confinement."""
 
@@ -208,10 +261,10 @@ class Raised:
     findings: tuple[Finding, ...] = ()
 
 
-Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn
-Reply = Ready | Loaded | Constructed | TurnTaken | Done | Raised
+Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn | Describe
+Reply = Ready | Loaded | Constructed | TurnTaken | Described | Done | Raised
 
-REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn)}
+REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn, Describe)}
 ANSWERS: dict[type, type] = {
     WarmUp: Done,
     Load: Loaded,
@@ -219,6 +272,9 @@ ANSWERS: dict[type, type] = {
     Detach: Done,
     Construct: Constructed,
     TakeTurn: TurnTaken,
+    Describe: Described,
 }
 """The one kind of reply, besides Raised, that a request can have."""
-REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Done, Raised)}
+REPLIES: dict[str, type] = {
+    cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, Done, Raised)
+}

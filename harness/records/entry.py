@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
+from harness.records.fastest import fastest_baseline
 from harness.records.speed_verdict import SpeedVerdict
 from harness.records.timing import Baseline, Metric
 from harness.records.verdict import Verdict
@@ -56,6 +57,15 @@ class Entry:
     """The A/A ratio with its interval; None where there was no control."""
     control_low: float | None
     control_high: float | None
+    fastest_baseline: Baseline | None
+    """Of several; None where there was one alone, as in all that follow."""
+    fastest_ties: str | None
+    """Others that may be as fast, separated by spaces; None where there are none."""
+    fastest_ns: float | None
+    fastest_speedup: float | None
+    """The fastest's time over the solution's."""
+    fastest_speedup_low: float | None
+    fastest_speedup_high: float | None
 
     @property
     def share_of_light(self) -> float | None:
@@ -69,6 +79,8 @@ def entry_of(evaluation: Evaluation) -> Entry:
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
     control = timing.control_ratio if timing else None
+    fastest = fastest_baseline(timing) if timing else None
+    over_fastest = fastest.speedup if fastest else None
     return Entry(
         id=evaluation.id,
         key=evaluation.key,
@@ -103,6 +115,12 @@ def entry_of(evaluation: Evaluation) -> Entry:
         control=control.estimate if control else None,
         control_low=control.low if control else None,
         control_high=control.high if control else None,
+        fastest_baseline=fastest.baseline if fastest else None,
+        fastest_ties=" ".join(fastest.ties) or None if fastest else None,
+        fastest_ns=fastest.median_ns if fastest else None,
+        fastest_speedup=over_fastest.estimate if over_fastest else None,
+        fastest_speedup_low=over_fastest.low if over_fastest else None,
+        fastest_speedup_high=over_fastest.high if over_fastest else None,
     )
 
 

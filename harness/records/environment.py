@@ -12,6 +12,22 @@ from typing import Literal
 from harness.codec import encode
 
 BackendName = Literal["cuda", "sim"]
+Flag = bool | str
+
+YOUNG_FLAGS: dict[str, Flag] = {
+    "cudnn_enabled": True,
+    "cudnn_deterministic": False,
+    "float32_matmul_precision": "highest",
+    "matmul_allow_fp16_reduced_precision_reduction": True,
+    "matmul_allow_bf16_reduced_precision_reduction": True,
+    "deterministic_algorithms": False,
+    "flash_sdp": True,
+    "mem_efficient_sdp": True,
+    "math_sdp": True,
+    "cudnn_sdp": True,
+}
+"""torch's switches that are set and recorded since later than the first journals, with torch's defaults: what ran
+before ran under these."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +49,8 @@ class Environment:
     cpu: str
     cpu_count: int
     harness: str
-    flags: dict[str, bool]
-    """torch's global switches that both arms run under, e.g. cudnn_allow_tf32."""
+    flags: dict[str, Flag]
+    """torch's global switches as every worker has them before its module is loaded, e.g. cudnn_allow_tf32."""
     commit: str | None = None
     """The workspace's git commit, with '+' where files differ from it."""
     variables: dict[str, str] = field(default_factory=dict)
@@ -43,10 +59,16 @@ class Environment:
     @cached_property
     def fingerprint(self) -> str:
         """Eight hexadecimal digits; equal where numbers may be compared. The workspace's commit has no part in it, and
-        no variables leave it as it was before they were recorded."""
+        neither no variables nor torch's defaults change what it was before they were recorded."""
         ignored = {"commit"} if self.variables else {"commit", "variables"}
         facts = {key: value for key, value in encode(self).items() if key not in ignored}
+        facts["flags"] = self.telling_flags
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
+
+    @property
+    def telling_flags(self) -> dict[str, Flag]:
+        """Those that older records have, and others where they aren't torch's defaults."""
+        return {name: flag for name, flag in self.flags.items() if YOUNG_FLAGS.get(name) != flag}
 
     @property
     def label(self) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings
 from harness.records.check import Check
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evidence import Evidence
@@ -137,6 +138,8 @@ class Evaluation:
     builds: tuple[ExtensionBuild, ...] = ()
     checks: tuple[Check, ...] = ()
     timing: Timing | None = None
+    compiled: tuple[CompiledBaseline, ...] = ()
+    """Of the timing's baselines those that torch.compile() made, but for records from before this was kept."""
     work: Work | None = None
     ceilings: Ceilings | None = None
     """Of the device that timed it; None where nothing was to be timed, or they couldn't be measured."""
@@ -166,6 +169,8 @@ class Evaluation:
             raise ValueError("only what passed is timed")
         if self.speed_of_light is not None and (self.work is None or self.ceilings is None):
             raise ValueError("a speed of light follows from work and ceilings")
+        if not {one.baseline for one in self.compiled} <= set(self.timing.baselines if self.timing else ()):
+            raise ValueError("only a baseline that was measured was compiled")
 
     @property
     def key(self) -> str:

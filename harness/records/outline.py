@@ -12,14 +12,16 @@ from harness.records.timing import BASELINES, METRICS, Floors, GpuState, Timing,
 
 
 def outline_from_line(line: str | bytes) -> Evaluation:
-    """The evaluation without its builds and the timing's further metrics and memory, with the first check alone.
+    """The evaluation without its builds, what compiling baselines took, and the timing's further metrics and memory,
+    with the first check alone.
 
     Raises: CodecError. What is left out isn't looked at: a line with a fault there passes.
     """
     data = parse_line(line)
     checks = data.get("checks", [])
     first = checks[:1] if isinstance(checks, list) else checks
-    outline = decode(Evaluation, {**data, "builds": [], "checks": first, "timing": None})
+    data = {**data, "builds": [], "compiled": [], "checks": first}
+    outline = decode(Evaluation, {**data, "timing": None})
     timing = data.get("timing")
     if timing is None:
         return outline
@@ -27,7 +29,7 @@ def outline_from_line(line: str | bytes) -> Evaluation:
     try:
         return dataclasses.replace(outline, timing=samples)
     except ValueError:
-        return decode(Evaluation, {**data, "builds": [], "checks": first})  # which says where
+        return decode(Evaluation, data)  # which says where
 
 
 _REQUIRED = {"case", "turns", "baselines"}

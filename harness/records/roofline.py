@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.records.ceilings import Ceilings
+from harness.records.environment import Flag
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
 from harness.records.timing import Baseline
 
@@ -36,7 +37,7 @@ def memory_ns(work: Work, ceilings: Ceilings) -> float:
     return seconds * 1e9
 
 
-def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, bool]) -> str:
+def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag]) -> str:
     """Whose rate a solution is held against: that of the precision which it declares, as leaderboards rank it.
 
     One that declares none is held against the problem's; there float32 means tf32 where torch's switches let a library

@@ -212,7 +212,7 @@ class Timing:
         """
         if self.is_below_floor(baseline) or self.is_below_floor("solution"):
             return None
-        return self._ratio(baseline, "solution")
+        return self.ratio(baseline, "solution")
 
     @cached_property
     def speedup(self) -> Interval | None:
@@ -222,7 +222,7 @@ class Timing:
     @cached_property
     def control_ratio(self) -> Interval | None:
         """The first baseline's time over its own twin's (A/A); None without a control, or with too few blocks."""
-        return self._ratio(self.baselines[0], "control") if self.has_control else None
+        return self.ratio(self.baselines[0], "control") if self.has_control else None
 
     def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""
@@ -271,5 +271,6 @@ class Timing:
         """What a reader should know of this measurement, and what makes it no less certain."""
         return tuple(remarks(self))
 
-    def _ratio(self, above: ArmName, below: ArmName) -> Interval | None:
+    def ratio(self, above: ArmName, below: ArmName) -> Interval | None:
+        """Of any two arms' times, paired by block; None with too few blocks for an interval."""
         return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.protocol.messages import Optimization
+from harness.records.environment import Flag
 from harness.records.timing import Baseline
 from harness.referee.environment import FLAGS
 
@@ -13,7 +14,7 @@ _OPTIMIZATIONS = {
 }
 
 
-def flags_of(baseline: Baseline) -> dict[str, bool]:
+def flags_of(baseline: Baseline) -> dict[str, Flag]:
     """torch's switches in the baseline's worker: those of all arms, but for cudnn-benchmark's one."""
     return {**FLAGS, "cudnn_benchmark": True} if baseline == "cudnn-benchmark" else FLAGS
 

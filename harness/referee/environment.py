@@ -14,10 +14,16 @@ from pathlib import Path
 import torch
 
 from harness import __version__
-from harness.records.environment import BackendName, Environment
+from harness.records.environment import YOUNG_FLAGS, BackendName, Environment, Flag
 
-FLAGS = {"cudnn_allow_tf32": True, "matmul_allow_tf32": False, "cudnn_benchmark": False}
-"""torch's defaults, set in every worker, so that both arms run under the same."""
+FLAGS: dict[str, Flag] = {
+    "cudnn_allow_tf32": True,
+    "matmul_allow_tf32": False,
+    "cudnn_benchmark": False,
+    **YOUNG_FLAGS,
+}
+"""torch's defaults, set in every worker before its module is loaded, so that all arms begin under the same, whatever
+the environment's variables say (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE)."""
 
 VARIABLES = (
     "TORCH_CUDA_ARCH_LIST",

@@ -126,6 +126,7 @@ def evaluate(
         builds=built.builds,
         checks=tuple(found.checks),
         timing=found.timing if verdict.passed else None,
+        compiled=found.compiled if verdict.passed else (),
         work=found.work,
         ceilings=found.ceilings,
         speed_of_light=_speed_of_light(job, environment, found),
@@ -182,10 +183,12 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
             trial.check()
         if will_be_timed:
             trial.time(references, stack)
-        elif not found.checks:
+            return
+        if not found.checks:
             raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
-        elif workers.host.name == "cuda" and timing.enabled:
+        if workers.host.name == "cuda" and timing.enabled:
             found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
+        trial.look_back()
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

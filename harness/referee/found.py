@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.records.ceilings import Ceilings
 from harness.records.check import Check
+from harness.records.compiled import CompiledBaseline
 from harness.records.evaluation import WeightsSource, Work
 from harness.records.timing import Timing
 from harness.records.trace import Trace
@@ -21,6 +22,7 @@ class Found:
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None
     timing: Timing | None = None
+    compiled: tuple[CompiledBaseline, ...] = ()
     work: Work | None = None
     ceilings: Ceilings | None = None
     trace: Trace | None = None

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.protocol.messages import TurnTaken
+from harness.protocol.messages import FlagChange, TurnTaken
 from harness.records.check import Check
-from harness.records.config import Config
-from harness.records.timing import ArmName, ReferenceArm, Row, Timing
+from harness.records.compiled import CompiledBaseline
+from harness.records.config import Config, LimitsConfig
+from harness.records.timing import ArmName, Metric, ReferenceArm, Row, Timing
 from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome, Notify, check_seated
 from harness.referee.draws import Drawn
@@ -25,6 +26,7 @@ from harness.referee.seated_case import SeatedCase, at
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.shortage import is_memory_scarce
 from harness.referee.timing import measure, measure_row, references_of, turn_length, warm_up
+from harness.referee.turns import describe_arm
 from harness.referee.worker_process import WorkerProcess
 
 _SHORT_NS = 20_000
@@ -33,11 +35,14 @@ _SHORT_NS = 20_000
 
 @dataclass(frozen=True)
 class TimedOutcome:
-    """A timing, the timed turns that were judged, and which baselines had to be left out."""
+    """A timing, the timed turns that were judged, remarks on the baselines, what compiling them took, and what the
+    solution changed of torch's flags."""
 
     timing: Timing
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
+    compiled: tuple[CompiledBaseline, ...] = ()
+    changed: tuple[FlagChange, ...] = ()
 
 
 class TimedCase:
@@ -113,6 +118,9 @@ class TimedCase:
                     lambda done, total: notify(f"timing {done}/{total}"),
                 )
                 rows = self._rows(player, timed, notify)
+                changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
+                compiled = self._seats.look_back(config.limits)
+                rows += self._graphs(player, timed, notify)
                 break
             except BaselineFailed as error:
                 self._seats.leave_out((error.arm,), str(error))
@@ -124,7 +132,8 @@ class TimedCase:
             finally:
                 checks += player.checks
         timing = dataclasses.replace(timing, rows=rows, memory=player.memory)
-        return TimedOutcome(timing, tuple(checks), (*self._seats.remarks, *self._remarks(timing)))
+        remarks = (*self._seats.remarks, *self._remarks(timing))
+        return TimedOutcome(timing, tuple(checks), remarks, compiled, changed)
 
     def _seated(self, config: Config) -> Config:
         """The config of those that are there."""
@@ -134,20 +143,31 @@ class TimedCase:
         return dataclasses.replace(config, timing=timing)
 
     def _rows(self, player: WorkerPlayer, config: Config, notify: Notify) -> tuple[Row, ...]:
-        """Further metrics. What can't be captured as a graph has no such row, and neither has its rival: all rows are
-        of all arms. Afterwards a worker may be of no use any more, so graphs come last."""
-        rows = []
-        for metric in sorted(config.timing.metrics, key=lambda name: name == "graph"):
-            if metric == self._pacing.metric:
-                continue
-            notify(f"timing {metric}")
-            try:
-                rows.append(measure_row(player, metric, config.timing, self._case.rng, self._most_calls))
-            except (SolutionFailed, BaselineFailed, InvalidProblem) as error:
-                if metric != "graph":
-                    raise
-                self._seats.remarks.append(f"no CUDA graph of it can be measured: {error}")
-        return tuple(rows)
+        """Further metrics, but for graphs."""
+        others = [name for name in config.timing.metrics if name not in (self._pacing.metric, "graph")]
+        return tuple(self._row(player, name, config, notify) for name in others)
+
+    def _graphs(self, player: WorkerPlayer, config: Config, notify: Notify) -> tuple[Row, ...]:
+        """The row of CUDA graphs. What can't be captured as one has no such row, and neither has its rival: all rows
+        are of all arms. Afterwards a worker may be of no use any more."""
+        if "graph" not in config.timing.metrics:
+            return ()
+        try:
+            return (self._row(player, "graph", config, notify),)
+        except (SolutionFailed, BaselineFailed, InvalidProblem) as error:
+            self._seats.remarks.append(f"no CUDA graph of it can be measured: {error}")
+            return ()
+
+    def _row(self, player: WorkerPlayer, metric: Metric, config: Config, notify: Notify) -> Row:
+        notify(f"timing {metric}")
+        return measure_row(player, metric, config.timing, self._case.rng, self._most_calls)
+
+    def _flag_changes(self, limits: LimitsConfig) -> tuple[FlagChange, ...]:
+        """Raises: SolutionFailed."""
+        self._case.stillness.only(self._case.worker)
+        changes = describe_arm(self._case.worker, limits).flags
+        self._case.stillness.only(None)
+        return changes
 
     def _remarks(self, timing: Timing) -> list[str]:
         if timing.metric == "gpu_cold":

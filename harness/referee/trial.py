@@ -7,19 +7,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import TurnTaken
+from harness.protocol.messages import FlagChange, TurnTaken
 from harness.records.build import ExtensionBuild
 from harness.records.config import Config
-from harness.records.timing import Floors, ReferenceArm, Timing
+from harness.records.timing import Floors, ReferenceArm
 from harness.referee.audit import Auditor, Canary, gather_facts
 from harness.referee.correctness import CaseOutcome, Notify, check_case
+from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.player import Watchers
 from harness.referee.seated_case import seat_case
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table_size import TableSize
-from harness.referee.timed_case import ready_for_timing
+from harness.referee.timed_case import TimedOutcome, ready_for_timing
 from harness.referee.timing import joined, references_of
+from harness.referee.turns import describe_arm
 from harness.referee.work import work_of
 from harness.referee.worker_process import WorkerProcess
 from harness.referee.workers import Workers
@@ -53,10 +55,11 @@ class Trial:
         """`load` gives a worker that has loaded the solution, a new one each time. Raises: SolutionFailed."""
         self._subject = subject
         self._workers = workers
-        self._worker = load()
-        self._load_again = load
+        self._new_worker = load
         self._found = found
         self._notify = notify
+        self._changed_at_load: Sequence[FlagChange] = ()
+        self._worker = self._load()
         self._is_timed = is_timed(subject, workers)
 
     def check(self) -> None:
@@ -69,7 +72,7 @@ class Trial:
 
     def time(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> None:
         """Judge the timed case, then measure, as often as the config wants with fresh workers. `references` gets the
-        workers that are started for it, and `stack` ends them.
+        workers that are started for it, and `stack` ends them. What compiling took is that of the first workers.
 
         Raises: SolutionFailed, InvalidProblem where the reference fails.
         """
@@ -84,12 +87,27 @@ class Trial:
             references.clear()
             references[timing.baselines[0]] = stack.enter_context(self._workers.start())
             with Stage(self._found, "load"):
-                self._worker = self._load_again()
+                self._worker = self._load()
             parts.append(self._time_once(references, stack))
         floors = Floors(*floors_ns) if floors_ns else None
-        self._found.timing = replace(joined(parts), floors=floors)
+        whole = replace(joined([part.timing for part in parts]), floors=floors)
+        self._found.timing = whole
+        self._found.compiled = tuple(one for one in parts[0].compiled if one.baseline in whole.baselines)
 
-    def _time_once(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> Timing:
+    def look_back(self) -> None:
+        """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
+        self._remark_on(describe_arm(self._worker, self._subject.config.limits).flags)
+
+    def _load(self) -> WorkerProcess:
+        worker = self._new_worker()
+        self._changed_at_load = describe_arm(worker, self._subject.config.limits).flags
+        self._found.remarks += flag_remarks("the solution, on import,", self._changed_at_load)
+        return worker
+
+    def _remark_on(self, changed: Sequence[FlagChange]) -> None:
+        self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
+
+    def _time_once(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> TimedOutcome:
         timing = self._subject.config.timing
         share = replace(timing, budget_s=timing.budget_s / timing.processes)
         config = replace(self._subject.config, timing=share)
@@ -114,8 +132,9 @@ class Trial:
                 outcome = timed.measure(others, config, self._notify)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
+                self._remark_on(outcome.changed)
                 self._finish(auditor, outcome.timing.median_ns("solution"))
-        return outcome.timing
+        return outcome
 
     @property
     def _traced_case(self) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from harness.backends.base import Conditions, Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
-from harness.protocol.messages import Constructed, Load, Optimization, Raised
+from harness.protocol.messages import Constructed, Describe, Described, Load, Optimization, Raised
 from harness.records.config import LimitsConfig
-from harness.records.environment import BackendName
+from harness.records.environment import BackendName, Flag
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.build import compile_failure
@@ -21,7 +21,7 @@ from harness.referee.worker_process import SolutionRaised, WorkerProcess
 
 
 def load_arm(
-    worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig, flags: dict[str, bool] = FLAGS
+    worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig, flags: dict[str, Flag] = FLAGS
 ) -> None:
     """Raises: SolutionFailed."""
     try:
@@ -81,6 +81,16 @@ def take_turn(
     if fault := fault_among(timed.reply.findings):
         raise fault
     return timed
+
+
+def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
+    """What the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
+    try:
+        reply = worker.ask(Describe(), limits.turn_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "when asked for torch's flags", Verdict.RUNTIME_ERROR) from None
+    assert isinstance(reply, Described)
+    return reply
 
 
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:

@@ -14,6 +14,7 @@ from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, ra
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Baseline, Timing
 from harness.records.verdict import Verdict
+from harness.reports.baselines import compiled_lines, fastest_table, over_fastest
 from harness.reports.console import LIGHT, SIMULATED, failure_text, resources_text, verdict_text
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_share, format_speedup
@@ -68,7 +69,10 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *light, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations), table]
     if others := _other_baselines(ranked):
+        fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
+        parts += [Text("over the fastest of them, by its median:", style="dim"), fastest_table(fastest)]
+    parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]
     return Group(*parts)
 
 
@@ -89,6 +93,10 @@ def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Ren
     if evaluations[0].environment.backend == "sim":
         return Group(*lines, Text(SIMULATED, style="yellow"))
     lines.append(Text(_mean(summary, _headline(evaluations))))
+    over = [row.speedup for e in evaluations if (row := over_fastest(e)) and row.speedup]
+    if over:
+        mean = format_speedup(geometric_mean(over))
+        lines.append(Text(f"  over the fastest baseline of each of {_several(len(over), 'solution')}: {mean}"))
     best = best_per_problem(evaluations)
     speedups = [interval for e in best if e.timing and (interval := e.timing.speedup)]
     if speedups and len(problems) > 1:

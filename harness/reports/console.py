@@ -13,6 +13,7 @@ from rich.text import Text
 from harness.records.build import KernelResources
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
+from harness.reports.baselines import baselines_parts
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
@@ -109,6 +110,8 @@ def _resources(kernel: KernelResources) -> str:
 def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: bool) -> None:
     """The whole answer of a run."""
     console.print(results_table(evaluations))
+    for part in baselines_parts(evaluations):
+        console.print(part)
     if evaluations[0].environment.backend == "sim":
         console.print(Text(SIMULATED, style="yellow"))
     for evaluation in evaluations:

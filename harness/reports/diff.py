@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.codec import encode
+from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.statistics import Interval, ratio
 from harness.reports.console import verdict_text
@@ -58,7 +59,7 @@ def difference(old: Evaluation, new: Evaluation) -> Difference:
         old=old,
         new=new,
         config=tuple(_changes(encode(old.config), encode(new.config))),
-        environment=tuple(_changes(encode(old.environment), encode(new.environment))),
+        environment=tuple(_changes(_facts(old.environment), _facts(new.environment))),
         cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
         source=tuple(_source(old, new)),
         speed=_speed(old, new),
@@ -97,6 +98,11 @@ def difference_report(found: Difference) -> RenderableType:
             ]
     lines += [Text(), Text("source", style="bold"), *_coloured(found)]
     return Group(*lines)
+
+
+def _facts(environment: Environment) -> dict[str, Any]:
+    """torch's flags as far as older records have them, too, or they aren't torch's defaults."""
+    return {**encode(environment), "flags": environment.telling_flags}
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[Change]:

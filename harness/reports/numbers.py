@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.records.check import Check
 from harness.records.statistics import Interval
@@ -59,6 +59,12 @@ def format_share(share: float | None) -> str:
         return "—"
     percent = 100 * share
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+
+
+def format_flags(flags: Mapping[str, bool | str]) -> str:
+    """'cudnn_allow_tf32 on, float32_matmul_precision highest'."""
+    words = {True: "on", False: "off"}
+    return ", ".join(f"{name} {flag if isinstance(flag, str) else words[flag]}" for name, flag in flags.items())
 
 
 def scopes_and_variants(checks: Sequence[Check]) -> str:

@@ -17,11 +17,20 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Work
 from harness.records.evidence import Evidence
 from harness.records.roofline import share_of_baseline
+from harness.records.timing import Timing
 from harness.records.trace import Trace
+from harness.reports.baselines import compiled_lines, over_fastest
 from harness.reports.console import SIMULATED, failure_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
-from harness.reports.numbers import format_error, format_share, scopes_and_variants, variants_of
+from harness.reports.numbers import (
+    format_error,
+    format_flags,
+    format_share,
+    format_speedup,
+    scopes_and_variants,
+    variants_of,
+)
 from harness.reports.roofline import light_words, work_words
 from harness.reports.timing_table import timing_report
 from harness.reports.untrusted import harmless, one_line
@@ -65,7 +74,7 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         if evaluation.failure.evidence:
             yield from _section("evidence", *(_evidence(one) for one in evaluation.failure.evidence))
     if evaluation.timing:
-        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", timing_report(evaluation.timing))
+        yield from _section(f"timing, case {harmless(evaluation.timing.case)}", *_timing(evaluation, evaluation.timing))
     elif evaluation.environment.backend == "sim":
         yield from _section("timing", Text(SIMULATED))
     if evaluation.work:
@@ -105,6 +114,17 @@ def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
     author = harmless(solution.author or "unknown")
     precision = harmless(solution.precision or f"not declared (the problem: {evaluation.problem.precision})")
     yield Text(f"author {author}, precision {precision}", style="dim")
+
+
+def _timing(evaluation: Evaluation, timing: Timing) -> Iterator[RenderableType]:
+    """All arms, and what is to be known of the baselines: which of several is the fastest, and what compiling took."""
+    yield timing_report(timing)
+    if row := over_fastest(evaluation):
+        yield Text(f"over the fastest baseline, {row.baseline}: {format_speedup(row.speedup)}")
+        if row.ties:
+            yield Text(f"not told apart from it: {', '.join(row.ties)}", style="dim")
+    for line in compiled_lines([evaluation]):
+        yield Text(line, style="dim")
 
 
 def _light(evaluation: Evaluation, work: Work) -> Iterator[RenderableType]:
@@ -174,14 +194,13 @@ def _build(build: ExtensionBuild) -> RenderableType:
 
 def _environment(environment: Environment) -> RenderableType:
     memory = f", {environment.gpu_memory_bytes / 1e9:.0f} GB" if environment.gpu_memory_bytes else ""
-    flags = ", ".join(f"{name} {'on' if on else 'off'}" for name, on in environment.flags.items())
     facts = {
         "GPU": f"{environment.gpu}{memory}, driver {environment.driver}" if environment.gpu else "none: simulator",
         "torch": f"{environment.torch}, CUDA {environment.torch_cuda or '—'}, cuDNN {environment.cudnn or '—'}",
         "compilers": f"nvcc {environment.nvcc or '—'}, {environment.host_compiler or '—'}",
         "host": f"{environment.cpu}, {environment.cpu_count} cores, {environment.os}, Python {environment.python}",
         "harness": f"{environment.harness}, commit {environment.commit or 'unknown'}",
-        "flags": flags or "—",
+        "flags": format_flags(environment.flags) or "—",
         "fingerprint": environment.fingerprint,
     }
     table = Table.grid(padding=(0, 2))

@@ -20,7 +20,10 @@ from harness.protocol.messages import (
     CallTaken,
     Construct,
     Constructed,
+    Described,
     Detach,
+    Flag,
+    FlagChange,
     Load,
     Loaded,
     TakeTurn,
@@ -28,7 +31,9 @@ from harness.protocol.messages import (
     TurnTaken,
 )
 from harness.protocol.values import decode_value
+from harness.worker.compilation import compilation
 from harness.worker.extensions import Extensions
+from harness.worker.flags import read_flags, set_flags
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
@@ -47,6 +52,7 @@ class Arm:
         self._channels_last = False
         self._sharing = Sharing()
         self._guard: Guard | None = None
+        self._flags: dict[str, Flag | None] = {}
 
     @property
     def model(self) -> Any:
@@ -55,7 +61,8 @@ class Arm:
 
     def load(self, request: Load) -> Loaded:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
-        _set_flags(request.flags)
+        set_flags(request.flags)
+        self._flags = read_flags()
         self._guard = Guard(self.device)
         module = _import_file(Path(request.path))
         if not hasattr(module, request.class_name):
@@ -109,6 +116,12 @@ class Arm:
         patched = self._guard.patched() if self._guard else ()
         return TurnTaken(calls, findings, launches, self.extensions.take_reports(), kernels, patched, peak_bytes)
 
+    def describe(self) -> Described:
+        """What the module's code did to torch."""
+        now = read_flags()
+        changes = [FlagChange(name, was, now.get(name)) for name, was in self._flags.items() if now.get(name) != was]
+        return Described(tuple(changes), compilation())
+
     def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
         inputs = [self._argument(argument) for argument in call.inputs]
         if self._channels_last:
@@ -142,12 +155,6 @@ class Arm:
         flat = self._buffers[ref.buffer][ref.offset :]
         usable = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
         return usable.as_strided(ref.shape, ref.stride)
-
-
-def _set_flags(flags: dict[str, bool]) -> None:
-    torch.backends.cudnn.allow_tf32 = flags["cudnn_allow_tf32"]
-    torch.backends.cuda.matmul.allow_tf32 = flags["matmul_allow_tf32"]
-    torch.backends.cudnn.benchmark = flags["cudnn_benchmark"]
 
 
 def _import_file(path: Path) -> ModuleType:

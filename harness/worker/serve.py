@@ -15,6 +15,7 @@ from harness.protocol.messages import (
     REQUESTS,
     Attach,
     Construct,
+    Describe,
     Detach,
     Done,
     Load,
@@ -80,5 +81,7 @@ def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return Done()
     if isinstance(request, Construct):
         return arm.construct(request)
+    if isinstance(request, Describe):
+        return arm.describe()
     assert isinstance(request, TakeTurn)
     return arm.take_turn(request)

@@ -142,6 +142,46 @@ def test_the_clock_to_lock_reaches_the_session(
     assert [session.config.timing.lock_sm_mhz for session in sessions] == [None, 1410]
 
 
+@pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--baseline", "compile,eager,channels-last"),
+        ("-b", "compile", "-b", "eager, channels-last,eager"),
+    ],
+)
+def test_baselines_are_named_with_commas_or_one_by_one(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: tuple[str, ...], arguments: tuple[str]
+) -> None:
+    assert harness(*command, *arguments, *GPU).code == 0
+    assert sessions[0].config.timing.baselines == ("compile", "eager", "channels-last")
+
+
+def test_without_baselines_they_are_the_configs(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession]
+) -> None:
+    (workspace / "configs" / "two.yaml").write_text("timing: {baselines: [compile, eager]}")
+    harness("run", "-p", "maxpool2d", "--config", "two", *GPU)
+    assert sessions[0].config.timing.baselines == ("compile", "eager")
+
+
+@pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])
+def test_a_mistyped_baseline_gets_a_suggestion(harness: Shell, workspace: Path, command: tuple[str, ...]) -> None:
+    outcome = harness(*command, "--baseline", "eager,compil")
+    assert outcome.code == 2
+    assert "there is no baseline 'compil'. Did you mean 'compile'?" in " ".join(outcome.err.replace("│", " ").split())
+
+
+def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
+    (workspace / "harness.yaml").write_text("run: {baseline: [eager, 'compile,channels-last']}")
+    harness("run", "-p", "maxpool2d", *GPU)
+    assert sessions[0].config.timing.baselines == ("eager", "compile", "channels-last")
+    (workspace / "harness.yaml").write_text("run: {baseline: egaer}")
+    outcome = harness("run", "-p", "maxpool2d", *GPU)
+    assert outcome.code == 2
+    assert "run.baseline: there is no baseline 'egaer'. Did you mean 'eager'?" in outcome.err
+
+
 def test_without_timing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
     harness("compare", "--no-timing", *GPU)
     assert sessions[0].config.timing.enabled is False

@@ -15,6 +15,7 @@ from harness.records.verdict import Verdict
 from tests.cli.shell import Shell
 from tests.examples import failed, passed
 
+OTHERS = ("compile-max-autotune", "cudnn-benchmark", "channels-last")
 Offered = Callable[[str], list[str]]
 
 REPOSITORY = Path(__file__).parents[2]
@@ -48,6 +49,8 @@ def offered(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("harness run --problem relu --case ", ["full"]),
         ("harness run --config ", ["quick"]),
         ("harness run --backend c", ["cuda"]),
+        ("harness run --baseline c", ["compile", "compile-max-autotune", "cudnn-benchmark", "channels-last"]),
+        ("harness compare -b compile,eager,c", [f"compile,eager,{name}" for name in OTHERS]),
         ("harness compare --problem r", ["relu"]),
         ("harness gate --problem max", ["maxpool2d"]),
         ("harness gate --problem maxpool2d --solution ", ["plain", "shared_tile"]),

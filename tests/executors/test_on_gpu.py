@@ -98,6 +98,11 @@ def test_every_baseline_takes_turns_with_the_solution(workspace: Workspace) -> N
         for baseline in BASELINES:
             assert evaluation.timing.speedup_over(baseline) is not None
         assert len(evaluation.timing.turns) == 6 * 2 * 6
+        assert [one.baseline for one in evaluation.compiled] == ["compile", "compile-max-autotune"]
+        for one in evaluation.compiled:
+            assert one.compile_s > 0.1
+            assert (one.graphs, one.graph_breaks, one.recompilations) == (1, 0, 0)
+        assert [remark for remark in evaluation.remarks if "flags" in remark] == []
         assert evaluation.work is not None
         assert evaluation.work.operations == 2 * 8 * 16 * 126 * 126 * 16 * 9
         assert evaluation.speed_of_light is not None

@@ -8,6 +8,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.gate.comparability import counterpart, differences, nearest, other_environments, refuse
+from harness.records.environment import YOUNG_FLAGS
 from tests.examples import environment, sim_environment
 from tests.gate.builders import snapshot_of, timed
 
@@ -62,3 +63,10 @@ def test_what_was_accepted_on_the_simulator_has_no_speed() -> None:
     simulated = timed(1_000_000)
     snapshot = snapshot_of(type(simulated)(**{**vars(simulated), "timing": None, "environment": sim_environment()}))
     assert nearest(snapshot, *KEY, HERE) is None
+
+
+def test_flags_that_were_not_recorded_yet_are_no_difference() -> None:
+    here = environment(flags={"cudnn_allow_tf32": True, **YOUNG_FLAGS})
+    assert differences(environment(), here) == []
+    switched = environment(flags={**here.flags, "flash_sdp": False})
+    assert differences(environment(), switched) == ["flash_sdp unknown there, False here"]

@@ -17,11 +17,15 @@ from harness.protocol.messages import (
     Attach,
     Call,
     CallTaken,
+    Compilation,
     Construct,
     Constructed,
+    Describe,
+    Described,
     Detach,
     Done,
     ExtensionReport,
+    FlagChange,
     Load,
     Loaded,
     NamedTensor,
@@ -47,6 +51,8 @@ MESSAGES = [
     (REQUESTS, Detach((1, 2))),
     (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),
     (REQUESTS, TakeTurn((CALL, Call((), ())), Conditions("end_to_end", 5, 7), True, True, 4, 77)),
+    (REQUESTS, Describe()),
+    (REPLIES, Described((FlagChange("float32_matmul_precision", "highest", None),), Compilation(2, 1, None))),
     (REPLIES, Loaded((REPORT,))),
     (REPLIES, Constructed(("w", "b"), ("w",), (REPORT,))),
     (REPLIES, TurnTaken((TAKEN,), (FINDING,), 2, (REPORT,), (RUN,), ("time.time",))),
@@ -104,3 +110,20 @@ def test_a_long_foreign_message_is_cut_in_the_complaint() -> None:
     with pytest.raises(FrameError) as caught:
         open_envelope({"x": "y" * 10_000}, REPLIES)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"flags": [], "compilation": {"graphs": -1, "graph_breaks": 0, "recompilations": 0}},
+        {"flags": [], "compilation": {"graphs": 2**31, "graph_breaks": 0, "recompilations": 0}},
+        {"flags": [], "compilation": {"graphs": 1, "graph_breaks": "0", "recompilations": 0}},
+        {"flags": [{"name": "x", "before": True, "after": "a\nb"}], "compilation": None},
+        {"flags": [{"name": "x" * 61, "before": True, "after": False}], "compilation": None},
+        {"flags": [{"name": "x", "before": 1.5, "after": False}], "compilation": None},
+        {"flags": [{"name": "x", "before": True, "after": False}] * 65, "compilation": None},
+    ],
+)
+def test_what_a_process_says_of_torch_is_words_and_counts(content: dict[str, Any]) -> None:
+    with pytest.raises(FrameError):
+        open_envelope({"nonce": "ab", "message": "Described", "content": content}, REPLIES)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.codec import CodecError
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
 from harness.records.entry import config_hash, entry_of
 from harness.records.evaluation import Evaluation
@@ -26,6 +27,7 @@ from tests.examples import (
     timing,
     wrong_comparison,
 )
+from tests.records.test_fastest import repeated
 
 MEASURED = passed(timing=measured())
 TIMED = passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000), builds=(build(),), checks=(check(), check()))
@@ -46,6 +48,24 @@ def test_an_entry_says_what_an_evaluation_says() -> None:
     assert entry.noise is None
 
 
+AGAINST_TWO = passed(
+    timing=repeated(eager=(3_000,), compile=(2_000,), solution=(1_000,)),
+    compiled=(CompiledBaseline("compile", 5.0, 1, 0, 0),),
+)
+
+
+def test_of_several_baselines_the_fastest_is_kept_beside_the_first() -> None:
+    entry = entry_of(AGAINST_TWO)
+    assert (entry.baseline, entry.speedup) == ("eager", pytest.approx(3.0))
+    assert (entry.fastest_baseline, entry.fastest_ties, entry.fastest_ns) == ("compile", None, 2_000)
+    assert (entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high) == pytest.approx((2, 2, 2))
+
+
+def test_one_baseline_alone_is_no_fastest_one() -> None:
+    entry = entry_of(TIMED)
+    assert (entry.fastest_baseline, entry.fastest_ties, entry.fastest_ns, entry.fastest_speedup) == (None,) * 4
+
+
 @pytest.mark.parametrize("evaluation", [failed(), passed(environment=sim_environment())])
 def test_what_was_not_timed_has_no_times(evaluation: Evaluation) -> None:
     entry = entry_of(evaluation)
@@ -63,7 +83,8 @@ def test_another_expected_verdict_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "evaluation", [TIMED, MEASURED, failed(checks=(check(), check(wrong_comparison()))), failed(checks=()), passed()]
+    "evaluation",
+    [TIMED, MEASURED, AGAINST_TWO, failed(checks=(check(), check(wrong_comparison()))), failed(checks=()), passed()],
 )
 def test_the_outline_of_a_line_gives_the_same_entry_as_the_whole(evaluation: Evaluation) -> None:
     assert entry_of(outline_from_line(to_line(evaluation))) == entry_of(evaluation)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.codec import decode, encode
-from harness.records.environment import Environment
+from harness.records.environment import YOUNG_FLAGS, Environment
 from tests.examples import environment, sim_environment
 
 
@@ -41,6 +41,19 @@ def test_environments_from_before_variables_were_recorded_keep_their_fingerprint
     assert environment().fingerprint == "49e7c5bb"
     old = {key: value for key, value in encode(environment()).items() if key != "variables"}
     assert decode(Environment, old) == environment()
+
+
+def test_torchs_defaults_are_what_ran_before_they_were_recorded() -> None:
+    today = environment(flags={"cudnn_allow_tf32": True, **YOUNG_FLAGS})
+    assert today.fingerprint == environment().fingerprint == "49e7c5bb"
+    assert today.telling_flags == {"cudnn_allow_tf32": True}
+
+
+@pytest.mark.parametrize("change", [{"flash_sdp": False}, {"float32_matmul_precision": "high"}])
+def test_other_flags_make_another_environment(change: dict[str, bool | str]) -> None:
+    other = environment(flags={"cudnn_allow_tf32": True, **YOUNG_FLAGS, **change})
+    assert other.fingerprint != environment().fingerprint
+    assert decode(Environment, encode(other)) == other
 
 
 def test_the_order_of_flags_does_not_matter() -> None:

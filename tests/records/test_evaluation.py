@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.records.check import Tolerance
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure, Work
 from harness.records.verdict import Verdict
@@ -45,6 +46,12 @@ def test_a_simulated_run_has_no_timing() -> None:
 def test_only_what_passed_is_timed() -> None:
     with pytest.raises(ValueError, match="only what passed is timed"):
         failed(timing=timing())
+
+
+@pytest.mark.parametrize("facts", [{}, {"timing": timing()}])
+def test_only_a_baseline_that_was_measured_was_compiled(facts: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="only a baseline that was measured"):
+        passed(compiled=(CompiledBaseline("compile", 5.0, 1, 0, 0),), **facts)
 
 
 def test_another_schema_is_refused() -> None:

@@ -14,7 +14,7 @@ import torch
 from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.sim.host import SimHost
 from harness.backends.sim.toolkit import Toolkit
-from harness.protocol.messages import Attach, Construct, Detach, Load, Loaded, Raised, TakeTurn, TurnTaken
+from harness.protocol.messages import Attach, Construct, Describe, Detach, Load, Loaded, Raised, TakeTurn, TurnTaken
 from harness.records.config import Config, CorrectnessConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
 from harness.referee.setting import Setting, prepare_setting
@@ -129,6 +129,8 @@ class DeskWorker:
             return self._arm.detach(request)
         if isinstance(request, Construct):
             return self._arm.construct(request)
+        if isinstance(request, Describe):
+            return self._arm.describe()
         assert isinstance(request, TakeTurn)
         self.turns.append(request)
         return _as_on_a_gpu(self._arm.take_turn(request))

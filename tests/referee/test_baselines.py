@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from harness.protocol.messages import Optimization
+from harness.protocol.messages import Compilation, Described, FlagChange, Optimization
+from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
 from harness.records.timing import BASELINES
 from harness.records.verdict import Verdict
+from harness.referee import seats as seats_module
 from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.environment import FLAGS
+from harness.referee.flag_changes import flag_remarks
 from harness.referee.outcome import SolutionFailed
 from harness.referee.reference import InvalidProblem
 from harness.referee.seats import Seats
@@ -109,3 +112,89 @@ def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.M
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
     with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
         fill_seats(monkeypatch, "eager", workers)
+
+
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """Scripted in place of the turns and questions that Seats asks with: by baseline the wall clock of each turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, walls: dict[str, list[int]], described: Any) -> None:
+        self.turns: list[str] = []
+        names: dict[Any, str] = {}
+
+        def turn(worker: Any, *rest: Any) -> Any:
+            name = names[worker]
+            self.turns.append(name)
+            return SimpleNamespace(wall_ns=walls[name].pop(0), reply=SimpleNamespace(calls=(None,)))
+
+        def describe(worker: Any, limits: Any) -> Any:
+            found = described[names[worker]]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        for name in ("load_arm", "construct_arm", "judge_form"):
+            monkeypatch.setattr(seats_module, name, lambda *rest: None)
+        monkeypatch.setattr(seats_module, "take_turn", turn)
+        monkeypatch.setattr(seats_module, "describe_arm", describe)
+        workers: Any = {name: QuietWorker() for name in walls}
+        names.update({worker: name for name, worker in workers.items()})
+        table: Any = SimpleNamespace(seat=lambda worker, timeout_s: None)
+        setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full", spec=None)
+        config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
+        self.seats = Seats(table, Stillness(), workers)
+        self.seats.fill(setting, config.timing.baselines, config, lambda what: None)
+        self.compiled = self.seats.look_back(config.limits)
+
+
+class QuietWorker(Worker):
+    def bring_text(self, name: str, text: str) -> str:
+        return name
+
+    def pause(self, thoroughly: bool = True) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+UNCHANGED = Described((), None)
+
+
+def test_compiling_took_what_the_first_call_takes_longer_than_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    walls = {"eager": [2 * SECOND], "compile": [9 * SECOND, SECOND], "compile-max-autotune": [SECOND, 2 * SECOND]}
+    described = {
+        "eager": UNCHANGED,
+        "compile": Described((), Compilation(2, 1, 3)),
+        "compile-max-autotune": Described((), Compilation(None, None, None)),
+    }
+    clock = Clock(monkeypatch, walls, described)
+    assert clock.turns == ["eager", "compile", "compile", "compile-max-autotune", "compile-max-autotune"]
+    assert clock.compiled == (
+        CompiledBaseline("compile", 8.0, 2, 1, 3),
+        CompiledBaseline("compile-max-autotune", 0.0, None, None, None),
+    )
+    assert clock.seats.remarks == []
+
+
+def test_a_baseline_that_does_not_tell_has_its_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {"eager": UNCHANGED, "compile": SolutionFailed(Verdict.CRASHED, "the process ended")}
+    clock = Clock(monkeypatch, {"eager": [SECOND], "compile": [9 * SECOND, SECOND]}, described)
+    assert clock.compiled == (CompiledBaseline("compile", 8.0, None, None, None),)
+    assert clock.seats.remarks == ["baseline compile didn't tell of torch's flags and compiler: the process ended"]
+
+
+def test_flags_that_the_problems_own_file_changes_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = (FlagChange("matmul_allow_tf32", False, True), FlagChange("float32_matmul_precision", "highest", None))
+    clock = Clock(monkeypatch, {"eager": [SECOND]}, {"eager": Described(changes, None)})
+    assert clock.seats.remarks == [
+        "by its process's own account the reference (eager) changed torch's flags: matmul_allow_tf32 off → on, "
+        "float32_matmul_precision highest → contradictory"
+    ]
+
+
+def test_a_change_that_is_known_is_not_told_twice() -> None:
+    early, late = FlagChange("cudnn_benchmark", False, True), FlagChange("flash_sdp", True, False)
+    assert flag_remarks("the solution", (early,), known=(early,)) == []
+    (remark,) = flag_remarks("the solution", (early, late), known=(early,))
+    assert remark == "by its process's own account the solution changed torch's flags: flash_sdp on → off"

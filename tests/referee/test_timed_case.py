@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import TurnTaken
+from harness.protocol.messages import Describe, TakeTurn, TurnTaken
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
 from harness.records.timing import ArmName, ReferenceArm, Timing, Turn
 from harness.records.verdict import Verdict
@@ -140,6 +140,40 @@ def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Sett
         outcome = at_table.outcome()
     assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
     assert 3 <= len(outcome.checks) <= 19  # two that are drawn, the traced one, and others by chance
+
+
+class Spent(DeskWorker):
+    """Can't be captured as a graph, and takes no turn and answers no question afterwards."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.asked: list[str] = []
+        self.is_spent = False
+
+    def _answer(self, request: Any, descriptors: Sequence[int]) -> Any:
+        if isinstance(request, Describe):
+            self.asked.append("describe")
+        if isinstance(request, TakeTurn) and request.conditions.metric == "graph":
+            self.asked.append("graph")
+            self.is_spent = True
+        if self.is_spent and isinstance(request, (TakeTurn, Describe)):
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return super()._answer(request, descriptors)
+
+
+def test_workers_are_asked_what_they_changed_before_a_graph_can_harm_them(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "DeskWorker", Spent)
+    config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("graph",)))
+    with sitting(double, Honest, config=config) as at_table:
+        outcome = at_table.outcome(config)
+    (remark,) = outcome.remarks
+    assert "no CUDA graph of it can be measured" in remark
+    assert outcome.timing.rows == ()
+    asked = [worker.asked for worker in (at_table.solution, at_table.eager, at_table.late["control"])]  # type: ignore[attr-defined]
+    assert sorted(asked[:2]) in ([["describe"], ["describe", "graph"]], [["describe", "graph"]] * 2)
+    assert asked[2] == []  # the control is the first baseline once more
 
 
 class Lazy(nn.Module):

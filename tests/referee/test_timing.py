@@ -138,7 +138,7 @@ def test_the_control_is_one_of_the_arms_and_no_baseline() -> None:
     timing = measure(ScriptedPlayer(), replace(CONFIG, control=True), random.Random(1), 4, clock=ticking(0))
     assert timing.has_control
     assert timing.baselines == ("eager",)
-    assert timing.block_medians("control") == (2_000,) * 8
+    assert timing.block_ns("control") == (2_000,) * 8
 
 
 def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
@@ -155,7 +155,7 @@ def test_measurements_of_fresh_processes_become_one() -> None:
     parts = [measure(ScriptedPlayer(), CONFIG, random.Random(seed), 4, clock=ticking(0)) for seed in range(3)]
     timing = joined(parts)
     assert timing.fresh_at == (8, 16)
-    assert len(timing.block_medians("solution")) == 24
+    assert len(timing.block_ns("solution")) == 24
     assert [turn.block for turn in timing.turns] == [block for block in range(24) for _ in range(4)]
 
 

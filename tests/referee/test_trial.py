@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from torch import nn
 
+from harness.protocol.messages import Compilation, Describe, Described, FlagChange
 from harness.records.config import Config
 from harness.records.trace import Trace
 from harness.records.verdict import Verdict
@@ -18,6 +20,7 @@ from harness.referee import trial as trial_module
 from harness.referee.found import Found
 from harness.referee.outcome import SolutionFailed
 from harness.referee.trial import Subject, Trial
+from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
 from tests.referee.desk import DeskWorker, desk_host
 from tests.referee.test_correctness import DOUBLE, Honest
@@ -153,6 +156,59 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     assert found.timing.baselines == ("eager",)
     assert found.timing.has_control
     assert auditor.ends == (1_000.0,) * 3
+
+
+class Telling(DeskWorker):
+    """Answers Describe with one account after another, and at last with nothing."""
+
+    def __init__(self, *accounts: Described, **facts: Any) -> None:
+        super().__init__(**facts)
+        self.accounts = list(accounts)
+
+    def _answer(self, request: Any, descriptors: Sequence[int]) -> Any:
+        if isinstance(request, Describe) and self.accounts:
+            return self.accounts.pop(0)
+        return super()._answer(request, descriptors)
+
+
+EARLY, LATE = FlagChange("cudnn_benchmark", False, True), FlagChange("flash_sdp", True, False)
+
+
+def test_every_process_tells_of_flags_and_the_first_of_compiling(
+    tmp_path: Path, auditor: type[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arm_module, "optimize", lambda model, optimization: model)
+    timing = replace(CONFIG.timing, processes=2, metrics=(), baselines=("eager", "compile"), control=False)
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    solutions = [
+        Telling(Described((EARLY,), None), Described((EARLY,), None), model=Honest, times=(1_000,)),
+        Telling(Described((), None), Described((LATE,), None), model=Honest, times=(1_000,)),
+    ]
+    graphs = iter((1, 2))
+    started: list[DeskWorker] = []
+
+    def start() -> DeskWorker:
+        has_compiler = len(started) in (0, 2)  # compile, then eager and compile of the second process
+        account = [Described((), Compilation(next(graphs), 0, 0))] if has_compiler else []
+        started.append(Telling(*account, times=(2_000,)))
+        return started[-1]
+
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, replace(CONFIG, timing=timing), (), None)
+    loaded: Any = iter(solutions)
+    trial = Trial(subject, workers, lambda: next(loaded), found, lambda what: None)
+    with ExitStack() as stack:
+        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    told = [remark.partition("account ")[2] for remark in found.remarks if "flags" in remark]
+    assert told == [
+        "the solution, on import, changed torch's flags: cudnn_benchmark off → on",
+        "the solution, after its import, changed torch's flags: flash_sdp on → off",
+    ]
+    assert [(one.baseline, one.graphs) for one in found.compiled] == [("compile", 1)]
+    assert len(started) == 3
+    assert all(worker.accounts == [] for worker in (*solutions, *started))  # type: ignore[attr-defined]
 
 
 def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:

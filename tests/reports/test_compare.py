@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from harness.records.compiled import CompiledBaseline
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
 from harness.records.ranking import rank
 from harness.records.timing import BASELINES, ArmName, Baseline, Timing, Turn
@@ -123,6 +124,20 @@ def test_every_baseline_has_its_column_and_the_first_leads() -> None:
     assert "speed-up over each baseline:" in text
     assert ["tiled", "2.000×", "3.000×", "1.500×", "2.500×", "1.000×"] in [line.split() for line in text.splitlines()]
     assert "(compile over solution)" in text
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "tiled channels-last 1.000 1.0000× [1.0000, 1.0000]" in rows
+    assert "over the fastest baseline of each of 1 solution: 1.0000× [1.0000, 1.0000]" in rows
+
+
+def test_compiling_is_summed_up_over_the_solutions_of_a_problem() -> None:
+    both = several_baselines(eager=3_000_000, compile=2_000_000, solution=1_000_000)
+    took = [(CompiledBaseline("compile", seconds, 1, 0, 0),) for seconds in (4.04, 5.13)]
+    text = report([passed(name, timing=both, compiled=one) for name, one in zip("ab", took, strict=True)])
+    assert "compile: compiled in 4.0 to 5.1 s; 1 graph, no graph breaks, no recompilations" in text
+
+
+def test_one_baseline_alone_is_no_fastest_one() -> None:
+    assert "fastest" not in report([passed("a", timing=timing()), failed()])
 
 
 def test_a_baseline_that_was_left_out_has_a_dash() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.records.ranking import FastP
 from harness.records.statistics import Interval
+from harness.reports.baselines import OverFastest, over_fastest_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate
 from harness.reports.leaderboard.totals import ClassTotal, totals
@@ -75,6 +76,7 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "noise": entry.noise,
         "solution_ns": entry.solution_ns,
         "baseline_ns": entry.baseline_ns,
+        "fastest_baseline": _fastest(over_fastest_of(entry)),
         "speed_of_light_ns": entry.speed_of_light_ns,
         "share_of_light": entry.share_of_light,
         "author": entry.author,
@@ -89,6 +91,18 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "solution_sha256": entry.solution_sha256,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
+    }
+
+
+def _fastest(row: OverFastest | None) -> dict[str, Any] | None:
+    """Of several baselines; null where there was one alone."""
+    if row is None:
+        return None
+    return {
+        "baseline": row.baseline,
+        "ties": list(row.ties),
+        "baseline_ns": row.median_ns,
+        "speedup": _interval(row.speedup),
     }
 
 

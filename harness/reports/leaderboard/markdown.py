@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from harness.reports.baselines import OverFastest, over_fastest_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
@@ -40,7 +41,13 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
     ranked = [s for s in problem.standings if s.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
         yield from ("", f"### {title_of(precision_class)}", "")
-        yield from _ranking(list(group), baseline)
+        standings = list(group)
+        yield from _ranking(standings, baseline)
+        if fastest := [row for standing in standings if (row := over_fastest_of(standing.entry))]:
+            yield from ("", "Over the fastest of several baselines:", "")
+            yield "| solution | fastest baseline | its ms | speed-up over it [95 %] |"
+            yield "|---|---|---:|---:|"
+            yield from (_row_over_fastest(row) for row in fastest)
     unranked = [s for s in problem.standings if s.rank is None]
     if unranked:
         yield from ("", "Not ranked:", "")
@@ -64,6 +71,10 @@ def _row(standing: Standing) -> str:
     times = [format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns)]
     cells = (str(standing.rank), name, *times, format_speedup(standing.speedup), speed_note(standing))
     return f"| {' | '.join(cells)} |"
+
+
+def _row_over_fastest(row: OverFastest) -> str:
+    return f"| {code(row.solution)} | {row.named} | {format_ms(row.median_ns)} | {format_speedup(row.speedup)} |"
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.reports.baselines import fastest_table, over_fastest_of
 from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
@@ -35,7 +36,11 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[RenderableType]:
     ranked = [s for s in problem.standings if s.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
         yield Text.assemble((one_line(problem.name), "bold"), f", {title_of(precision_class)}")
-        yield _ranking(list(group), baseline)
+        standings = list(group)
+        yield _ranking(standings, baseline)
+        if fastest := [row for standing in standings if (row := over_fastest_of(standing.entry))]:
+            yield Text("over the fastest of several baselines:", style="dim")
+            yield fastest_table(fastest)
     if not ranked:
         yield Text.assemble((one_line(problem.name), "bold"), ", nothing ranked")
     if note:

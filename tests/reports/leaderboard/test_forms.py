@@ -6,6 +6,7 @@ import io
 import json
 import re
 
+import pytest
 from rich.console import Console
 
 from harness.records.verdict import Verdict
@@ -15,6 +16,7 @@ from harness.reports.leaderboard.markdown import code, leaderboard_markdown
 from harness.reports.leaderboard.table import leaderboard_table
 from tests.examples import environment, measured
 from tests.examples import timing as even_timing
+from tests.records.test_fastest import repeated
 from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
 
 HEAD = f"{environment().label}, config 99020238"
@@ -52,6 +54,31 @@ def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
         "half (float16, bfloat16): 6.0000× [6.0000, 6.0000], geometric mean over 1 of 1",
         "problems",
     ]
+
+
+def against_two() -> Board:
+    return board(
+        timed("relu", "fast", timing=repeated(eager=(3_000_000,), compile=(2_000_000,), solution=(1_000_000,)))
+    )
+
+
+def test_the_fastest_of_several_baselines_is_told_in_every_form() -> None:
+    rows = [" ".join(line.split()) for line in table(against_two())]
+    assert "1 fast 1.000 3.000 3.0000× [3.0000, 3.0000] faster" in rows
+    assert "over the fastest of several baselines:" in rows
+    assert "fast compile 2.000 2.0000× [2.0000, 2.0000]" in rows
+    assert "| `fast` | compile | 2.000 | 2.0000× [2.0000, 2.0000] |" in leaderboard_markdown(against_two()).splitlines()
+    (standing,) = json.loads(leaderboard_json(against_two()))["problems"][0]["standings"]
+    assert standing["speedup"]["estimate"] == pytest.approx(3)
+    fastest = standing["fastest_baseline"]
+    assert (fastest["baseline"], fastest["baseline_ns"], fastest["ties"]) == ("compile", 2_000_000, [])
+    assert fastest["speedup"]["estimate"] == pytest.approx(2)
+
+
+def test_one_baseline_alone_is_no_fastest_one() -> None:
+    assert "fastest" not in " ".join(table(example())) + leaderboard_markdown(example())
+    standings = json.loads(leaderboard_json(example()))["problems"][0]["standings"]
+    assert {standing["fastest_baseline"] for standing in standings} == {None}
 
 
 def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:

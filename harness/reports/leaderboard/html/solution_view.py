@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure
+from harness.records.fastest import fastest_baseline
 from harness.records.statistics import Interval
-from harness.records.timing import Timing
+from harness.reports.baselines import compiled_facts, mark_of
 from harness.reports.evidence import kernel_rows, numbers_of, seen_by, trace_words
 from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.html.arm_view import ArmView, arm_views
@@ -19,7 +20,14 @@ from harness.reports.leaderboard.html.speed_view import speed_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.leaderboard.words import source_note
-from harness.reports.numbers import format_error, format_ms, format_share, format_speedup, variants_of
+from harness.reports.numbers import (
+    format_error,
+    format_flags,
+    format_ms,
+    format_share,
+    format_speedup,
+    variants_of,
+)
 from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import harmless, one_line, shortened
 
@@ -129,7 +137,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         details=shortened(failure.details or "") if failure else "",
         facts=_facts(standing, evaluation),
         remarks=tuple(one_line(remark) for remark in evaluation.remarks),
-        baselines=_baselines(evaluation.timing),
+        baselines=_baselines(evaluation),
         speed=speed_rows(evaluation.timing),
         kernels=_kernels(evaluation),
         trace=trace_words(evaluation.trace) if evaluation.trace else "",
@@ -150,7 +158,6 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
 def environment_rows(environment: Environment) -> Pairs:
     """Every fact of the machine, in words; what the machine couldn't say is left out."""
     memory = environment.gpu_memory_bytes
-    flags = ", ".join(f"{name} {'on' if value else 'off'}" for name, value in environment.flags.items())
     return _pairs(
         ("fingerprint", environment.fingerprint),
         ("backend", environment.backend),
@@ -166,7 +173,7 @@ def environment_rows(environment: Environment) -> Pairs:
         ("Python", environment.python),
         ("system", environment.os),
         ("CPU", f"{environment.cpu}, {environment.cpu_count} cores"),
-        ("torch's switches", flags),
+        ("torch's switches", format_flags(environment.flags)),
         ("harness", environment.harness),
         ("commit", environment.commit),
     )
@@ -227,13 +234,21 @@ def _failure(failure: Failure) -> Pairs:
     )
 
 
-def _baselines(timing: Timing | None) -> Pairs:
-    if timing is None or len(timing.baselines) == 1:
-        return ()
-    return tuple(
-        (name, f"{format_speedup(timing.speedup_over(name))}, {name} takes {format_ms(timing.median_ns(name))} ms")
+def _baselines(evaluation: Evaluation) -> Pairs:
+    timing = evaluation.timing
+    fastest = fastest_baseline(timing) if timing else None
+    compiled = tuple((f"compiling {name}", facts) for name, facts in compiled_facts([evaluation]))
+    if timing is None or fastest is None:
+        return compiled
+    marks = {"*": ", the fastest", "=": ", perhaps as fast", "": ""}
+    over = tuple(
+        (
+            name + marks[mark_of(name, fastest)],
+            f"{format_speedup(timing.speedup_over(name))}, {name} takes {format_ms(timing.median_ns(name))} ms",
+        )
         for name in timing.baselines
     )
+    return (*over, *compiled)
 
 
 def _kernels(evaluation: Evaluation) -> tuple[tuple[str, ...], ...]:

@@ -1,0 +1,36 @@
+"""Of several baselines the fastest, and the speed-up over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.records.statistics import Interval
+from harness.records.timing import Baseline, Timing
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """The baseline of the lowest median. Chosen after it was measured, it looks a little faster than it is: what errs
+    in the speed-up over it errs against the solution."""
+
+    baseline: Baseline
+    median_ns: float
+    speedup: Interval | None
+    """Its time over the solution's, paired by block as over any other."""
+    ties: tuple[Baseline, ...]
+    """Others that may be as fast: the interval of their time over its time reaches down to 1."""
+
+
+def fastest_baseline(timing: Timing) -> Fastest | None:
+    """None where there was nothing to choose from."""
+    if len(timing.baselines) == 1:
+        return None
+    fastest = min(timing.baselines, key=timing.median_ns)
+    others = (baseline for baseline in timing.baselines if baseline != fastest)
+    ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
+    return Fastest(fastest, timing.median_ns(fastest), timing.speedup_over(fastest), ties)
+
+
+def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:
+    ratio = timing.ratio(other, fastest)
+    return ratio is None or ratio.low <= 1

@@ -1,0 +1,78 @@
+"""torch's global switches: the same in every worker before its module is loaded, and looked at again afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from harness.protocol.messages import Flag
+
+_Get = Callable[[], Flag]
+_Set = Callable[[Any], object]
+
+_UNSET, _PLAIN = "none", "ieee"
+"""A precision of float32 that nobody set is the plain one: who sets that explicitly changes nothing."""
+
+
+def set_flags(wanted: Mapping[str, Flag]) -> None:
+    """Set those that aren't so already: torch.use_deterministic_algorithms() imports the compiler for it."""
+    known = {name: (get, put) for name, get, put in _switches()}
+    for name, value in wanted.items():
+        get, put = known[name]
+        if _value(get) != value:
+            put(value)
+
+
+def read_flags() -> dict[str, Flag | None]:
+    """All that this torch has. None where it won't say: as 2.9 and newer, which have two names for the precision of
+    float32, and refuse to be asked by the old one after a change by the new."""
+    getters = [*((name, get) for name, get, _ in _switches()), *_of_newer_torch()]
+    return {name: _value(get) for name, get in getters}
+
+
+def _switches() -> Iterator[tuple[str, _Get, _Set]]:
+    """What torch has had since 2.6 at least."""
+    cudnn, cuda = torch.backends.cudnn, torch.backends.cuda
+    for name in ("enabled", "allow_tf32", "benchmark", "deterministic"):
+        yield f"cudnn_{name}", _getter(cudnn, name), _setter(cudnn, name)
+    reductions = (f"allow_{dtype}_reduced_precision_reduction" for dtype in ("fp16", "bf16"))
+    for name in ("allow_tf32", *reductions):
+        yield f"matmul_{name}", _getter(cuda.matmul, name), _setter(cuda.matmul, name)
+    yield "float32_matmul_precision", torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    yield "deterministic_algorithms", torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms
+    yield "flash_sdp", cuda.flash_sdp_enabled, cuda.enable_flash_sdp
+    yield "mem_efficient_sdp", cuda.mem_efficient_sdp_enabled, cuda.enable_mem_efficient_sdp
+    yield "math_sdp", cuda.math_sdp_enabled, cuda.enable_math_sdp
+    yield "cudnn_sdp", cuda.cudnn_sdp_enabled, cuda.enable_cudnn_sdp
+
+
+def _of_newer_torch() -> Iterator[tuple[str, _Get]]:
+    """Looked at and never set: the switches above stand for them."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    newer: dict[str, tuple[Any, str]] = {
+        "matmul_allow_fp16_accumulation": (matmul, "allow_fp16_accumulation"),  # 2.7
+        "fp32_precision": (torch.backends, "fp32_precision"),  # 2.9, as all below
+        "matmul_fp32_precision": (matmul, "fp32_precision"),
+        "cudnn_fp32_precision": (cudnn, "fp32_precision"),
+        "conv_fp32_precision": (getattr(cudnn, "conv", None), "fp32_precision"),
+        "rnn_fp32_precision": (getattr(cudnn, "rnn", None), "fp32_precision"),
+    }
+    return ((name, _getter(owner, key)) for name, (owner, key) in newer.items() if hasattr(owner, key))
+
+
+def _getter(owner: Any, name: str) -> _Get:
+    return lambda: getattr(owner, name)
+
+
+def _setter(owner: Any, name: str) -> _Set:
+    return lambda value: setattr(owner, name, value)
+
+
+def _value(get: _Get) -> Flag | None:
+    try:
+        value = get()
+    except RuntimeError:
+        return None
+    return _PLAIN if value == _UNSET else value

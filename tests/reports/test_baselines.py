@@ -1,0 +1,94 @@
+"""Several baselines in reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.compiled import CompiledBaseline
+from harness.records.entry import entry_of
+from harness.records.evaluation import Evaluation
+from harness.records.timing import Timing
+from harness.reports.baselines import compiled_lines, over_fastest, over_fastest_of
+from harness.reports.numbers import format_flags
+from harness.reports.show import show_report
+from tests.examples import passed, timing
+from tests.records.test_fastest import repeated
+from tests.reports.test_console import printed, report
+
+
+def against(found: Timing, *compiled: CompiledBaseline, name: str = "tiled") -> Evaluation:
+    return passed(name, timing=found, compiled=compiled)
+
+
+TIED = repeated(eager=(2_010_000, 2_010_000, 1_990_000), compile=(2_000_000,), solution=(1_000_000,))
+PLAIN = "1 graph, no graph breaks, no recompilations"
+ONCE = CompiledBaseline("compile", 5.13, 1, 0, 0)
+
+
+def lines(evaluation: Evaluation) -> list[str]:
+    return [" ".join(line.split()) for line in report([evaluation], width=80).splitlines()]
+
+
+def test_a_run_shows_every_baseline_and_marks_the_fastest() -> None:
+    assert lines(against(TIED, ONCE))[2:] == [
+        "solution verdict err/tol eager ms ms speed-up [95 %]",
+        "tiled passed 0.12 2.010 1.000 2.0100× [1.9900, 2.0100]",
+        "over each baseline (* the fastest by its median, = not told apart from it):",
+        "solution baseline its ms speed-up [95 %]",
+        "tiled eager = 2.010 2.0100× [1.9900, 2.0100]",
+        "compile * 2.000 2.0000× [2.0000, 2.0000]",
+        f"compile: compiled in 5.1 s; {PLAIN}",
+        "faster than eager: tiled",
+    ]
+
+
+def test_with_one_baseline_nothing_changes() -> None:
+    found = lines(passed(timing=timing()))
+    assert found[4:] == ["faster than eager: tiled"]
+    assert "baseline" not in " ".join(found)
+
+
+def test_one_compiled_baseline_alone_says_what_compiling_took() -> None:
+    alone = repeated(compile=(2_000_000,), solution=(1_000_000,))
+    assert lines(against(alone, ONCE))[4:] == [f"compile: compiled in 5.1 s; {PLAIN}", "faster than compile: tiled"]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "said"),
+    [
+        ([CompiledBaseline("compile", 9.04, 3, 2, 1)], "9.0 s; 3 graphs, 2 graph breaks, 1 recompilation"),
+        ([CompiledBaseline("compile", 1.0, None, None, None)], "1.0 s; torch doesn't count its graphs"),
+        ([CompiledBaseline("compile", 1.0, 2, None, None)], "1.0 s; 2 graphs"),
+        ([CompiledBaseline("compile", 1.0, 0, 0, 0)], "1.0 s; no graph came of it: it ran as eager"),
+        (
+            [ONCE, CompiledBaseline("compile", 4.0, 1, 0, 0)],
+            f"4.0 to 5.1 s; {PLAIN}",
+        ),
+    ],
+)
+def test_what_compiling_took_in_words(compiled: list[CompiledBaseline], said: str) -> None:
+    assert compiled_lines([against(TIED, one) for one in compiled]) == [f"compile: compiled in {said}"]
+
+
+def test_an_entry_says_the_same_of_the_fastest_as_its_evaluation() -> None:
+    for evaluation in (passed(timing=timing()), passed()):
+        assert over_fastest_of(entry_of(evaluation)) is over_fastest(evaluation) is None
+    row, whole = over_fastest_of(entry_of(against(TIED))), over_fastest(against(TIED))
+    assert whole is not None
+    assert (whole.named, whole.median_ns, whole.solution) == ("compile = eager", 2_000_000, "tiled")
+    assert row is not None
+    assert (row.named, row.median_ns) == ("compile = eager", 2_000_000)
+    assert row.speedup is not None
+    assert (row.speedup.low, row.speedup.high) == pytest.approx((2.0, 2.0))
+
+
+def test_show_marks_the_fastest() -> None:
+    text = [" ".join(line.split()) for line in printed(show_report(against(TIED, ONCE), ()), width=80)]
+    assert "over the fastest baseline, compile: 2.0000× [2.0000, 2.0000]" in text
+    assert "not told apart from it: eager" in text
+    assert f"compile: compiled in 5.1 s; {PLAIN}" in text
+
+
+def test_flags_in_words() -> None:
+    flags = {"cudnn_allow_tf32": True, "cudnn_benchmark": False, "float32_matmul_precision": "highest"}
+    assert format_flags(flags) == "cudnn_allow_tf32 on, cudnn_benchmark off, float32_matmul_precision highest"

@@ -1,0 +1,93 @@
+"""torch's global switches in a worker, each test in a process of its own: they are a process's, and some stay set."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+from harness.referee.environment import FLAGS
+from harness.worker.flags import read_flags
+from tests.machine import ROOT
+
+_NEWER = hasattr(torch.backends, "fp32_precision")
+"""torch 2.9: the precision of float32 has a second name."""
+
+CHANGED = """
+import json, sys, torch
+from harness.protocol.messages import Load
+from harness.referee.environment import FLAGS
+from harness.worker.arm import Arm
+
+class Device: ...
+class Extensions:
+    def take_reports(self): return ()
+
+arm = Arm(Device(), Extensions())
+arm.load(Load(sys.argv[1], "ModelNew", FLAGS))
+print(json.dumps({change.name: [change.before, change.after] for change in arm.describe().flags}))
+"""
+
+
+def run(code: str, *arguments: str, **variables: str) -> Any:
+    """What a Python process of the worker's kind prints, as JSON."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, "-c", code, *arguments]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(found.stdout)
+
+
+def changed_by(tmp_path: Any, line: str) -> Any:
+    (tmp_path / "solution.py").write_text(f"import torch\n{line}\nclass ModelNew: ...\n")
+    return run(CHANGED, str(tmp_path / "solution.py"))
+
+
+def test_they_are_those_of_the_referee_whatever_the_variables_say() -> None:
+    code = (
+        "import json; from harness.worker.flags import *; from harness.referee.environment import FLAGS; "
+        "before = read_flags(); set_flags({**FLAGS, 'deterministic_algorithms': True}); "
+        "print(json.dumps([before, read_flags()]))"
+    )
+    before, after = run(code, TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="1")
+    assert (before["matmul_allow_tf32"], before["float32_matmul_precision"]) == (True, "high")
+    assert {name: after[name] for name in FLAGS} == {**FLAGS, "deterministic_algorithms": True}
+
+
+def test_torchs_own_defaults_are_what_is_set() -> None:
+    """So that setting them changes nothing that was measured before they were."""
+    found = run("import json; from harness.worker.flags import *; print(json.dumps(read_flags()))")
+    assert {name: found[name] for name in FLAGS} == FLAGS
+
+
+def test_reading_them_changes_nothing() -> None:
+    assert read_flags() == read_flags()
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("torch.backends.cudnn.benchmark = True", {"cudnn_benchmark": [False, True]}),
+        ("torch.backends.cuda.enable_flash_sdp(False)", {"flash_sdp": [True, False]}),
+        ("torch.set_float32_matmul_precision('high')", {"float32_matmul_precision": ["highest", "high"]}),
+        ("torch.backends.cuda.matmul.allow_tf32 = False", {}),
+        ("", {}),
+    ],
+)
+def test_what_a_file_changes_on_import_is_told(tmp_path: Any, line: str, change: dict[str, Any]) -> None:
+    found = changed_by(tmp_path, line)
+    assert {name: found[name] for name in change} == change
+    if "precision" not in line:
+        assert found == change
+
+
+@pytest.mark.skipif(not _NEWER, reason="this torch has one name for the precision of float32")
+def test_a_precision_that_is_set_by_its_newer_name_is_told_although_the_old_one_refuses(tmp_path: Any) -> None:
+    found = changed_by(tmp_path, "torch.backends.cuda.matmul.fp32_precision = 'tf32'")
+    assert found["matmul_fp32_precision"] == ["ieee", "tf32"]
+    assert found["float32_matmul_precision"][0] == "highest"
+    assert found["matmul_allow_tf32"][0] is False
