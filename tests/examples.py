@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from harness.records.arms import ArmName
 from harness.records.build import ExtensionBuild, KernelResources
 from harness.records.ceilings import Ceilings
 from harness.records.check import Check, Mismatch, OutputComparison, Tolerance
@@ -15,7 +16,7 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
 from harness.records.evidence import Evidence
 from harness.records.roofline import arithmetic_of, speed_of_light
-from harness.records.timing import ArmName, Floors, GpuState, PeakMemory, Row, Timing, Turn
+from harness.records.timing import Floors, GpuState, PeakMemory, Row, Timing, Turn
 from harness.records.trace import Trace, TracedKernel
 from harness.records.verdict import Verdict
 

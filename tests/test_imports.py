@@ -24,7 +24,7 @@ ALLOWED = {
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
     "gate": {"workspace", "records", "codec", "errors", "suggest"},
     "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
-    "backends": {"records", "errors"},  # records.timing alone, see below: the GPU's state, which telemetry tells
+    "backends": {"records", "errors"},  # arms and timing alone, see below: metrics, and the GPU's state
     "worker": {"backends", "protocol"},
     # protocol: the referee is one of its two sides.
     "referee": {"backends", "workspace", "records", "protocol", "errors"},
@@ -43,7 +43,7 @@ ALLOWED = {
 # Below a room, only these modules of another may be imported.
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
-    ("backends", "records"): {"harness.records.timing"},
+    ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
     ("worker", "backends"): {"harness.backends", "harness.backends.base"},
     # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
     # the marks that the GPU's device leaves in a trace.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from harness.records.timing import Metric
+from harness.records.arms import Metric
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.records.timing import BASELINES
+from harness.records.arms import BASELINES
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:

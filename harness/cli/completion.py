@@ -54,7 +54,7 @@ def configs(context: typer.Context, incomplete: str) -> list[str]:
 
 def baselines(incomplete: str) -> list[str]:
     """Another one behind those that the word holds already."""
-    from harness.records.timing import BASELINES
+    from harness.records.arms import BASELINES
 
     before, comma, last = incomplete.rpartition(",")
     left = [name for name in BASELINES if name not in before.split(",")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.records.arms import Baseline, Metric
 from harness.records.environment import Environment
 from harness.records.statistics import Interval, paired_ratio
-from harness.records.timing import Baseline, Metric
 from harness.records.verdict import Verdict
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.records.timing import Baseline
+from harness.records.arms import Baseline
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.codec import encode
-from harness.records.timing import Baseline, Metric
+from harness.records.arms import Baseline, Metric
 
 
 @dataclass(frozen=True)

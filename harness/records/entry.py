@@ -6,12 +6,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from harness.records.arms import Baseline, Metric
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
 from harness.records.fastest import fastest_baseline
 from harness.records.speed_verdict import SpeedVerdict
-from harness.records.timing import Baseline, Metric
 from harness.records.verdict import Verdict
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.records.arms import Baseline
 from harness.records.statistics import Interval
-from harness.records.timing import Baseline, Timing
+from harness.records.timing import Timing
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from harness.records.statistics import median
 from harness.records.trend import mann_kendall, theil_sen, two_levels
 
 if TYPE_CHECKING:
-    from harness.records.timing import ArmName, Timing
+    from harness.records.arms import ArmName
+    from harness.records.timing import Timing
 
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in

@@ -6,9 +6,10 @@ import dataclasses
 from typing import Any
 
 from harness.codec import Json, decode
+from harness.records.arms import BASELINES, METRICS
 from harness.records.evaluation import Evaluation
 from harness.records.line import parse_line
-from harness.records.timing import BASELINES, METRICS, Floors, GpuState, Timing, Turn
+from harness.records.timing import Floors, GpuState, Timing, Turn
 
 
 def outline_from_line(line: str | bytes) -> Evaluation:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.records.arms import Baseline
 from harness.records.ceilings import Ceilings
 from harness.records.environment import Flag
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
-from harness.records.timing import Baseline
 
 
 def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLight:

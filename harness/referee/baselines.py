@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.protocol.messages import Optimization
+from harness.records.arms import Baseline
 from harness.records.environment import Flag
-from harness.records.timing import Baseline
 from harness.referee.environment import FLAGS
 
 _OPTIMIZATIONS = {

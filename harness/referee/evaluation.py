@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from harness.errors import HarnessError
+from harness.records.arms import ReferenceArm
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
 from harness.records.roofline import arithmetic_of, speed_of_light
-from harness.records.timing import ReferenceArm
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.build import BuildOutcome

@@ -7,7 +7,7 @@ from typing import Literal
 
 from harness.backends.base import Conditions
 from harness.protocol.messages import CallTaken
-from harness.records.timing import Metric
+from harness.records.arms import Metric
 
 _HEAT_NS = 30_000_000
 """After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,

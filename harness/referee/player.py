@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import TurnTaken
+from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.config import Config
-from harness.records.timing import ArmName, GpuState, Metric, PeakMemory, ReferenceArm
+from harness.records.timing import GpuState, PeakMemory
 from harness.referee.audit import Auditor, Canary
 from harness.referee.audit.claims import require_plausible
 from harness.referee.draws import Drawn

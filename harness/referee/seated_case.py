@@ -18,10 +18,10 @@ import torch
 
 from harness.backends.base import Conditions, Host
 from harness.protocol.messages import CallTaken, TurnTaken
+from harness.records.arms import Metric
 from harness.records.check import Check, OutputComparison, Scope
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
-from harness.records.timing import Metric
 from harness.records.verdict import Verdict
 from harness.referee.audit.claims import require_originals
 from harness.referee.draws import Drawn, make_inputs

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.protocol.messages import Compilation, Described
+from harness.records.arms import ArmName, Baseline, ReferenceArm
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
-from harness.records.timing import ArmName, Baseline, ReferenceArm
 from harness.referee.baselines import flags_of, optimization_of
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.judgement import judge_form

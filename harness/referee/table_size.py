@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from harness.records.timing import ReferenceArm
+from harness.records.arms import ReferenceArm
 from harness.referee.setting import Setting
 
 CALLS = 2

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import torch
 
 from harness.protocol.messages import FlagChange, TurnTaken
+from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
-from harness.records.timing import ArmName, Metric, ReferenceArm, Row, Timing
+from harness.records.timing import Row, Timing
 from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome, Notify, check_seated
 from harness.referee.draws import Drawn

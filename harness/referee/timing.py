@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.config import TimingConfig
 from harness.records.statistics import median
-from harness.records.timing import ArmName, GpuState, Metric, ReferenceArm, Row, Timing, Turn
+from harness.records.timing import GpuState, Row, Timing, Turn
 from harness.referee.lengths import drawn_lengths
 
 _TURN_NS = 250_000_000

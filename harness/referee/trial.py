@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import FlagChange, TurnTaken
+from harness.records.arms import ReferenceArm
 from harness.records.build import ExtensionBuild
 from harness.records.config import Config
-from harness.records.timing import Floors, ReferenceArm
+from harness.records.timing import Floors
 from harness.referee.audit import Auditor, Canary, gather_facts
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks

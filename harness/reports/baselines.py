@@ -9,12 +9,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.records.arms import Baseline
 from harness.records.compiled import CompiledBaseline
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.fastest import Fastest, fastest_baseline
 from harness.records.statistics import Interval
-from harness.records.timing import Baseline, Timing
+from harness.records.timing import Timing
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.untrusted import one_line
 

@@ -9,10 +9,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.records.arms import Baseline
 from harness.records.evaluation import Evaluation
 from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, rank, summarise
 from harness.records.statistics import Interval, geometric_mean
-from harness.records.timing import Baseline, Timing
+from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.baselines import compiled_lines, fastest_table, over_fastest
 from harness.reports.console import LIGHT, SIMULATED, failure_text, resources_text, verdict_text

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from harness.records.arms import ArmName, Metric
 from harness.records.speed_verdict import SpeedVerdict
 from harness.records.spread import spread
 from harness.records.statistics import Interval, median_interval
-from harness.records.timing import ArmName, Metric, Timing
+from harness.records.timing import Timing
 
 
 @dataclass(frozen=True)

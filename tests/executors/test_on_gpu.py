@@ -11,9 +11,9 @@ import pytest
 
 from harness.executors.gpu_lock import GpuLock
 from harness.executors.session import open_session
+from harness.records.arms import BASELINES, Baseline
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
 from harness.records.evaluation import Evaluation
-from harness.records.timing import BASELINES, Baseline
 from harness.records.verdict import Verdict
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
+from harness.records.arms import METRICS
 from harness.records.checks_explained import CHECKS
 from harness.records.evidence import CHECK_NAMES
 from harness.records.explanation import Explanation
 from harness.records.speed_verdict import SpeedVerdict
-from harness.records.timing import METRICS
 from harness.records.verdict import Verdict
 from harness.records.verdicts_explained import VERDICTS
 from harness.records.words_explained import WORDS

@@ -7,9 +7,10 @@ from collections import Counter
 
 import pytest
 
+from harness.records.arms import ArmName
 from harness.records.speed_verdict import LEAST_DELTA, speed_verdict
 from harness.records.statistics import paired_ratio
-from harness.records.timing import ArmName, Floors, Timing, Turn
+from harness.records.timing import Floors, Timing, Turn
 
 RUNS = 400
 

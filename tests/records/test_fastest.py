@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.records.arms import ArmName, Baseline
 from harness.records.compiled import CompiledBaseline
 from harness.records.fastest import fastest_baseline
-from harness.records.timing import ArmName, Baseline, Timing, Turn
+from harness.records.timing import Timing, Turn
 from tests.examples import timing
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.timing import ArmName, GpuState, Timing, Turn
+from harness.records.arms import ArmName
+from harness.records.timing import GpuState, Timing, Turn
 from tests.examples import measured, timing
 
 QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)

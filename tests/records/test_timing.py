@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.timing import ArmName, Floors, Row, Timing, Turn
+from harness.records.arms import ArmName
+from harness.records.timing import Floors, Row, Timing, Turn
 from tests.examples import measured, timing
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from harness.protocol.messages import Compilation, Described, FlagChange, Optimization
+from harness.records.arms import BASELINES
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
-from harness.records.timing import BASELINES
 from harness.records.verdict import Verdict
 from harness.referee import seats as seats_module
 from harness.referee.baselines import flags_of, optimization_of

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
+from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName, Metric
 from harness.referee.timing import ArmTurn, measure
 
 TRUE_SPEEDUP = 1.25

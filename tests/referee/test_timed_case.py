@@ -15,8 +15,9 @@ from torch import nn
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import Describe, TakeTurn, TurnTaken
+from harness.records.arms import ArmName, ReferenceArm
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
-from harness.records.timing import ArmName, ReferenceArm, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.referee import timed_case
 from harness.referee.outcome import SolutionFailed

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName, Metric
 from harness.referee.timing import ArmTurn, joined, measure, measure_row
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from harness.records.arms import BASELINES, ArmName, Baseline
 from harness.records.compiled import CompiledBaseline
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
 from harness.records.ranking import rank
-from harness.records.timing import BASELINES, ArmName, Baseline, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.compare import print_comparison, rank_labels
 from tests.examples import failed, passed, sim_environment, timing

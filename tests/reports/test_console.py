@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness.records.arms import ArmName
 from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure
 from harness.records.finding import MachineFinding
-from harness.records.timing import ArmName, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.console import print_report, results_table
 from harness.reports.doctor import findings_table

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.backends.base import KernelRun
 from harness.protocol.messages import TurnTaken
-from harness.records.timing import ArmName
+from harness.records.arms import ArmName
 from harness.records.trace import Trace
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.facts import Facts

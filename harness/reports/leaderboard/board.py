@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from harness.records.arms import Baseline
 from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import rank_among
 from harness.records.statistics import Interval
-from harness.records.timing import Baseline
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
 from harness.reports.leaderboard.rules import (
     Candidate,

@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
+from harness.records.arms import ArmName
 from harness.records.statistics import Interval, median
-from harness.records.timing import ArmName, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.reports.untrusted import one_line
 
 FENCE = 3.0

@@ -16,7 +16,7 @@ from harness.backends.base import Conditions, Measured
 from harness.backends.cuda.device import CudaDevice
 from harness.backends.cuda.floors import measure_floors
 from harness.backends.cuda.markers import END, LEAD_IN
-from harness.records.timing import Metric
+from harness.records.arms import Metric
 from tests.machine import ROOT
 
 pytestmark = pytest.mark.gpu

@@ -9,8 +9,8 @@ import pytest
 
 from harness.backends.base import KernelRun
 from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
+from harness.records.arms import ArmName
 from harness.records.evaluation import Work
-from harness.records.timing import ArmName
 from harness.records.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
 from harness.referee.outcome import SolutionFailed

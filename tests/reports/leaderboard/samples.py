@@ -6,13 +6,14 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from harness.records.arms import ArmName
 from harness.records.build import ExtensionBuild, KernelResources
 from harness.records.check import Check, Tolerance
 from harness.records.contenders import Tally
 from harness.records.entry import Entry, entry_of
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, ProblemRef, SolutionRef, Work
-from harness.records.timing import ArmName, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
 from harness.reports.leaderboard.html.page import leaderboard_html

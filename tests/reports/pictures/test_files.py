@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.errors import MachineError, UsageError
+from harness.records.arms import ArmName, Baseline
 from harness.records.evaluation import Evaluation, Work
-from harness.records.timing import ArmName, Baseline, Timing, Turn
+from harness.records.timing import Timing, Turn
 from harness.reports.pictures.canvas import looks
 from harness.reports.pictures.files import pictures_json, pictures_of, write_pictures
 from tests.examples import failed, passed, sim_environment, timing, with_light

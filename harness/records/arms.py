@@ -1,0 +1,22 @@
+"""The names of what is measured: arms, the baselines among them, and metrics. Light, for the command line needs them at
+its start."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Baseline = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last"]
+"""Ways to run the reference that a solution is compared with."""
+ArmName = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control", "solution"]
+"""`control`: the first baseline once more, in a worker of its own. What differs between the two is no speed-up, but
+what this machine makes of one (an A/A test)."""
+ReferenceArm = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control"]
+"""Any arm but the solution."""
+Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
+"""What a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after its last, with
+nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the cache as the
+last call left it. `end_to_end`: the host's time from the call until the device is idle. `graph`: as gpu_cold, of the
+call captured as a CUDA graph and replayed."""
+
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+METRICS: tuple[Metric, ...] = get_args(Metric)
