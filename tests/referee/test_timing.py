@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from harness.records.config import TimingConfig
-from harness.records.timing import ArmName, Metric
+from harness.records.timing import ArmName, Floors, Metric
 from harness.referee.timing import ArmTurn, joined, measure, measure_row
 
 
@@ -138,7 +138,7 @@ def test_the_control_is_one_of_the_arms_and_no_baseline() -> None:
     timing = measure(ScriptedPlayer(), replace(CONFIG, control=True), random.Random(1), 4, clock=ticking(0))
     assert timing.has_control
     assert timing.baselines == ("eager",)
-    assert timing.block_medians("control") == (2_000,) * 8
+    assert timing.block_ns("control") == (2_000,) * 8
 
 
 def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
@@ -155,7 +155,7 @@ def test_measurements_of_fresh_processes_become_one() -> None:
     parts = [measure(ScriptedPlayer(), CONFIG, random.Random(seed), 4, clock=ticking(0)) for seed in range(3)]
     timing = joined(parts)
     assert timing.fresh_at == (8, 16)
-    assert len(timing.block_medians("solution")) == 24
+    assert len(timing.block_ns("solution")) == 24
     assert [turn.block for turn in timing.turns] == [block for block in range(24) for _ in range(4)]
 
 
@@ -229,3 +229,13 @@ def test_measuring_goes_on_while_it_is_not() -> None:
 
     config = TimingConfig(blocks=20, precision=0.01, budget_s=100.0)
     assert len({turn.block for turn in measure(Wandering(), config, random.Random(1), 4).turns}) == 20
+
+
+def test_calls_below_the_floor_are_not_measured_for_long() -> None:
+    config = replace(CONFIG, blocks=50)
+    floors = Floors(1_200.0, 3_000.0)
+    short = measure(ScriptedPlayer(20_000, 8_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    assert (len(short.block_ns("solution")), short.speedup) == (6, None)
+    longer = measure(ScriptedPlayer(20_000, 10_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    assert len(longer.block_ns("solution")) == 50
+    assert longer.speedup is not None
