@@ -15,7 +15,7 @@ from typing import Protocol
 from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.config import TimingConfig
 from harness.records.statistics import median
-from harness.records.timing import GpuState, Row, Timing, Turn
+from harness.records.timing import Floors, GpuState, Row, Timing, Turn
 from harness.referee.lengths import drawn_lengths
 
 _TURN_NS = 250_000_000
@@ -68,6 +68,7 @@ def measure(
     most_calls: int,
     progress: Progress = lambda done, total: None,
     clock: Clock = time.monotonic,
+    floors: Floors | None = None,
 ) -> Timing:
     """Warm all arms up, then measure blocks until the config's precision is reached, there are enough or the budget is
     spent (never under six).
@@ -75,7 +76,7 @@ def measure(
     Looking after each block whether it is enough leaves the intervals' coverage between 93 and 97 %: see the tests.
 
     The arms are the config's baselines, the control and the solution. All turns of a block have the same length, at
-    most `most_calls`.
+    most `most_calls`. Below the clock's `floors` no ratio is claimed, and no more blocks are measured for one.
     """
     arms: tuple[ArmName, ...] = (*references_of(config), "solution")
     fastest = [warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms))]
@@ -92,9 +93,10 @@ def measure(
             break
         turns += take_block(player, arms, block, next(lengths), rng)
         progress(block + 1, config.blocks)
-        if block + 1 >= LEAST_BLOCKS and _is_precise(Timing(config.case, tuple(turns), config.baselines), config):
+        timing = Timing(config.case, tuple(turns), config.baselines, player.metric, floors)
+        if block + 1 >= LEAST_BLOCKS and _is_enough(timing, config):
             break
-    return Timing(config.case, tuple(turns), config.baselines, player.metric)
+    return timing
 
 
 def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
@@ -149,7 +151,9 @@ def take_block(
     return turns
 
 
-def _is_precise(timing: Timing, config: TimingConfig) -> bool:
+def _is_enough(timing: Timing, config: TimingConfig) -> bool:
+    if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
+        return True
     if config.precision is None:
         return False
     wanted = config.precision * config.processes**0.5

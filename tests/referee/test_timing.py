@@ -10,6 +10,7 @@ import pytest
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
+from harness.records.timing import Floors
 from harness.referee.timing import ArmTurn, joined, measure, measure_row
 
 
@@ -229,3 +230,13 @@ def test_measuring_goes_on_while_it_is_not() -> None:
 
     config = TimingConfig(blocks=20, precision=0.01, budget_s=100.0)
     assert len({turn.block for turn in measure(Wandering(), config, random.Random(1), 4).turns}) == 20
+
+
+def test_calls_below_the_floor_are_not_measured_for_long() -> None:
+    config = replace(CONFIG, blocks=50)
+    floors = Floors(1_200.0, 3_000.0)
+    short = measure(ScriptedPlayer(20_000, 8_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    assert (len(short.block_ns("solution")), short.speedup) == (6, None)
+    longer = measure(ScriptedPlayer(20_000, 10_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    assert len(longer.block_ns("solution")) == 50
+    assert longer.speedup is not None

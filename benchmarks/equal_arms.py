@@ -1,0 +1,206 @@
+"""What the clock makes of equal arms, and what a second instrument says of it.
+
+Three workers run the very same reference, as baseline, control and 'solution', with fresh workers each time: every
+ratio should be 1. Beside it, of each traced turn: for how long the device worked for a call by CUPTI's records of its
+kernels, over the time between events that the same turn reports.
+
+Problems of the workspace at their full shape, and x * 2 of about 5, 20, 100 and 1000 µs. Needs a GPU. In a workspace:
+
+    python benchmarks/equal_arms.py --repeats 5 [--problem NAME …] [--config NAME] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from harness.backends.cuda.telemetry import Telemetry
+from harness.executors.gpu_lock import alone_on_gpu
+from harness.executors.session import open_session
+from harness.protocol.messages import TurnTaken
+from harness.records.arms import ArmName
+from harness.records.config import Config
+from harness.records.statistics import Interval, median
+from harness.records.timing import Timing
+from harness.referee.audit import Canary
+from harness.referee.audit.timeline import read_timeline
+from harness.referee.player import Watchers
+from harness.referee.seated_case import seat_case
+from harness.referee.seeds import draw_master_seed
+from harness.referee.setting import prepare_setting
+from harness.referee.table_size import TableSize, output_bytes
+from harness.referee.timed_case import ready_for_timing
+from harness.referee.timing import references_of
+from harness.referee.turns import load_arm
+from harness.referee.workers import Workers
+from harness.workspace.problem import FULL, Problem, load_problem
+from harness.workspace.workspace import find_workspace
+
+SMALL = {"x2_5us": 2**16, "x2_20us": 2**22, "x2_100us": 2**25, "x2_1ms": 2**28}
+"""Elements of float32, read and written: about so long on an H100."""
+SOURCE = """import torch
+elements = {elements}
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs():
+    return [torch.rand(elements)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. Ratios: the estimate between its bounds; None below the clock's floor."""
+
+    problem: str
+    seconds: float
+    blocks: int
+    baseline_us: float
+    solution: tuple[float, float, float] | None
+    control: tuple[float, float, float] | None
+    noise: str | None
+    cupti: float | None
+    """By CUPTI over by events, the median of the traced calls."""
+
+
+@dataclass
+class Listener:
+    """In the auditor's place: keeps what traced turns show."""
+
+    output_bytes: int
+    ratios: list[float] = field(default_factory=list)
+
+    def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        """A timed turn."""
+
+    def rest(self, canary_ns: int, after: ArmName) -> None:
+        """A canary."""
+
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+        timeline = read_timeline(reply.kernels or (), calls, self.output_bytes)
+        pairs = zip(timeline.calls, reply.calls, strict=True)
+        self.ratios += [traced.busy_ns / call.gpu_ns for traced, call in pairs if call.gpu_ns]
+
+
+def main() -> None:
+    options = _options()
+    workspace = find_workspace(Path.cwd())
+    config = workspace.config(options.config)
+    rows: list[Row] = []
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        open_session("cuda", workspace.root, Path(scratch), config, None, print, lanes=1) as session,
+        alone_on_gpu(print),
+    ):
+        problems = [workspace.problem(name) for name in options.problem or workspace.problem_names()]
+        problems += _small(Path(scratch)) if not options.problem else []
+        for _ in range(options.repeats):
+            for problem in problems:
+                rows.append(measured(session.workers, problem, config))
+                print(_line(rows[-1]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    print("\n".join(_summary(rows)))
+
+
+def measured(workers: Workers, problem: Problem, config: Config) -> Row:
+    """One measurement, with workers of its own."""
+    started = time.monotonic()
+    setting = prepare_setting(problem, FULL, draw_master_seed(), "cuda")
+    listener = Listener(output_bytes(setting))
+    arms = references_of(config.timing)
+    with ExitStack() as stack:
+        worker = stack.enter_context(workers.start())
+        load_arm(worker, worker.bring_text("problem.py", problem.source_for(FULL)), "Model", config.limits)
+        references = {arm: stack.enter_context(workers.start()) for arm in arms}
+        canary, telemetry = stack.enter_context(Canary()), stack.enter_context(Telemetry())
+        size = TableSize(config.timing.calls_per_turn, arms)
+        case = stack.enter_context(seat_case(setting, workers.host, worker, config, size))
+        watchers = Watchers(listener, canary, telemetry)  # type: ignore[arg-type]
+        timed = ready_for_timing(case, references, watchers, config, lambda what: None)
+        checked = timed.check(lambda what: None)
+        if checked.failed:
+            raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
+        timing = timed.measure({}, config, lambda what: None).timing
+    return _row(problem.name, timing, listener, time.monotonic() - started)
+
+
+def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:
+    first = timing.baselines[0]
+    return Row(
+        problem=name,
+        seconds=seconds,
+        blocks=len(timing.block_ns(first)),
+        baseline_us=timing.median_ns(first) / 1e3,
+        solution=_bounds(timing.speedup),
+        control=_bounds(timing.control_ratio),
+        noise=timing.noise,
+        cupti=median(listener.ratios) if listener.ratios else None,
+    )
+
+
+def _bounds(interval: Interval | None) -> tuple[float, float, float] | None:
+    return None if interval is None else (interval.estimate, interval.low, interval.high)
+
+
+def _small(scratch: Path) -> Iterator[Problem]:
+    for name, elements in SMALL.items():
+        folder = scratch / "problems" / name
+        folder.mkdir(parents=True)
+        (folder / "problem.py").write_text(SOURCE.format(elements=elements))
+        (folder / "problem.yaml").write_text("independent_batch: true\n")
+        yield load_problem(folder)
+
+
+def _line(row: Row) -> str:
+    ratios = "  ".join(
+        f"{what} {one[0]:.4f} [{one[1]:.4f}, {one[2]:.4f}]" if one else f"{what} —"
+        for what, one in (("solution", row.solution), ("control", row.control))
+    )
+    cupti = f"{row.cupti:.3f}" if row.cupti is not None else "—"
+    noise = f"  noisy: {row.noise}" if row.noise else ""
+    return f"{row.problem:18} {row.baseline_us:10.2f} µs  {ratios}  CUPTI/events {cupti}  {row.seconds:.1f} s{noise}"
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[str]:
+    """Per problem: how many intervals hold 1, how far the estimates lie from it."""
+    yield ""
+    yield "problem                   µs   of them hold 1   furthest from 1   CUPTI/events"
+    for name in dict.fromkeys(row.problem for row in rows):
+        own = [row for row in rows if row.problem == name]
+        found = [one for row in own for one in (row.solution, row.control) if one]
+        holding = sum(low <= 1 <= high for _, low, high in found)
+        furthest = max((abs(estimate - 1) for estimate, _, _ in found), default=0.0)
+        cupti = [row.cupti for row in own if row.cupti is not None]
+        said = f"{median(cupti):.3f}" if cupti else "—"
+        middle = median([row.baseline_us for row in own])
+        yield f"{name:18} {middle:10.2f}   {holding:3} of {len(found):3}      {furthest:12.3%}   {said:>12}"
+    found = [one for row in rows for one in (row.solution, row.control) if one]
+    yield f"{sum(low <= 1 <= high for _, low, high in found)} of {len(found)} intervals hold 1"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--problem", action="append", default=[], help="repeatable; default: all, and the small ones")
+    parser.add_argument("--config", default=None)
+    parser.add_argument("--json", type=Path, default=None)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
