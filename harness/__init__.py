@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.workspace.solution import Solution
     from harness.workspace.workspace import Workspace, find_workspace
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "harness.api.evaluating": ("evaluate", "compare", "iter_evaluations"),

@@ -54,7 +54,7 @@ class WorkerPlayer:
     ) -> None:
         """`phase` keeps the inputs of one measurement from being those of another."""
         self._case = case
-        self._workers = workers
+        self.workers = workers
         self._config = config
         self._watchers = watchers
         self._pacing = pacing
@@ -87,11 +87,11 @@ class WorkerPlayer:
     def memory(self) -> tuple[PeakMemory, ...]:
         """Of the arms whose workers tell it."""
         told = self._watchers.telemetry.process_bytes
-        return tuple(PeakMemory(arm, peak, told(self._workers[arm].pid)) for arm, peak in self._peak_bytes.items())
+        return tuple(PeakMemory(arm, peak, told(self.workers[arm].pid)) for arm, peak in self._peak_bytes.items())
 
     @contextmanager
     def _watch(self) -> Iterator[None]:
-        with self._watchers.telemetry.watch([worker.pid for worker in self._workers.values()]) as watch:
+        with self._watchers.telemetry.watch([worker.pid for worker in self.workers.values()]) as watch:
             yield
         self._gpu = watch.state()
 
@@ -136,7 +136,7 @@ class WorkerPlayer:
     def _take_reference(
         self, arm: ReferenceArm, drawn: list[Drawn], traced: bool, metric: Metric | None
     ) -> tuple[TurnTaken, int]:
-        case, worker = self._case, self._workers[arm]
+        case, worker = self._case, self.workers[arm]
         places = case.lay(drawn)
         self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
         conditions = case.conditions(metric)

@@ -97,7 +97,7 @@ class Table:
         self._seated.append((worker, timeout_s))
 
     def unseat(self, worker: WorkerProcess) -> None:
-        """Forget a worker that has been ended."""
+        """Forget a worker that has been ended, or is of no use any more."""
         self._seated = [seat for seat in self._seated if seat[0] is not worker]
 
     @contextmanager

@@ -14,7 +14,7 @@ from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
-from harness.records.timing import Row, Timing
+from harness.records.timing import Floors, Row, Timing
 from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome, Notify, check_seated
 from harness.referee.draws import Drawn
@@ -96,7 +96,13 @@ class TimedCase:
         usual = places if min(fastest_ns) < _SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
         return turn_length(fastest_ns, usual)
 
-    def measure(self, references: Mapping[ReferenceArm, WorkerProcess], config: Config, notify: Notify) -> TimedOutcome:
+    def measure(
+        self,
+        references: Mapping[ReferenceArm, WorkerProcess],
+        config: Config,
+        notify: Notify,
+        floors: Floors | None = None,
+    ) -> TimedOutcome:
         """Measure the solution against the first baseline and `references`, and judge some of its timed calls.
 
         Another arm than the first that can't run here (the compiler refuses, memory is short), or that takes the memory
@@ -117,6 +123,7 @@ class TimedCase:
                     self._case.rng,
                     self._most_calls,
                     lambda done, total: notify(f"timing {done}/{total}"),
+                    floors=floors,
                 )
                 rows = self._rows(player, timed, notify)
                 changed = self._flag_changes(config.limits)  # by workers that graphs haven't harmed yet
@@ -157,6 +164,8 @@ class TimedCase:
             return (self._row(player, "graph", config, notify),)
         except (SolutionFailed, BaselineFailed, InvalidProblem) as error:
             self._seats.remarks.append(f"no CUDA graph of it can be measured: {error}")
+            for worker in player.workers.values():  # they may not even answer any more
+                self._case.table.unseat(worker)
             return ()
 
     def _row(self, player: WorkerPlayer, metric: Metric, config: Config, notify: Notify) -> Row:

@@ -80,7 +80,8 @@ class Trial:
         timing = self._subject.config.timing
         with Stage(self._found, "timing"):
             floors_ns = self._workers.host.floors_ns()
-        parts = [self._time_once(references, stack)]
+            floors = Floors(*floors_ns) if floors_ns else None
+        parts = [self._time_once(references, stack, floors)]
         for number in range(1, timing.processes):
             self._notify(f"starting workers anew, {number + 1} of {timing.processes}")
             for one in (self._worker, *references.values()):
@@ -89,9 +90,8 @@ class Trial:
             references[timing.baselines[0]] = stack.enter_context(self._workers.start())
             with Stage(self._found, "load"):
                 self._worker = self._load()
-            parts.append(self._time_once(references, stack))
-        floors = Floors(*floors_ns) if floors_ns else None
-        whole = replace(joined([part.timing for part in parts]), floors=floors)
+            parts.append(self._time_once(references, stack, floors))
+        whole = joined([part.timing for part in parts])
         self._found.timing = whole
         self._found.compiled = tuple(one for one in parts[0].compiled if one.baseline in whole.baselines)
 
@@ -108,15 +108,14 @@ class Trial:
     def _remark_on(self, changed: Sequence[FlagChange]) -> None:
         self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
 
-    def _time_once(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> TimedOutcome:
+    def _time_once(
+        self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, floors: Floors | None
+    ) -> TimedOutcome:
         timing = self._subject.config.timing
         share = replace(timing, budget_s=timing.budget_s / timing.processes)
         config = replace(self._subject.config, timing=share)
-        with (
-            ExitStack() as seating,
-            Canary() as canary,
-            Telemetry() as telemetry,
-        ):  # the table goes before the workers that sit at it
+        # The table goes before the workers that sit at it.
+        with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
                 setting = self._prepare(config.timing.case)
                 auditor = self._auditor(setting)
@@ -130,7 +129,7 @@ class Trial:
                 names = references_of(config.timing)[1:]
                 others = {name: stack.enter_context(self._workers.start()) for name in names}
                 references |= others
-                outcome = timed.measure(others, config, self._notify)
+                outcome = timed.measure(others, config, self._notify, floors)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._remark_on(outcome.changed)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import Describe, TakeTurn, TurnTaken
+from harness.protocol.messages import Describe, Detach, TakeTurn, TurnTaken
 from harness.records.arms import ArmName, ReferenceArm
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
 from harness.records.timing import Timing, Turn
@@ -144,7 +144,7 @@ def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Sett
 
 
 class Spent(DeskWorker):
-    """Can't be captured as a graph, and takes no turn and answers no question afterwards."""
+    """Can't be captured as a graph, and answers nothing afterwards, not even when it is to give its buffers back."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -157,7 +157,7 @@ class Spent(DeskWorker):
         if isinstance(request, TakeTurn) and request.conditions.metric == "graph":
             self.asked.append("graph")
             self.is_spent = True
-        if self.is_spent and isinstance(request, (TakeTurn, Describe)):
+        if self.is_spent and isinstance(request, (TakeTurn, Describe, Detach)):
             raise RuntimeError("operation not permitted when stream is capturing")
         return super()._answer(request, descriptors)
 
@@ -303,7 +303,7 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     """The solution runs out of memory beside two baselines, and runs beside one; if memory is free, it only says so."""
     seatings: list[tuple[str, ...]] = []
 
-    def measured(player: Any, config: TimingConfig, *others: Any) -> Timing:
+    def measured(player: Any, config: TimingConfig, *others: Any, **named: Any) -> Timing:
         seatings.append(config.baselines)
         if len(config.baselines) > 1:
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
