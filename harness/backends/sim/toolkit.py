@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
-from harness.backends.sim.toolkit_build import build_toolkit
+from harness.backends.sim.toolkit_build import SOURCES_VARIABLE, build_toolkit
 
 __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
@@ -51,6 +51,7 @@ class Toolkit:
             "PYTORCH_NVCC": str(self.nvcc),
             "CXX": str(self.cxx),
             "TORCH_CUDA_ARCH_LIST": "9.0",
+            SOURCES_VARIABLE: str(_PACKAGE.parents[2]),
         }
 
 
@@ -110,7 +111,7 @@ def _key(torch: Torch, compiler: Compiler) -> str:
     digest = hashlib.sha256()
     for path in sorted(_sources()):
         digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
-    facts = (torch.root, torch.version, compiler, sys.prefix, sys.version, _PACKAGE)
+    facts = (torch.root, torch.version, compiler, sys.prefix, sys.version)
     digest.update("\0".join(map(str, facts)).encode())
     return digest.hexdigest()[:16]
 

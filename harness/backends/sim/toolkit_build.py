@@ -15,7 +15,8 @@ from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
 from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS, TORCH_DEVICE_DEFINITIONS
 
 _PACKAGE = Path(__file__).parent
-_IMPORT_ROOT = _PACKAGE.parents[2]
+SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
+"""Names the folder from which the stand-ins import harness: a toolkit serves every copy that would make the same."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
 _FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
@@ -38,11 +39,12 @@ _LAUNCHER = """#!/bin/sh
 exec {python} -I -S {script} "$@"
 """
 
-_SCRIPT = """import sys
+_SCRIPT = """import os
+import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, {import_root!r})
+sys.path.insert(0, os.environ[{variable!r}])
 
 from harness.backends.sim.{module} import main
 
@@ -85,7 +87,7 @@ def _copy_headers(headers: Path) -> None:
 
 def _write_launcher(root: Path, name: str, module: str) -> None:
     script, launcher = root / "bin" / f"{module}.py", root / "bin" / name
-    script.write_text(_SCRIPT.format(import_root=str(_IMPORT_ROOT), module=module, root=str(root)))
+    script.write_text(_SCRIPT.format(variable=SOURCES_VARIABLE, module=module, root=str(root)))
     launcher.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable), script=shlex.quote(str(script))))
     launcher.chmod(0o755)
 

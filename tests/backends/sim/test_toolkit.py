@@ -111,6 +111,7 @@ def test_environment_names_the_stand_ins() -> None:
         "PYTORCH_NVCC": "/tk/bin/nvcc",
         "CXX": "/tk/bin/c++",
         "TORCH_CUDA_ARCH_LIST": "9.0",
+        "HARNESS_SIM_SOURCES": str(ROOT),
     }
 
 
