@@ -16,7 +16,8 @@ from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIO
 
 _PACKAGE = Path(__file__).parent
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
-"""Names the folder from which the stand-ins import harness: a toolkit serves every copy that would make the same."""
+"""Names the folder from which the stand-ins import harness, since a toolkit serves every copy that would make the same;
+without it, that of the copy which made it."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
 _FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
@@ -44,7 +45,7 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.environ[{variable!r}])
+sys.path.insert(0, os.environ.get({variable!r}, {builder!r}))
 
 from harness.backends.sim.{module} import main
 
@@ -87,7 +88,9 @@ def _copy_headers(headers: Path) -> None:
 
 def _write_launcher(root: Path, name: str, module: str) -> None:
     script, launcher = root / "bin" / f"{module}.py", root / "bin" / name
-    script.write_text(_SCRIPT.format(variable=SOURCES_VARIABLE, module=module, root=str(root)))
+    script.write_text(
+        _SCRIPT.format(variable=SOURCES_VARIABLE, builder=str(_PACKAGE.parents[2]), module=module, root=str(root))
+    )
     launcher.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable), script=shlex.quote(str(script))))
     launcher.chmod(0o755)
 
