@@ -35,6 +35,7 @@ class LeadIn:
         self._address, self._sink_address = self._memory.data_ptr(), self._sink.data_ptr()
         self._loads = nbytes // _LOAD_BYTES
         self._arrived = torch.zeros(1, dtype=torch.int32, device="cuda")
+        self._arrived_address = self._arrived.data_ptr()  # asked before any code of a solution runs
         self._here = meter.host_number()
         self._number = 0
         self._meter = meter
@@ -70,7 +71,7 @@ class LeadIn:
         self._number = (self._number + 1) % 2**32
         arguments = _pointers(
             *self._reading(loads, nanoseconds),
-            ctypes.c_uint64(self._arrived.data_ptr()),
+            ctypes.c_uint64(self._arrived_address),
             ctypes.c_uint64(ctypes.addressof(self._here)),
             ctypes.c_uint32(self._number),
         )
