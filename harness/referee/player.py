@@ -139,6 +139,7 @@ class WorkerPlayer:
         case, worker = self._case, self.workers[arm]
         places = case.lay(drawn)
         self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
+        self._canary_ns = None  # a turn's canary is the one after it: the solution has no say in the baseline's
         conditions = case.conditions(metric)
         try:
             with self._watch():
@@ -154,8 +155,10 @@ class WorkerPlayer:
 
     def _listen(self, after: ArmName) -> None:
         """With everybody at rest the GPU is idle, or somebody has left work on it."""
+        if after != "control" and after not in self._traced:
+            return
+        self._canary_ns = self._watchers.canary.sing()
         if after in self._traced:
-            self._canary_ns = self._watchers.canary.sing()
             self._watchers.auditor.rest(self._canary_ns, after=after)
 
     def _judge(self, taken: Taken, is_complete: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -134,6 +135,26 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Se
     assert at_table.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
     in_correctness = of_solution + of_eager + of_control - 2 - at_table.listener.rests.count("solution")
     assert 4 <= in_correctness <= 12  # after each timed turn of it, and before each of the baseline's
+
+
+def test_the_canary_of_a_turn_is_the_one_after_it(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a solution that leaves work behind could make a measurement noisy by the control's canaries."""
+    songs = itertools.count(1)
+    of_solution: list[int] = []
+
+    def rest(self: Listener, canary_ns: int, after: ArmName) -> None:
+        if after == "solution":
+            of_solution.append(canary_ns)
+
+    monkeypatch.setattr(Listener, "sing", lambda self: next(songs))
+    monkeypatch.setattr(Listener, "rest", rest)
+    with sitting(double, Honest) as at_table:
+        timing = at_table.outcome().timing
+    for arm in ("eager", "control"):
+        heard = [turn.canary_ns for turn in timing.turns if turn.arm == arm]
+        assert len(heard) == 16
+        assert None not in heard
+        assert not set(heard) & set(of_solution)
 
 
 def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Setting) -> None:
