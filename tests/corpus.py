@@ -31,6 +31,8 @@ MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
 _FEW = 1
 HONEST = "honest"
 """The family of the look-alikes."""
+_NO_GAIN = 1.1
+"""An exploit that passes has won no more than this over the reference: they do the same work."""
 _KEYS = {"caught_by", "needs", "config", "says"}
 
 
@@ -180,10 +182,13 @@ def selected_in(request: pytest.FixtureRequest) -> list[tuple[CorpusBackend, Cas
 
 
 def require_caught(evaluation: Evaluation, case: Case) -> None:
-    """The verdict is one that the table names; `cheating` by a check that it names, with its numbers in words."""
+    """The verdict is one that the table names; `cheating` by a check that it names, with its numbers in words; what
+    passed without being honest has gained nothing."""
     failure = evaluation.failure
     if failure is None:
         assert Verdict.PASSED in case.verdicts, (case.name, evaluation.verdict)
+        if case.family != HONEST and (timing := evaluation.timing) is not None and timing.speedup is not None:
+            assert timing.speedup.low < _NO_GAIN, (case.name, timing.speedup)
         return
     assert evaluation.verdict in case.verdicts, (case.name, evaluation.verdict, failure)
     assert failure.next_step

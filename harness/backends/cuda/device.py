@@ -120,15 +120,15 @@ class CudaDevice:
         was long enough shows in the first event, which then hasn't passed when the call returns."""
         if self._metric == "gpu_warm":
             call()
-            self._lead_in.hold(self._hold_ns, stream)
+            is_held = self._lead_in.hold(self._hold_ns, stream)
         else:
-            self._lead_in.clear_cache(self._hold_ns, stream)
+            is_held = self._lead_in.clear_cache(self._hold_ns, stream)
         runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         started = clock_ns()
         result = call()
         launch_ns = clock_ns() - started
-        queued = not meter.has_started()
+        queued = is_held and not meter.has_started()
         meter.record_end(stream)
         self._lead_in.mark_end(END_BYTES, stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)

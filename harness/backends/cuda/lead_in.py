@@ -18,8 +18,7 @@ _TIMES_CACHE = 4
 _THREADS = 256
 _LOAD_BYTES = 16
 _MOST_WAITING_NS = 2_000_000_000
-"""For the device to be there: others may have it for a time slice. After that the call may begin early, and its time
-include what others do."""
+"""For the device to be there: others may have it for a time slice."""
 
 
 class LeadIn:
@@ -49,15 +48,15 @@ class LeadIn:
         arguments = _pointers(*self._reading(self._loads, nanoseconds))
         self._meter.launch(self._heat, self._blocks, _THREADS, arguments, stream)
 
-    def clear_cache(self, hold_ns: int, stream: int) -> None:
+    def clear_cache(self, hold_ns: int, stream: int) -> bool:
         """Read memory until nothing of what was there is left in the L2 cache, and hold the device until so long after
         the beginning. Reading leaves no dirty lines, whose writing back would fall into the call; and since all of the
-        device is held, and is known to be held when this returns, no other stream gets ahead of the clock."""
-        self._lead(self._loads, hold_ns, stream)
+        device is held, no other stream gets ahead of the clock. Whether it is known to be held when this returns."""
+        return self._lead(self._loads, hold_ns, stream)
 
-    def hold(self, nanoseconds: int, stream: int) -> None:
+    def hold(self, nanoseconds: int, stream: int) -> bool:
         """The same, with the cache as it is."""
-        self._lead(0, nanoseconds, stream)
+        return self._lead(0, nanoseconds, stream)
 
     def nothing(self, stream: int) -> None:
         """An empty kernel."""
@@ -67,7 +66,7 @@ class LeadIn:
         """A fill of a peculiar size."""
         self._meter.fill(self._address, 0, nbytes, stream)
 
-    def _lead(self, loads: int, nanoseconds: int, stream: int) -> None:
+    def _lead(self, loads: int, nanoseconds: int, stream: int) -> bool:
         self._number = (self._number + 1) % 2**32
         arguments = _pointers(
             *self._reading(loads, nanoseconds),
@@ -77,8 +76,16 @@ class LeadIn:
         )
         self._meter.launch(self._lead_in, self._blocks, _THREADS, arguments, stream)
         deadline_ns = clock_ns() + _MOST_WAITING_NS
-        while self._here.value != self._number and clock_ns() < deadline_ns:
-            pass
+        while self._here.value != self._number:
+            if clock_ns() > deadline_ns:
+                self._count_anew(stream)
+                return False
+        return True
+
+    def _count_anew(self, stream: int) -> None:
+        """The count isn't what it must be: a kernel of the solution's has written over it, or the device is wedged."""
+        self._meter.fill(self._arrived_address, 0, self._arrived.nbytes, stream)
+        self._number = 0
 
     def _reading(self, loads: int, nanoseconds: int) -> tuple[ctypes.c_uint64, ...]:
         numbers = (self._address, loads, nanoseconds, self._sink_address)

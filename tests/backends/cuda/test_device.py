@@ -106,6 +106,15 @@ def test_a_call_that_waits_for_the_device_is_never_queued(device: CudaDevice) ->
     assert not any(one.queued for one in turn)
 
 
+def test_a_counter_written_over_leaves_a_call_without_proof_and_is_mended(device: CudaDevice, x: torch.Tensor) -> None:
+    """The device is then not known to have been held."""
+    into = torch.empty_like(x)
+    device.begin(Conditions(hold_ns=3_000_000))
+    device._lead_in._arrived.fill_(7)
+    torch.cuda.synchronize()
+    assert [measure(device, lambda: x * 2, into).queued for _ in range(3)] == [False, True, True]
+
+
 def test_metrics_differ_as_they_must(device: CudaDevice) -> None:
     cached = torch.rand(2**21, device="cuda")  # 8 MiB, and as much for the output
     times = {
