@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from harness.backends.cuda.telemetry import Telemetry
@@ -87,6 +87,9 @@ class Listener:
     def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         """A timed turn."""
 
+    def check(self, reply: TurnTaken, wall_ns: int, is_traced: bool) -> None:
+        """A turn for correctness, whose calls begin on an idle device."""
+
     def rest(self, canary_ns: int, after: ArmName) -> None:
         """A canary."""
 
@@ -99,7 +102,7 @@ class Listener:
 def main() -> None:
     options = _options()
     workspace = find_workspace(Path.cwd())
-    config = workspace.config(options.config)
+    config = _bare(workspace.config(options.config))
     rows: list[Row] = []
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -115,6 +118,15 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     print("\n".join(_summary(rows)))
+
+
+def _bare(config: Config) -> Config:
+    """The headline metric alone, after one turn for correctness."""
+    return replace(
+        config,
+        correctness=replace(config.correctness, seeds=1),
+        timing=replace(config.timing, metrics=()),
+    )
 
 
 def measured(workers: Workers, problem: Problem, config: Config) -> Row:

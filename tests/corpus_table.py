@@ -63,9 +63,17 @@ def _caught_by(evaluation: Evaluation) -> list[str]:
 
 def _line(evaluation: Evaluation, case: Case) -> str:
     found = "ok " if _is_right(evaluation, case) else "BAD"
-    reason = evaluation.failure.reason if evaluation.failure else "; ".join(evaluation.remarks)
+    reason = (
+        evaluation.failure.reason if evaluation.failure else "; ".join([*_speedups(evaluation), *evaluation.remarks])
+    )
     how = "+".join(_caught_by(evaluation))
     return f"{found} {case.name:36} {how:24} {evaluation.duration_s:5.1f} s  {' '.join(reason.split())[:110]}"
+
+
+def _speedups(evaluation: Evaluation) -> list[str]:
+    """At most one."""
+    interval = evaluation.timing.speedup if evaluation.timing else None
+    return [f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"] if interval else []
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class KernelRun:
 @dataclass(frozen=True)
 class Conditions:
     """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
-    with the device held for so long before each call."""
+    with the device held for so long before each call; without a hold gpu_cold calls begin on an idle device."""
 
     metric: Metric = "gpu_cold"
     heat_ns: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from harness.backends.base import Finding, Host
+from harness.backends.base import Conditions, Finding, Host
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
@@ -24,8 +24,10 @@ from harness.referee.worker_process import WorkerProcess
 
 Notify = Callable[[str], None]
 """Told what is happening, in a few words."""
-Watch = Callable[[TurnTaken, int], None]
-"""Told of a traced turn of the solution and of the referee's wall clock around it, in ns; may raise SolutionFailed."""
+Watch = Callable[[TurnTaken, int, bool], None]
+"""Told of a turn of the solution whose calls began on an idle device, of the referee's wall clock around it, in ns, and
+of whether it was traced; may raise SolutionFailed."""
+_IDLE = Conditions()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class CaseOutcome:
 def check_case(
     setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify, watch: Watch | None = None
 ) -> CaseOutcome:
-    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced.
+    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced; then calls begin on an
+    idle device, and in others at random.
 
     Raises: SolutionFailed where no comparison came about.
     """
@@ -91,10 +94,12 @@ class _Found:
         """Take a turn and judge each of its calls, up to the first that fails.
 
         Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
-        row of each other: the oracle would take longer than all the rest.
+        row of each other: the oracle would take longer than all the rest. Calls for which the device is held, as for
+        timed ones, hide a lack of waiting (all is queued before it begins); those on an idle device show it.
         """
         is_traced = is_traced and self.watch is not None
-        taken = case.turn(drawn, traced=is_traced)
+        is_idle = is_traced or case.rng.random() < 0.5
+        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else None)
         self.findings += taken.reply.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):
@@ -104,8 +109,8 @@ class _Found:
             self.checks.append(check)
             if self.failed:
                 return
-        if is_traced and self.watch is not None:
-            self.watch(taken.reply, taken.wall_ns)
+        if is_idle and self.watch is not None:
+            self.watch(taken.reply, taken.wall_ns, is_traced)
 
     def outcome(self, case: SeatedCase) -> CaseOutcome:
         name, oracle = case.setting.case, case.setting.oracle

@@ -128,7 +128,11 @@ class WorkerPlayer:
         if arm != "solution":
             return self._take_reference(arm, drawn, traced, metric)
         taken = self._case.turn(
-            drawn, traced=traced, keeps_row=not is_judged, at_rest=lambda: self._listen("solution"), metric=metric
+            drawn,
+            traced=traced,
+            keeps_row=not is_judged,
+            at_rest=lambda: self._listen("solution"),
+            conditions=self._case.conditions(metric),
         )
         self._judge(taken, is_judged)
         return taken.reply, taken.wall_ns

@@ -79,7 +79,7 @@ def check_sampled(
     host: Host,
     worker: WorkerProcess,
     config: Config,
-    watch: Callable[[TurnTaken, int], None] | None = None,
+    watch: Callable[[TurnTaken, int, bool], None] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource]:
     """One turn of a few blocks of the true launch: checks, remarks, and where the weights came from.
 
@@ -101,7 +101,7 @@ def check_sampled(
         remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
-            watch(reply, timed.wall_ns)
+            watch(reply, timed.wall_ns, True)
         if reply.launches != 1 or not setting.problem.independent_batch:
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights

@@ -119,18 +119,18 @@ class SeatedCase:
         traced: bool = False,
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
-        metric: Metric | None = None,
+        conditions: Conditions | None = None,
     ) -> Taken:
         """A turn of the solution, with a call for each draw. Form, sharing and unchanged inputs are judged, while the
         solution's processes stand still.
 
         `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply. `at_rest` is called
-        as soon as they stand still. Raises: SolutionFailed.
+        as soon as they stand still. `conditions`: others than those that timed turns have now. Raises: SolutionFailed.
         """
-        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest, metric)
+        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest, conditions)
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
-        """Of the next turn, whoever takes it."""
+        """Of the next timed turn, whoever takes it."""
         return self.pacing.conditions(metric) if self.pacing else Conditions()
 
     def again(self, taken: Taken) -> Taken:
@@ -173,7 +173,7 @@ class SeatedCase:
         traced: bool = False,
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
-        metric: Metric | None = None,
+        conditions: Conditions | None = None,
     ) -> Taken:
         row = self._keep_row(places) if keeps_row else None
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
@@ -184,7 +184,7 @@ class SeatedCase:
                 self.table,
                 self.config.limits,
                 places,
-                conditions=self.conditions(metric),
+                conditions=conditions or self.conditions(),
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.protocol.messages import FlagChange, TurnTaken
+from harness.protocol.messages import FlagChange
 from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.compiled import CompiledBaseline
@@ -87,7 +87,7 @@ class TimedCase:
                 if failed:
                     return CaseOutcome(tuple(checks), tuple(case.remarks), case.weights, failed)
             self._most_calls = self._usual_calls((self._fastest_ns, min(times_ns)))
-            outcome = check_seated(case, self._most_calls, notify, self._watch)
+            outcome = check_seated(case, self._most_calls, notify, self._watchers.auditor.check)
         return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
@@ -190,9 +190,6 @@ class TimedCase:
     def _player(self, config: Config, phase: str) -> WorkerPlayer:
         workers: dict[ArmName, WorkerProcess] = {**self._seats.workers, "solution": self._case.worker}
         return WorkerPlayer(self._case, workers, config, self._watchers, phase, self._pacing)
-
-    def _watch(self, reply: TurnTaken, wall_ns: int) -> None:
-        self._watchers.auditor.trace("solution", len(reply.calls), reply, wall_ns)
 
 
 def ready_for_timing(

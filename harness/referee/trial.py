@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import FlagChange, TurnTaken
+from harness.protocol.messages import FlagChange
 from harness.records.arms import ReferenceArm
 from harness.records.build import ExtensionBuild
 from harness.records.config import Config
@@ -147,7 +147,7 @@ class Trial:
     def _check_case(self, case: str, is_traced: bool) -> None:
         setting = self._prepare(case)
         auditor = self._auditor(setting) if is_traced else None
-        watch = _watch(auditor) if auditor else None
+        watch = auditor.check if auditor else None
         host, config = self._workers.host, self._subject.config
         self._keep(check_case(setting, host, self._worker, config, self._notify, watch))
         if auditor is not None:
@@ -186,7 +186,3 @@ class Trial:
 def is_timed(subject: Subject, workers: Workers) -> bool:
     timing = subject.config.timing
     return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
-
-
-def _watch(auditor: Auditor) -> Callable[[TurnTaken, int], None]:
-    return lambda reply, wall_ns: auditor.trace("solution", len(reply.calls), reply, wall_ns)

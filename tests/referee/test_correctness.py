@@ -307,9 +307,13 @@ def test_peculiar_outputs_are_named(double: Setting, made: Any, reason: str) -> 
     assert verdict_of(double, Peculiar) == (Verdict.WRONG_OUTPUT_TYPE, reason)
 
 
-def test_a_traced_turn_is_told_once(double: Setting) -> None:
-    told: list[int] = []
-    outcome, worker = checked(double, Honest, watch=lambda reply, wall_ns: told.append(len(reply.calls)))
+def test_one_turn_is_traced_and_told_with_others_on_an_idle_device(double: Setting) -> None:
+    told: list[tuple[int, bool]] = []
+    outcome, worker = checked(
+        double, Honest, seeds=20, watch=lambda reply, wall_ns, is_traced: told.append((len(reply.calls), is_traced))
+    )
     require_passed(outcome)
-    assert [len(turn.calls) for turn in worker.turns if turn.traced] == told
-    assert len(told) == 1
+    assert [len(turn.calls) for turn in worker.turns if turn.traced] == [calls for calls, traced in told if traced]
+    assert sum(traced for _, traced in told) == 1
+    assert 2 <= len(told) < len(worker.turns)
+    assert all(turn.conditions.hold_ns == 0 for turn in worker.turns if turn.traced)

@@ -121,6 +121,8 @@ class CudaDevice:
         if self._metric == "gpu_warm":
             call()
             is_held = self._lead_in.hold(self._hold_ns, stream)
+        elif not self._hold_ns:
+            is_held = self._lead_in.clear_idle(stream)
         else:
             is_held = self._lead_in.clear_cache(self._hold_ns, stream)
         runtime.take_last_error()  # of an earlier time

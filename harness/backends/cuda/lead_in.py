@@ -33,8 +33,8 @@ class LeadIn:
         self._blocks = per_sm * properties.multi_processor_count
         self._address, self._sink_address = self._memory.data_ptr(), self._sink.data_ptr()
         self._loads = nbytes // _LOAD_BYTES
-        self._arrived = torch.zeros(1, dtype=torch.int32, device="cuda")
-        self._arrived_address = self._arrived.data_ptr()  # asked before any code of a solution runs
+        self._counts = torch.zeros(2, dtype=torch.int64, device="cuda")
+        self._counts_address = self._counts.data_ptr()  # asked before any code of a solution runs
         self._here = meter.host_number()
         self._number = 0
         self._meter = meter
@@ -44,7 +44,7 @@ class LeadIn:
         self._nothing = meter.kernel(ptx, b"harness_nothing")
 
     def heat(self, nanoseconds: int, stream: int) -> None:
-        """Read memory for so long."""
+        """Read memory for so long, and all of it once at least."""
         arguments = _pointers(*self._reading(self._loads, nanoseconds))
         self._meter.launch(self._heat, self._blocks, _THREADS, arguments, stream)
 
@@ -54,8 +54,15 @@ class LeadIn:
         device is held, no other stream gets ahead of the clock. Whether it is known to be held when this returns."""
         return self._lead(self._loads, hold_ns, stream)
 
+    def clear_idle(self, stream: int) -> bool:
+        """The same, but for that the device is idle a few µs later, as in a program that had nothing to do before:
+        whoever leaves work on a stream that nobody waits for can't have it done before the clock ends."""
+        self.heat(0, stream)
+        self._meter.await_idle()
+        return self.hold(0, stream)
+
     def hold(self, nanoseconds: int, stream: int) -> bool:
-        """The same, with the cache as it is."""
+        """As clear_cache, with the cache as it is."""
         return self._lead(0, nanoseconds, stream)
 
     def nothing(self, stream: int) -> None:
@@ -70,7 +77,8 @@ class LeadIn:
         self._number = (self._number + 1) % 2**32
         arguments = _pointers(
             *self._reading(loads, nanoseconds),
-            ctypes.c_uint64(self._arrived_address),
+            ctypes.c_uint64(self._counts_address),
+            ctypes.c_uint64(self._counts_address + 8),
             ctypes.c_uint64(ctypes.addressof(self._here)),
             ctypes.c_uint32(self._number),
         )
@@ -84,7 +92,7 @@ class LeadIn:
 
     def _count_anew(self, stream: int) -> None:
         """The count isn't what it must be: a kernel of the solution's has written over it, or the device is wedged."""
-        self._meter.fill(self._arrived_address, 0, self._arrived.nbytes, stream)
+        self._meter.fill(self._counts_address, 0, 16, stream)
         self._number = 0
 
     def _reading(self, loads: int, nanoseconds: int) -> tuple[ctypes.c_uint64, ...]:

@@ -52,6 +52,8 @@ class _Seen:
     timelines: list[Timeline] = field(default_factory=list)
     traced_claims: list[tuple[TracedCall, int]] = field(default_factory=list)
     rows: list[KernelRun] = field(default_factory=list)
+    idle_claims_ns: list[int] = field(default_factory=list)
+    idle_tails_ns: list[int] = field(default_factory=list)
     traced_calls: int = 0
     traced_turns: int = 0
 
@@ -62,7 +64,7 @@ class _Seen:
 
 
 class Auditor:
-    """`turn`, `trace` and `rest` as turns are taken, `finish` once at the end."""
+    """`check`, `turn`, `trace` and `rest` as turns are taken, `finish` once at the end."""
 
     def __init__(self, case: str, baseline: ArmName = "eager", facts: Facts = Facts()) -> None:
         """`baseline`: the arm that the solution is held against."""
@@ -108,6 +110,15 @@ class Auditor:
         seen.traced_claims += zip(timeline.calls, claimed, strict=False)  # none where calls aren't measured
         seen.rows += [row for call in timeline.calls for row in call.rows]
 
+    def check(self, reply: TurnTaken, wall_ns: int, is_traced: bool) -> None:
+        """A turn of the solution that isn't timed, whose calls began on an idle device: what they leave on streams that
+        nobody waits for comes after their end there, and not at their beginning. Raises: SolutionFailed."""
+        if is_traced:
+            self.trace("solution", len(reply.calls), reply, wall_ns)
+        seen = self._seen["solution"]
+        seen.idle_claims_ns += [call.gpu_ns for call in reply.calls if call.gpu_ns is not None]
+        seen.idle_tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
+
     def rest(self, canary_ns: int, after: ArmName = "solution") -> None:
         """How long a canary took after a turn of this arm, with no worker asked for anything."""
         self._seen[after].canaries_ns.append(canary_ns)
@@ -144,6 +155,13 @@ class Auditor:
         checks.append(lambda: require_measured(solution.traced_claims))
         checks.append(lambda: require_idle(solution.canaries_ns, baseline.canaries_ns))
         busy_ns = [[call.busy_ns for call in timeline.calls] for timeline in solution.timelines]
+        all_busy_ns = [ns for turn in busy_ns for ns in turn]
+        if solution.idle_claims_ns:
+            idle_ns = statistics.median(solution.idle_claims_ns)
+            checks += [
+                lambda: require_quiet_end(solution.idle_tails_ns, baseline.tails_ns, idle_ns),
+                lambda: require_same_work(all_busy_ns, idle_ns),
+            ]
         checks.append(lambda: require_even_work(busy_ns, solution.claimed_ns, baseline.claimed_ns))
         if not solution.claimed_ns:
             return checks
@@ -151,7 +169,7 @@ class Auditor:
         checks += [
             lambda: require_explained(solution.walls, baseline.walls, _allowance_ns(solution, baseline)),
             lambda: require_quiet_end(solution.tails_ns, baseline.tails_ns, claimed_ns),
-            lambda: require_same_work([ns for turn in busy_ns for ns in turn], claimed_ns),
+            lambda: require_same_work(all_busy_ns, claimed_ns),
         ]
         if median_ns is not None:
             checks.append(lambda: self._require_possible(median_ns, baseline))

@@ -67,6 +67,25 @@ def test_hidden_work_is_found_by_several_checks() -> None:
     assert auditor.found is not None  # kept for the record
 
 
+@pytest.mark.parametrize(
+    ("us", "tail_us", "check"),
+    [(100, 3, "phases"), (200, 90, "tail")],
+)
+def test_what_only_an_idle_device_shows_is_found(us: int, tail_us: int, check: str) -> None:
+    """Held, it does its work within the call; idle, half of it after: who doesn't wait for his own stream."""
+    auditor = audited([kernel(2_001, 198)])
+    auditor.check(reply(3, us, tail_us), 10_000 * US, is_traced=False)
+    with pytest.raises(SolutionFailed) as caught:
+        auditor.finish(200 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == [check]
+
+
+def test_an_honest_call_on_an_idle_device_passes() -> None:
+    auditor = audited([kernel(2_001, 198)])
+    auditor.check(reply(3, 240, 10), 10_000 * US, is_traced=False)
+    assert auditor.finish(200 * US).remarks == ()
+
+
 def test_a_solution_that_behaves_while_traced_only_is_found() -> None:
     auditor = Auditor("full", "eager", FACTS)
     play(auditor, "eager", 1_000)

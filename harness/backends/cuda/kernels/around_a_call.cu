@@ -26,18 +26,26 @@ __device__ unsigned read_all(const uint4* memory, unsigned long long count)
 
 // Says in the host's memory `here` that launch number `number` has the device for itself, as soon as all its blocks are
 // there; clears the L2 cache: what lay in it has left it then, and nothing that was only read needs to be written back;
-// and waits until `ns` have passed since its start. Its blocks fill all multiprocessors to the last thread and end
-// together, so that no kernel of any stream can start meanwhile. `arrived` counts blocks, over all launches.
+// and waits until `ns` have passed since its last block started. Its blocks fill all multiprocessors to the last thread
+// and end together, so that no kernel of any stream can start meanwhile. `arrived` counts blocks, over all launches;
+// `until` is when to end. (What a kernel gone astray has written there holds it up by no more than 0.1 ms.)
 extern "C" __global__ void __launch_bounds__(256, 8)
     harness_lead_in(const uint4* memory, unsigned long long count, unsigned long long ns, unsigned* sink,
-                    unsigned* arrived, volatile unsigned* here, unsigned number)
+                    unsigned* arrived, unsigned long long* until, volatile unsigned* here, unsigned number)
 {
-    const unsigned long long end = now_ns() + ns;
-    if (threadIdx.x == 0 && atomicAdd(arrived, 1u) == gridDim.x * number - 1) *here = number;
+    const unsigned long long own_end = now_ns() + ns;
+    if (threadIdx.x == 0) {
+        atomicMax(until, own_end);
+        __threadfence();
+        if (atomicAdd(arrived, 1u) == gridDim.x * number - 1) *here = number;
+    }
     if (read_all(memory, count) == 1) *sink = 1;  // never: the memory holds zeros
     __syncthreads();
-    if (threadIdx.x == 0)
-        while (now_ns() < end) __nanosleep(100);
+    if (threadIdx.x == 0) {
+        const volatile unsigned long long* const common_end = until;
+        for (unsigned long long now = now_ns(); now < min(*common_end, own_end + 100000); now = now_ns())
+            if (now + 2000 < own_end) __nanosleep(500);
+    }
     __syncthreads();
 }
 
