@@ -27,7 +27,7 @@ from harness.protocol.messages import TurnTaken
 from harness.records.arms import ArmName
 from harness.records.config import Config
 from harness.records.statistics import Interval, median
-from harness.records.timing import Timing
+from harness.records.timing import Floors, Timing
 from harness.referee.audit import Canary
 from harness.referee.audit.timeline import read_timeline
 from harness.referee.player import Watchers
@@ -42,7 +42,7 @@ from harness.referee.workers import Workers
 from harness.workspace.problem import FULL, Problem, load_problem
 from harness.workspace.workspace import find_workspace
 
-SMALL = {"x2_5us": 2**16, "x2_20us": 2**22, "x2_100us": 2**25, "x2_1ms": 2**28}
+SMALL = {"x2_5us": 2**20, "x2_20us": 2**23, "x2_100us": 2**25, "x2_1ms": 2**28}
 """Elements of float32, read and written: about so long on an H100."""
 SOURCE = """import torch
 elements = {elements}
@@ -109,8 +109,8 @@ def main() -> None:
         open_session("cuda", workspace.root, Path(scratch), config, None, print, lanes=1) as session,
         alone_on_gpu(print),
     ):
-        problems = [workspace.problem(name) for name in options.problem or workspace.problem_names()]
-        problems += _small(Path(scratch)) if not options.problem else []
+        problems = [*map(workspace.problem, workspace.problem_names()), *_small(Path(scratch))]
+        problems = [one for one in problems if not options.problem or one.name in options.problem]
         for _ in range(options.repeats):
             for problem in problems:
                 rows.append(measured(session.workers, problem, config))
@@ -147,7 +147,8 @@ def measured(workers: Workers, problem: Problem, config: Config) -> Row:
         checked = timed.check(lambda what: None)
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
-        timing = timed.measure({}, config, lambda what: None).timing
+        floors_ns = workers.host.floors_ns()
+        timing = timed.measure({}, config, lambda what: None, Floors(*floors_ns) if floors_ns else None).timing
     return _row(problem.name, timing, listener, time.monotonic() - started)
 
 

@@ -59,11 +59,16 @@ class KernelRun:
 @dataclass(frozen=True)
 class Conditions:
     """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
-    with the device held for so long before each call; without a hold gpu_cold calls begin on an idle device."""
+    with the device held for so long before each call; without a hold gpu_cold calls begin on an idle device.
+
+    `late_inputs`: the beginning of each input holds its values only when the device is held no longer, and the current
+    stream gets there.
+    """
 
     metric: Metric = "gpu_cold"
     heat_ns: int = 0
     hold_ns: int = 0
+    late_inputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,11 +110,14 @@ class WorkerDevice(Protocol):
         """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""
 
     def measure(
-        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+        self,
+        call: Callable[[], object],
+        fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+        inputs: Sequence[torch.Tensor] = (),
     ) -> Measured:
-        """Run `call` under the turn's conditions and at once copy the pairs (source, destination) that `fitting` makes
-        of its result; pairs have the same shape and dtype. Nothing of torch that a solution could replace lies between
-        the call's end and the copies."""
+        """Run `call`, which reads `inputs`, under the turn's conditions and at once copy the pairs (source,
+        destination) that `fitting` makes of its result; pairs have the same shape and dtype. Nothing of torch that a
+        solution could replace lies between the call's end and the copies."""
 
     def start_trace(self) -> None:
         """Record every kernel, copy and fill from now on."""

@@ -28,6 +28,7 @@ Watch = Callable[[TurnTaken, int, bool], None]
 """Told of a turn of the solution whose calls began on an idle device, of the referee's wall clock around it, in ns, and
 of whether it was traced; may raise SolutionFailed."""
 _IDLE = Conditions()
+_LATE = Conditions(hold_ns=1_000_000, late_inputs=True)
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,7 @@ class CaseOutcome:
 def check_case(
     setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify, watch: Watch | None = None
 ) -> CaseOutcome:
-    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced; then calls begin on an
-    idle device, and in others at random.
+    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced.
 
     Raises: SolutionFailed where no comparison came about.
     """
@@ -94,12 +94,14 @@ class _Found:
         """Take a turn and judge each of its calls, up to the first that fails.
 
         Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
-        row of each other: the oracle would take longer than all the rest. Calls for which the device is held, as for
-        timed ones, hide a lack of waiting (all is queued before it begins); those on an idle device show it.
+        row of each other: the oracle would take longer than all the rest.
+
+        Calls for which the device is held, as for timed ones, hide a lack of waiting: all is queued before it begins.
+        On an idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.
         """
         is_traced = is_traced and self.watch is not None
         is_idle = is_traced or case.rng.random() < 0.5
-        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else None)
+        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else _LATE)
         self.findings += taken.reply.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):

@@ -148,7 +148,15 @@ class WorkerPlayer:
         try:
             with self._watch():
                 case.stillness.only(worker)
-                timed = take_turn(worker, case.table, self._config.limits, places, conditions=conditions, traced=traced)
+                timed = take_turn(
+                    worker,
+                    case.table,
+                    self._config.limits,
+                    places,
+                    conditions=conditions,
+                    traced=traced,
+                    keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
+                )
                 case.stillness.only(None)
         except SolutionFailed as error:
             if arm != self._config.timing.baselines[0]:

@@ -129,7 +129,9 @@ class Arm:
         destinations = [self._tensor(ref) for ref in call.outputs]
         model = self._model
         measured = self.device.measure(
-            lambda: model(*inputs), lambda returned: fitting(unpack(returned)[1], destinations)
+            lambda: model(*inputs),
+            lambda returned: fitting(unpack(returned)[1], destinations),
+            [value for value in inputs if isinstance(value, torch.Tensor)],
         )
         structure, outputs = unpack(measured.result)
         forms = tuple(form_of(output) for output in outputs)

@@ -51,7 +51,10 @@ class DeskDevice:
         return 77
 
     def measure(
-        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+        self,
+        call: Callable[[], object],
+        fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+        inputs: Sequence[torch.Tensor] = (),
     ) -> Measured:
         result = call()
         for source, destination in fitting(result):

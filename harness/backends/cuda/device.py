@@ -11,7 +11,7 @@ import torch
 
 from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
-from harness.backends.cuda.lead_in import LeadIn
+from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.backends.cuda.snapshot import Snapshots
@@ -60,6 +60,7 @@ class CudaDevice:
         self._slow_poisons = 0
         self._metric: str = Conditions().metric
         self._hold_ns = 0
+        self._late_inputs = False
         self._peak_bytes: int | None = None
 
     def warm_up(self) -> None:
@@ -76,6 +77,7 @@ class CudaDevice:
 
     def begin(self, conditions: Conditions) -> None:
         self._metric, self._hold_ns = conditions.metric, conditions.hold_ns
+        self._late_inputs = conditions.late_inputs
         self._peak_bytes = None
         if conditions.heat_ns:
             meter = self._ready()
@@ -85,7 +87,9 @@ class CudaDevice:
     def peak_bytes(self) -> int | None:
         return self._peak_bytes
 
-    def measure(self, call: Callable[[], object], fitting: Callable[[object], Pairs]) -> Measured:
+    def measure(
+        self, call: Callable[[], object], fitting: Callable[[object], Pairs], inputs: Sequence[torch.Tensor] = ()
+    ) -> Measured:
         """A clock on torch's current stream around the call; at once behind, on the same stream, the copies of what it
         returned; then the time until the whole context is idle.
 
@@ -100,7 +104,8 @@ class CudaDevice:
         if self._metric == "end_to_end":
             clocked = self._clock_from_call_to_idle(meter, call, stream)
         else:
-            clocked = self._clock_on_stream(meter, call, stream)
+            late = [_extent(value) for value in inputs] if self._late_inputs else []
+            clocked = self._clock_on_stream(meter, call, stream, late)
         pairs = fitting(clocked.result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
         meter.await_stored(stream)
@@ -115,9 +120,13 @@ class CudaDevice:
         if held_bytes is not None and most is not None:
             self._peak_bytes = max(self._peak_bytes or 0, most - held_bytes)
 
-    def _clock_on_stream(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
+    def _clock_on_stream(
+        self, meter: Meter, call: Callable[[], object], stream: int, late: Sequence[Extent]
+    ) -> Measured:
         """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
-        was long enough shows in the first event, which then hasn't passed when the call returns."""
+        was long enough shows in the first event, which then hasn't passed when the call returns. `late` is memory that
+        gets its bytes back on the stream, once the device is free."""
+        put_aside = self._lead_in.put_aside(late, stream)
         if self._metric == "gpu_warm":
             call()
             is_held = self._lead_in.hold(self._hold_ns, stream)
@@ -125,6 +134,7 @@ class CudaDevice:
             is_held = self._lead_in.clear_idle(stream)
         else:
             is_held = self._lead_in.clear_cache(self._hold_ns, stream)
+        self._lead_in.bring_back(put_aside, stream)
         runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         started = clock_ns()
@@ -205,6 +215,14 @@ class CudaDevice:
             with contextlib.suppress(DeviceFault):
                 self._lead_in.clear_cache(0, 0)
         return self._meter
+
+
+def _extent(tensor: torch.Tensor) -> Extent:
+    """From its first element to its last."""
+    if not tensor.numel():
+        return tensor.data_ptr(), 0
+    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), (reach + 1) * tensor.element_size()
 
 
 def _most_allocated() -> int | None:

@@ -4,6 +4,7 @@ in which the call's launches are queued."""
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -19,6 +20,12 @@ _THREADS = 256
 _LOAD_BYTES = 16
 _MOST_WAITING_NS = 2_000_000_000
 """For the device to be there: others may have it for a time slice."""
+
+
+Extent = tuple[int, int]
+"""An address on the device, and how many bytes."""
+_SCRAMBLED = 0xFF
+"""NaN in every floating dtype, −1 in integers."""
 
 
 class LeadIn:
@@ -64,6 +71,24 @@ class LeadIn:
     def hold(self, nanoseconds: int, stream: int) -> bool:
         """As clear_cache, with the cache as it is."""
         return self._lead(0, nanoseconds, stream)
+
+    def put_aside(self, memory: Sequence[Extent], stream: int) -> list[tuple[Extent, int]]:
+        """Keep the first bytes of each and overwrite them: of each what was kept, and where."""
+        share = self._memory.nbytes // max(1, len(memory))
+        kept = [
+            ((address, min(nbytes, share)), self._address + n * share) for n, (address, nbytes) in enumerate(memory)
+        ]
+        for (address, nbytes), aside in kept:
+            if nbytes:
+                self._meter.copy(aside, address, nbytes, stream)
+                self._meter.fill(address, _SCRAMBLED, nbytes, stream)
+        return kept
+
+    def bring_back(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
+        """What put_aside() kept."""
+        for (address, nbytes), aside in kept:
+            if nbytes:
+                self._meter.copy(address, aside, nbytes, stream)
 
     def nothing(self, stream: int) -> None:
         """An empty kernel."""

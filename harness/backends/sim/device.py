@@ -94,7 +94,10 @@ class SimDevice:
         return None
 
     def measure(
-        self, call: Callable[[], object], fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]]
+        self,
+        call: Callable[[], object],
+        fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+        inputs: Sequence[torch.Tensor] = (),
     ) -> Measured:
         """The call's result, its outputs stored; simulated time means nothing."""
         result = call()
