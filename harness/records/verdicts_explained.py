@@ -95,7 +95,8 @@ VERDICTS: dict[Verdict, Explanation] = {
         ),
         Verdict.NONDETERMINISTIC: (
             "a call's values were wrong, and the same inputs given again came out right",
-            "a race: a barrier missing, atomics on uninitialised memory, streams that don't wait for each other",
+            "a race: a barrier missing, atomics on uninitialised memory, streams that don't wait for each other or "
+            "for the current one",
             "run compute-sanitizer --tool racecheck and --tool initcheck; record an event where streams join",
             "failure.reason has the counts, failure.case and seed repeat it",
         ),

@@ -104,7 +104,7 @@ class CudaDevice:
         if self._metric == "end_to_end":
             clocked = self._clock_from_call_to_idle(meter, call, stream)
         else:
-            late = [_extent(value) for value in inputs] if self._late_inputs else []
+            late = [_extent(value) for value in inputs if value.is_cuda] if self._late_inputs else []
             clocked = self._clock_on_stream(meter, call, stream, late)
         pairs = fitting(clocked.result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)

@@ -85,8 +85,8 @@ class LeadIn:
         return kept
 
     def bring_back(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
-        """What put_aside() kept."""
-        for (address, nbytes), aside in kept:
+        """What put_aside() kept; the last first, since what overlaps was kept scrambled the second time."""
+        for (address, nbytes), aside in reversed(kept):
             if nbytes:
                 self._meter.copy(address, aside, nbytes, stream)
 

@@ -120,6 +120,16 @@ def test_who_waits_for_nobody_reads_late_inputs_too_early(device: CudaDevice, x:
     assert torch.equal(x, before)
 
 
+def test_late_inputs_are_whole_again_however_they_overlap(device: CudaDevice) -> None:
+    memory = torch.arange(3000.0, device="cuda")
+    views = [memory[:2000], memory[1000:], memory[:0], memory[5].expand(7), memory.view(30, 100).T, torch.zeros(3)]
+    before, into = memory.clone(), torch.empty_like(memory)
+    device.begin(Conditions(hold_ns=1_000_000, late_inputs=True))
+    device.measure(lambda: memory * 1, lambda result: [(result, into)], views)  # type: ignore[list-item]
+    assert torch.equal(into, before)
+    assert torch.equal(memory, before)
+
+
 def test_without_a_hold_the_device_is_idle_when_a_call_begins(device: CudaDevice) -> None:
     small = torch.rand(1000, device="cuda")
     waits = [middle_ns(under(device, Conditions(hold_ns=ns), lambda: small.relu().relu().relu())) for ns in (0, 10**6)]
