@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from harness.backends.base import Conditions, Finding, Host
@@ -17,7 +17,7 @@ from harness.referee.lengths import drawn_lengths, split
 from harness.referee.outcome import SolutionFailed
 from harness.referee.repetition import judge_call, judge_row
 from harness.referee.sampling import check_sampled, must_be_sampled
-from harness.referee.seated_case import SeatedCase, at, seat_case, seeds_of
+from harness.referee.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
 from harness.referee.setting import Setting
 from harness.referee.table_size import TableSize
 from harness.referee.worker_process import WorkerProcess
@@ -28,7 +28,6 @@ Watch = Callable[[TurnTaken, int, bool], None]
 """Told of a turn of the solution whose calls began on an idle device, of the referee's wall clock around it, in ns, and
 of whether it was traced; may raise SolutionFailed."""
 _IDLE = Conditions()
-_LATE = Conditions(hold_ns=1_000_000, late_inputs=True)
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,8 @@ class CaseOutcome:
 def check_case(
     setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify, watch: Watch | None = None
 ) -> CaseOutcome:
-    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced.
+    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced; not the first, in which
+    a solution may choose among kernels.
 
     Raises: SolutionFailed where no comparison came about.
     """
@@ -54,7 +54,17 @@ def check_case(
             return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
         with seat_case(setting, host, worker, config, TableSize()) as case:
             case.seat_solution()
-            return check_seated(case, case.table.places, notify, watch)
+            _, check, failed = take_first(case, 0)
+            if failed:
+                return CaseOutcome((check,), tuple(case.remarks), case.weights, failed)
+            outcome = check_seated(case, case.table.places, notify, watch)
+            return replace(outcome, checks=(check, *outcome.checks))
+
+
+def take_first(case: SeatedCase, number: int) -> tuple[Taken, Check, SolutionFailed | None]:
+    """A call by itself, before all others, with inputs that come late. Raises: SolutionFailed."""
+    taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))], conditions=case.late())
+    return taken, *judge_call(case, taken, 0, "complete")
 
 
 def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
@@ -88,6 +98,7 @@ class _Found:
     checks: list[Check] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    turns: int = 0
     failed: SolutionFailed | None = None
 
     def judge(self, case: SeatedCase, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
@@ -100,8 +111,9 @@ class _Found:
         On an idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.
         """
         is_traced = is_traced and self.watch is not None
-        is_idle = is_traced or case.rng.random() < 0.5
-        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else _LATE)
+        is_idle = is_traced or self.turns % 2 == 0
+        self.turns += 1
+        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.late())
         self.findings += taken.reply.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):
@@ -111,7 +123,7 @@ class _Found:
             self.checks.append(check)
             if self.failed:
                 return
-        if is_idle and self.watch is not None:
+        if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
             self.watch(taken.reply, taken.wall_ns, is_traced)
 
     def outcome(self, case: SeatedCase) -> CaseOutcome:

@@ -51,7 +51,7 @@ def measure_cache_copy(cache_bytes: int) -> float:
     """A copy within an L2 cache of this size, bytes read and written. As one graph: launched one by one, such short
     copies would wait for the host."""
     nbytes = min(_MOST_CACHED_BYTES, max(2**20, cache_bytes // 4))
-    source = torch.zeros(nbytes, dtype=torch.uint8, device="cuda")
+    source = torch.randint(256, (nbytes,), dtype=torch.uint8, device="cuda")
     target = torch.zeros_like(source)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

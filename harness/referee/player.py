@@ -30,6 +30,8 @@ from harness.referee.worker_process import WorkerProcess
 _WITHOUT_ROWS = 0.5
 """So many of the timed turns have a call judged in full where no single row can be."""
 
+_LATE_TURNS = 2
+
 
 @dataclass(frozen=True)
 class Watchers:
@@ -67,6 +69,7 @@ class WorkerPlayer:
         self._judged_share = len(self._judged) / len(certain)
         if self._judged and not case.has_rows:
             self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
+        self._late = set(self._secret.sample(certain, _LATE_TURNS))
         self._traced = {arm: self._secret.choice(certain) for arm in ("solution", config.timing.baselines[0])}
         self._canary_ns: int | None = None
         self._gpu: GpuState | None = None
@@ -102,6 +105,8 @@ class WorkerPlayer:
         number = self._count[arm]
         self._count[arm] += 1
         auditor = self._watchers.auditor
+        if arm == "solution" and number in self._late:
+            self._take_late(calls)
         if number == self._traced.get(arm):
             auditor.trace(arm, calls, *self._take(arm, calls, is_judged=True, traced=True))
         reply, wall_ns = self._take(arm, calls, is_judged=self._is_judged(number))
@@ -136,6 +141,11 @@ class WorkerPlayer:
         )
         self._judge(taken, is_judged)
         return taken.reply, taken.wall_ns
+
+    def _take_late(self, calls: int) -> None:
+        """A turn that nobody can tell from a timed one, judged whole, and no sample: its inputs come late."""
+        drawn = [Drawn(self._next_seed["solution"]()) for _ in range(calls)]
+        self._judge(self._case.turn(drawn, conditions=self._case.late()), is_complete=True)
 
     def _take_reference(
         self, arm: ReferenceArm, drawn: list[Drawn], traced: bool, metric: Metric | None

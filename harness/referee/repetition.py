@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.backends.base import Conditions
 from harness.records.check import Check, Scope
 from harness.records.verdict import Verdict
 from harness.referee.judgement import require_passed
@@ -25,7 +26,8 @@ def judge_row(case: SeatedCase, taken: Taken, row: KeptRow, scope: Scope) -> tup
 
 
 def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> SolutionFailed:
-    """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right.
+    """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right; at
+    last on an idle device.
 
     The turn, not the call alone: what an earlier call left behind must be there again.
     """
@@ -36,14 +38,10 @@ def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> Solutio
             except SolutionFailed as wrong:
                 if unasked := taken.reply.calls[call].unasked:
                     raise _failed_unnoticed(unasked, wrong) from None
-                tries = _tries_until_right(case, taken, call)
-                if tries is None:
-                    raise
-                raise SolutionFailed(
-                    Verdict.NONDETERMINISTIC,
-                    f"the same inputs gave wrong values {_times(tries)}, then right ones; when wrong, {wrong}",
-                    wrong.failure.details,
-                ) from None
+                if found := _what_makes_it_right(case, taken, call):
+                    reason = f"{found}; when wrong, {wrong}"
+                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
+                raise
     except SolutionFailed as failed:
         return failed
     raise AssertionError("a check that passed has no failure")
@@ -59,16 +57,24 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
     )
 
 
-def _tries_until_right(case: SeatedCase, taken: Taken, call: int) -> int | None:
-    """How often it was wrong before it was right; None where it never was."""
-    for number in range(1, _TIMES + 1):
-        try:
-            repeated = case.again(taken)
-        except SolutionFailed:
-            return None  # the first failure is told
-        if case.judge(repeated, call, "complete").passed:
-            return number
+def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | None:
+    """In words; None where it is wrong always."""
+    try:
+        for number in range(1, _TIMES + 1):
+            if _is_right(case, taken, call, taken.conditions):
+                return f"the same inputs gave wrong values {_times(number)}, then right ones"
+        if taken.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
+            return (
+                "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "
+                "work on another stream doesn't wait for it"
+            )
+    except SolutionFailed:
+        pass  # the first failure is told
     return None
+
+
+def _is_right(case: SeatedCase, taken: Taken, call: int, conditions: Conditions) -> bool:
+    return case.judge(case.again(taken, conditions), call, "complete").passed
 
 
 def _times(count: int) -> str:

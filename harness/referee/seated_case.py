@@ -44,6 +44,9 @@ _CHEAP_BYTES = 2**26
 _SCARCE_SHARE = 0.3
 """With less of the memory free, the referee gives back what its allocator caches before a turn."""
 
+_HELD = Conditions(hold_ns=300_000)
+"""For late inputs, in a case that isn't timed."""
+
 Imprints = list[dict[int, tuple[torch.Tensor, ...]]]
 
 
@@ -55,6 +58,7 @@ class Taken:
     wall_ns: int
     drawn: tuple[Drawn, ...]
     places: tuple[int, ...]
+    conditions: Conditions
     row: KeptRow | None = None
 
 
@@ -133,10 +137,14 @@ class SeatedCase:
         """Of the next timed turn, whoever takes it."""
         return self.pacing.conditions(metric) if self.pacing else Conditions()
 
-    def again(self, taken: Taken) -> Taken:
+    def late(self) -> Conditions:
+        """As of a timed turn, but with inputs that come late."""
+        return dataclasses.replace(self.pacing.conditions("gpu_cold") if self.pacing else _HELD, late_inputs=True)
+
+    def again(self, taken: Taken, conditions: Conditions) -> Taken:
         """The same inputs at the same places once more."""
         self._lay_at(taken.drawn, taken.places)
-        return self._turn_at(taken.drawn, taken.places)
+        return self._turn_at(taken.drawn, taken.places, conditions=conditions)
 
     def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
         """Every value of one call, against inputs made anew: what lies in the shared buffers may be the worker's."""
@@ -176,6 +184,7 @@ class SeatedCase:
         conditions: Conditions | None = None,
     ) -> Taken:
         row = self._keep_row(places) if keeps_row else None
+        conditions = conditions or self.conditions()
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
         with self.watching():
             self.stillness.only(self.worker)
@@ -184,7 +193,7 @@ class SeatedCase:
                 self.table,
                 self.config.limits,
                 places,
-                conditions=conditions or self.conditions(),
+                conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
             )
@@ -195,7 +204,7 @@ class SeatedCase:
             with at(self.setting.case, one):
                 self._judge_reply(call)
         self._require_unchanged(before, drawn, places)
-        return Taken(timed.reply, timed.wall_ns, drawn, places, row)
+        return Taken(timed.reply, timed.wall_ns, drawn, places, conditions, row)
 
     def _judge_reply(self, call: CallTaken) -> None:
         judge_form(call, self.setting.spec)

@@ -16,13 +16,11 @@ from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
 from harness.records.timing import Floors, Row, Timing
 from harness.records.verdict import Verdict
-from harness.referee.correctness import CaseOutcome, Notify, check_seated
-from harness.referee.draws import Drawn
+from harness.referee.correctness import CaseOutcome, Notify, check_seated, take_first
 from harness.referee.outcome import SolutionFailed
 from harness.referee.pacing import Pacing
 from harness.referee.player import Watchers, WorkerPlayer, claimed_turn
 from harness.referee.reference import InvalidProblem
-from harness.referee.repetition import judge_call
 from harness.referee.seated_case import SeatedCase, at
 from harness.referee.seats import BaselineFailed, Seats
 from harness.referee.shortage import is_memory_scarce
@@ -80,8 +78,7 @@ class TimedCase:
         with at(case.setting.case, None):
             case.seat_solution()
             for number in range(2):
-                taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))])
-                check, failed = judge_call(case, taken, 0, "complete")
+                taken, check, failed = take_first(case, number)
                 checks.append(check)
                 times_ns += claimed_turn(taken.reply, taken.wall_ns).call_ns
                 if failed:

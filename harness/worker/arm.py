@@ -131,7 +131,7 @@ class Arm:
         measured = self.device.measure(
             lambda: model(*inputs),
             lambda returned: fitting(unpack(returned)[1], destinations),
-            [value for value in inputs if isinstance(value, torch.Tensor)],
+            [value for value, argument in zip(inputs, call.inputs, strict=True) if argument.tensor is not None],
         )
         structure, outputs = unpack(measured.result)
         forms = tuple(form_of(output) for output in outputs)

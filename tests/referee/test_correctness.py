@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from harness.backends.base import Conditions
 from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome
 from harness.referee.outcome import SolutionFailed
@@ -317,3 +318,25 @@ def test_one_turn_is_traced_and_told_with_others_on_an_idle_device(double: Setti
     assert sum(traced for _, traced in told) == 1
     assert 2 <= len(told) < len(worker.turns)
     assert all(turn.conditions.hold_ns == 0 for turn in worker.turns if turn.traced)
+
+
+def test_a_case_begins_with_late_inputs_and_has_idle_turns_too(double: Setting) -> None:
+    outcome, worker = checked(double, Honest, seeds=1)
+    require_passed(outcome)
+    late = [turn.conditions.late_inputs for turn in worker.turns]
+    assert late[:3] == [True, False, True]
+    assert all(turn.conditions.hold_ns > 0 for turn in worker.turns if turn.conditions.late_inputs)
+    assert len(worker.turns[0].calls) == 1
+
+
+def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    now: list[Conditions] = [Conditions()]
+
+    class Hasty(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2 + (1 if now[0].late_inputs else 0)
+
+    monkeypatch.setattr(DeskDevice, "begin", lambda self, conditions: now.__setitem__(0, conditions))
+    verdict, reason = verdict_of(double, Hasty)
+    assert verdict is Verdict.NONDETERMINISTIC
+    assert reason.startswith("right values where the inputs lie ready, and wrong ones where they come late")

@@ -124,6 +124,18 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert buffers[0] == buffers[1]
 
 
+def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(double: Setting) -> None:
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        judged = len(at_table.solution.turns)
+        at_table.measure()
+        turns = at_table.solution.turns[judged:]
+    late = [turn for turn in turns if turn.conditions.late_inputs]
+    assert len(late) == 2
+    others = next(turn for turn in turns if not turn.conditions.late_inputs)
+    assert {replace(turn.conditions, late_inputs=False) for turn in late} == {others.conditions}
+
+
 def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Setting) -> None:
     with sitting(double, Honest) as at_table:
         timing = at_table.outcome().timing

@@ -14,7 +14,7 @@ from harness.backends.cuda import runtime
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
-from harness.backends.cuda.snapshot import Snapshots
+from harness.backends.cuda.snapshot import Snapshots, extent
 from harness.backends.cuda.tracer import Tracer, open_cupti
 
 _POISON = 0xFF
@@ -104,7 +104,7 @@ class CudaDevice:
         if self._metric == "end_to_end":
             clocked = self._clock_from_call_to_idle(meter, call, stream)
         else:
-            late = [_extent(value) for value in inputs if value.is_cuda] if self._late_inputs else []
+            late = [extent(value) for value in inputs] if self._late_inputs else []
             clocked = self._clock_on_stream(meter, call, stream, late)
         pairs = fitting(clocked.result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
@@ -143,6 +143,7 @@ class CudaDevice:
         queued = is_held and not meter.has_started()
         meter.record_end(stream)
         self._lead_in.mark_end(END_BYTES, stream)
+        self._lead_in.forget(put_aside, stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
 
     def _clock_from_call_to_idle(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
@@ -217,14 +218,6 @@ class CudaDevice:
         return self._meter
 
 
-def _extent(tensor: torch.Tensor) -> Extent:
-    """From its first element to its last."""
-    if not tensor.numel():
-        return tensor.data_ptr(), 0
-    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.data_ptr(), (reach + 1) * tensor.element_size()
-
-
 def _most_allocated() -> int | None:
     """The most bytes that torch's allocator has given out at once since it was last begun anew; None where it doesn't
     tell."""
@@ -246,6 +239,7 @@ def _captured(call: Callable[[], object]) -> Callable[[], object]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = call()
+    graph.replay()  # the first one also brings it to the device
 
     def replay() -> object:
         graph.replay()

@@ -24,8 +24,8 @@ _MOST_WAITING_NS = 2_000_000_000
 
 Extent = tuple[int, int]
 """An address on the device, and how many bytes."""
-_SCRAMBLED = 0xFF
-"""NaN in every floating dtype, −1 in integers."""
+_WIDEST = 16
+"""Bytes of the widest element, complex128."""
 
 
 class LeadIn:
@@ -34,6 +34,7 @@ class LeadIn:
     def __init__(self, meter: Meter) -> None:
         properties = torch.cuda.get_device_properties(0)
         nbytes = max(_LEAST_BYTES, _TIMES_CACHE * int(getattr(properties, "L2_cache_size", 0)))
+        self._nbytes = nbytes
         self._memory = torch.zeros(nbytes, dtype=torch.uint8, device="cuda")
         self._sink = torch.zeros(1, dtype=torch.int32, device="cuda")
         per_sm = int(getattr(properties, "max_threads_per_multi_processor", 2048)) // _THREADS
@@ -73,22 +74,32 @@ class LeadIn:
         return self._lead(0, nanoseconds, stream)
 
     def put_aside(self, memory: Sequence[Extent], stream: int) -> list[tuple[Extent, int]]:
-        """Keep the first bytes of each and overwrite them: of each what was kept, and where."""
-        share = self._memory.nbytes // max(1, len(memory))
-        kept = [
-            ((address, min(nbytes, share)), self._address + n * share) for n, (address, nbytes) in enumerate(memory)
-        ]
-        for (address, nbytes), aside in kept:
-            if nbytes:
-                self._meter.copy(aside, address, nbytes, stream)
-                self._meter.fill(address, _SCRAMBLED, nbytes, stream)
+        """Keep the first bytes of each, and change halves in their place: values as good as the right ones, which
+        nobody can tell from them. Of each what was kept, and where; single elements stay as they are."""
+        share = self._nbytes // max(1, len(memory)) // _WIDEST * _WIDEST
+        kept = []
+        for number, (address, nbytes) in enumerate(memory):
+            most = min(nbytes, share)
+            half = most // 2 // _WIDEST * _WIDEST
+            if not half:
+                continue
+            aside = self._address + number * share
+            self._meter.copy(aside, address, most, stream)
+            self._meter.copy(address, aside + half, most - half, stream)
+            self._meter.copy(address + most - half, aside, half, stream)
+            kept.append(((address, most), aside))
         return kept
 
     def bring_back(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
-        """What put_aside() kept; the last first, since what overlaps was kept scrambled the second time."""
-        for (address, nbytes), aside in reversed(kept):
-            if nbytes:
-                self._meter.copy(address, aside, nbytes, stream)
+        """What put_aside() kept."""
+        for (address, nbytes), aside in kept:
+            self._meter.copy(address, aside, nbytes, stream)
+
+    def forget(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
+        """The memory that is read holds zeros again, as in every other process: what it holds makes a difference to the
+        power that reading takes."""
+        for (_, nbytes), aside in kept:
+            self._meter.fill(aside, 0, nbytes, stream)
 
     def nothing(self, stream: int) -> None:
         """An empty kernel."""
@@ -117,8 +128,9 @@ class LeadIn:
 
     def _count_anew(self, stream: int) -> None:
         """The count isn't what it must be: a kernel of the solution's has written over it, or the device is wedged."""
+        self._meter.await_idle()
         self._meter.fill(self._counts_address, 0, 16, stream)
-        self._number = 0
+        self._here.value = self._number = 0
 
     def _reading(self, loads: int, nanoseconds: int) -> tuple[ctypes.c_uint64, ...]:
         numbers = (self._address, loads, nanoseconds, self._sink_address)

@@ -56,6 +56,15 @@ class _Layout:
             return cls(_data_ptr(tensor), tuple(_size(tensor)), tuple(_stride(tensor)), _element_size(tensor))
 
 
+def extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its first element lies, and how many bytes there are up to its last."""
+    layout = _Layout.of(tensor)
+    if 0 in layout.shape:
+        return layout.address, 0
+    reach = sum((size - 1) * stride for size, stride in zip(layout.shape, layout.strides, strict=True))
+    return layout.address, (reach + 1) * layout.width
+
+
 @dataclass(frozen=True)
 class Dimension:
     """`size` elements, so many bytes apart in the destination and in the source."""

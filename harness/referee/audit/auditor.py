@@ -85,7 +85,7 @@ class Auditor:
         seen.claimed_ns.append(claimed)
         seen.tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
 
-    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
+    def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, is_idle: bool = False) -> None:
         """A traced turn; its times count as samples of nothing. Raises: SolutionFailed."""
         seen = self._seen[arm]
         if arm == "solution":
@@ -107,14 +107,15 @@ class Auditor:
                 raise
             return  # a baseline has nothing to hide: the tracer lost rows
         seen.timelines.append(timeline)
-        seen.traced_claims += zip(timeline.calls, claimed, strict=False)  # none where calls aren't measured
+        if not is_idle:  # else the host's own time lies between the marks
+            seen.traced_claims += zip(timeline.calls, claimed, strict=False)  # none where calls aren't measured
         seen.rows += [row for call in timeline.calls for row in call.rows]
 
     def check(self, reply: TurnTaken, wall_ns: int, is_traced: bool) -> None:
         """A turn of the solution that isn't timed, whose calls began on an idle device: what they leave on streams that
         nobody waits for comes after their end there, and not at their beginning. Raises: SolutionFailed."""
         if is_traced:
-            self.trace("solution", len(reply.calls), reply, wall_ns)
+            self.trace("solution", len(reply.calls), reply, wall_ns, is_idle=True)
         seen = self._seen["solution"]
         seen.idle_claims_ns += [call.gpu_ns for call in reply.calls if call.gpu_ns is not None]
         seen.idle_tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
