@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.codec import encode
 from harness.records.arms import Baseline, Metric
+from harness.records.statistics import BETWEEN_WORKERS
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class TimingConfig:
     """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
     the placement of code) then differs, too."""
     precision: float | None = None
-    """Half the width of the headline's 95 % interval, relative to it; None measures all blocks."""
+    """Half the width of the headline's 95 % interval, relative to it; above 0.001, which every interval is wider by
+    because workers differ. None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
     lock_sm_mhz: int | None = None
@@ -62,8 +64,11 @@ class TimingConfig:
             raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
         if not 1 <= self.processes <= 20:
             raise ValueError("timing: processes must be between 1 and 20")
-        if self.precision is not None and not 0 < self.precision < 1:
-            raise ValueError("timing: precision must be between 0 and 1, as 0.01 for ±1 %")
+        if self.precision is not None and not BETWEEN_WORKERS < self.precision < 1:
+            raise ValueError(
+                f"timing: precision must be above {BETWEEN_WORKERS} and below 1, as 0.01 for ±1 %, or null; no "
+                f"interval is narrower than ±{100 * BETWEEN_WORKERS:g} %, by which two workers differ that run the same"
+            )
         if self.lock_sm_mhz is not None and self.lock_sm_mhz < 1:
             raise ValueError("timing: lock_sm_mhz must be positive; leave it out, or null, to leave clocks alone")
 

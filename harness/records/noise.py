@@ -19,9 +19,9 @@ WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
 ms that moved by more during the run says no more either."""
 _CONTROL = 0.005
-"""How far the A/A interval may lie from 1. An interval of 95 % leaves 1 out in one fair run of twenty, by a hair: only
-one that lies beyond this altogether is a reason. Simulated, with calls that jitter by 0.5 % no fair run in 400 has such
-an interval, by 2 % one in 200."""
+"""How far the A/A interval may lie from 1. An interval of 95 % leaves 1 out by a hair in one fair run of twenty, and
+widened by what workers differ by in one of forty at 2 % of jitter: only one that lies beyond this altogether counts.
+Simulated, with calls that jitter by 0.5 % no fair run in 400 has such an interval, by 2 % one in 200."""
 _DRIFT = 0.02
 _SURE = 0.01
 """The p value below which a trend is no accident."""

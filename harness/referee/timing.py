@@ -14,7 +14,7 @@ from typing import Protocol
 
 from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.config import TimingConfig
-from harness.records.statistics import median
+from harness.records.statistics import BETWEEN_WORKERS, median
 from harness.records.timing import Floors, GpuState, Row, Timing, Turn
 from harness.referee.lengths import drawn_lengths
 
@@ -152,11 +152,12 @@ def take_block(
 
 
 def _is_enough(timing: Timing, config: TimingConfig) -> bool:
+    """Put together, the blocks of n processes scatter by √n less than those of each; what workers differ by stays."""
     if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
         return True
     if config.precision is None:
         return False
-    wanted = config.precision * config.processes**0.5
+    wanted = BETWEEN_WORKERS + (config.precision - BETWEEN_WORKERS) * config.processes**0.5
     return timing.speedup is not None and timing.speedup.half_width <= wanted
 
 

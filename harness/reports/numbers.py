@@ -11,11 +11,13 @@ from harness.reports.untrusted import one_line
 
 
 def format_speedup(interval: Interval | None) -> str:
-    """'3.1270× [3.1214, 3.1331]': shown to the second digit of the interval's half-width."""
+    """'3.1270× [3.1214, 3.1331]': shown to the second digit of the interval's half-width, and to four decimals at most;
+    below 0.1 to a thousandth of itself, so that the least that two workers differ by is still seen."""
     if interval is None:
         return "—"
     half = max((interval.high - interval.low) / 2, 1e-12)
-    digits = min(4, max(1, 1 - math.floor(math.log10(half))))
+    most = max(4, -math.floor(math.log10(interval.estimate / 1000)))
+    digits = min(most, max(1, 1 - math.floor(math.log10(half))))
     return f"{interval.estimate:.{digits}f}× [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 

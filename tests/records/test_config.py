@@ -32,6 +32,16 @@ def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
         TimingConfig(**values)
 
 
+@pytest.mark.parametrize("precision", [-0.01, 0.0, 0.0005, 0.001, 1.0, math.nan])
+def test_a_precision_that_no_interval_reaches_is_refused(precision: float) -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"precision must be above 0\.001 and below 1, .* is narrower than ±0\.1 %, by which two workers differ",
+    ):
+        TimingConfig(precision=precision)
+    assert TimingConfig(precision=0.0011).precision == 0.0011
+
+
 @pytest.mark.parametrize(
     "values", [{"build_s": 0.0}, {"turn_s": -1.0}, {"parallel_builds": -1}, {"worker_memory_gib": 0.0}]
 )

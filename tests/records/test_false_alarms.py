@@ -11,6 +11,7 @@ from harness.records.arms import ArmName
 from harness.records.speed_verdict import LEAST_DELTA, speed_verdict
 from harness.records.statistics import paired_ratio
 from harness.records.timing import Floors, Timing, Turn
+from tests.coverage import covers
 
 RUNS = 400
 
@@ -86,8 +87,7 @@ def test_a_mean_sees_a_gain_that_is_smaller_than_the_clocks_step(
                 ns = tuple(500 * round(rng.gauss(true_ns, 150) / 500) for _ in range(40))
                 turns.append(Turn(arm, block, ns, sum(ns) + 50))
         speedup = Timing("full", tuple(turns), floors=floors).speedup
-        assert speedup is not None
-        covered += speedup.low <= 1.04 <= speedup.high
+        covered += covers(speedup, 1.04)
     assert least <= covered / (RUNS // 4) <= most
 
 
@@ -105,9 +105,7 @@ def test_an_interval_over_three_processes_covers_their_differences_better(
         rng = random.Random(seed)
         pairs = [offset + rng.gauss(1, 0.003) for offset in (rng.gauss(0, apart) for _ in range(3)) for _ in range(12)]
         for number, fresh_at in enumerate(((), (12, 24))):
-            interval = paired_ratio(pairs, [1.0] * 36, fresh_at)
-            assert interval is not None
-            covered[number] += interval.low <= 1 <= interval.high
+            covered[number] += covers(paired_ratio(pairs, [1.0] * 36, fresh_at), 1)
     assert covered[0] <= covered[1]
     assert covered[0] >= 1000 * pooled
     assert covered[1] >= 1000 * widened

@@ -59,7 +59,7 @@ def test_the_given_values_stay_in_their_order() -> None:
 def test_a_ratio_is_paired_block_by_block() -> None:
     interval = paired_ratio([2.0, 40.0, 6.0, 8.0, 10.0, 24.0], [1.0, 10.0, 3.0, 4.0, 5.0, 6.0])
     assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((2.0, 4.0))
+    assert (interval.low, interval.high) == pytest.approx((1.998, 4.004))
     assert interval.estimate == pytest.approx(2.0)
     assert interval.confidence == 0.96875
 
@@ -78,8 +78,29 @@ def test_swapping_the_sides_inverts_the_ratio() -> None:
     assert (1 / back.high, 1 / back.estimate, 1 / back.low) == pytest.approx((there.low, there.estimate, there.high))
 
 
-def test_equal_sides_have_the_ratio_one() -> None:
-    assert paired_ratio([7.0] * 6, [7.0] * 6) == Interval(1.0, 1.0, 1.0, 0.96875)
+def test_equal_sides_have_the_ratio_one_to_a_thousandth() -> None:
+    interval = paired_ratio([7.0] * 6, [7.0] * 6)
+    assert interval is not None
+    assert (interval.estimate, interval.confidence) == (1.0, 0.96875)
+    assert (interval.low, interval.high) == pytest.approx((0.9990005, 1.0010005), rel=1e-9)
+
+
+def test_what_workers_differ_by_widens_both_sides_on_a_log_scale() -> None:
+    """Scatter by a factor of two to either side: both bounds lie as many times further out as those of no scatter."""
+    interval = paired_ratio([4.0, 2.0, 8.0, 4.0, 2.0, 8.0], [1.0] * 6)
+    assert interval is not None
+    assert interval.estimate == pytest.approx(4.0)
+    assert (2 / interval.low, interval.high / 8) == pytest.approx((1.0010005, 1.0010005), rel=1e-9)
+
+
+@pytest.mark.parametrize(("apart", "holds"), [(1.0008, True), (1 / 1.0008, True), (1.0012, False), (1 / 1.0012, False)])
+def test_equal_arms_in_two_places_of_the_memory_hold_1(apart: float, holds: bool) -> None:
+    """Each arm's process is 0.08 % off by where its memory lies, beyond a scatter of 0.01 %. What differs by more than
+    such places is a difference."""
+    scatter = [1.0, 1.0001, 0.9999, 1.0, 1.0001, 0.9999, 1.0, 1.0001, 0.9999, 1.0, 1.0001, 0.9999]
+    interval = paired_ratio([apart * one for one in scatter], [1.0] * 12)
+    assert interval is not None
+    assert (interval.low <= 1 <= interval.high) is holds
 
 
 def test_too_few_pairs_have_no_interval() -> None:
@@ -97,8 +118,8 @@ def test_an_interval_holds_the_median_of_every_process() -> None:
     widened = paired_ratio(values, [1.0] * 16, fresh_at=(0, 3, 13))
     assert pooled is not None
     assert widened is not None
-    assert (pooled.low, pooled.high) == pytest.approx((1.1, 1.19))
-    assert (widened.low, widened.high) == pytest.approx((1.01, 1.31))
+    assert (pooled.low, pooled.high) == pytest.approx((1.0989005, 1.1911906))
+    assert (widened.low, widened.high) == pytest.approx((1.0089905, 1.3113107))
     assert (widened.estimate, widened.confidence) == (pooled.estimate, pooled.confidence)
 
 

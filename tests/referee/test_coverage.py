@@ -1,5 +1,5 @@
 """Intervals hold what they promise: under each kind of noise 93 to 97 % of a thousand scripted measurements cover the
-true speed-up. (Twelve blocks promise 96.1 %, forty 96.2 %.)"""
+true speed-up, before they are widened by what workers differ by. (Twelve blocks promise 96.1 %, forty 96.2 %.)"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
 from harness.referee.timing import ArmTurn, measure
+from tests.coverage import covers
 
 TRUE_SPEEDUP = 1.25
 TRIALS = 1000
@@ -68,20 +69,18 @@ def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int)
     for seed in range(TRIALS):
         rng = random.Random(seed)
         speedup = measure(NoisyPlayer(noise, rng), config, rng, 5, clock=lambda: 0.0).speedup
-        assert speedup is not None
-        covered += speedup.low <= TRUE_SPEEDUP <= speedup.high
+        covered += covers(speedup, TRUE_SPEEDUP)
     assert 0.93 - SAMPLING_ERROR <= covered / TRIALS <= 0.97 + SAMPLING_ERROR
 
 
 @pytest.mark.parametrize("noise", ["jitter", "drift", "bursts", "slow wandering"])
 def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
-    config = TimingConfig(blocks=60, calls_per_turn=5, budget_s=1e9, precision=0.0015)
+    config = TimingConfig(blocks=60, calls_per_turn=5, budget_s=1e9, precision=0.0025)
     covered, blocks = 0, []
     for seed in range(TRIALS // 2):
         rng = random.Random(seed)
         timing = measure(NoisyPlayer(noise, rng), config, rng, 5, clock=lambda: 0.0)
-        assert timing.speedup is not None
-        covered += timing.speedup.low <= TRUE_SPEEDUP <= timing.speedup.high
+        covered += covers(timing.speedup, TRUE_SPEEDUP)
         blocks.append(len({turn.block for turn in timing.turns}))
     assert 6 <= min(blocks) < max(blocks)
     assert 0.93 - 2 * SAMPLING_ERROR <= 2 * covered / TRIALS <= 0.97 + 2 * SAMPLING_ERROR

@@ -220,6 +220,41 @@ def test_measuring_ends_when_it_is_precise_enough() -> None:
     assert len({turn.block for turn in measure(ScriptedPlayer(), steady, random.Random(1), 4).turns}) == 6
 
 
+def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
+    least = TimingConfig(blocks=50, precision=0.0011, budget_s=100.0)
+    player = ScriptedPlayer(2_000_000, 1_000_000)
+    assert len(measure(player, least, random.Random(1), 4, clock=ticking(0)).block_ns("solution")) == 6
+
+
+class Alternating(ScriptedPlayer):
+    """The solution's blocks lie as far above its time as below it, so that scatter stays as wide however many they
+    are."""
+
+    def __init__(self, scatter: float) -> None:
+        super().__init__(1_000_000, 1_000_000)
+        self._scatter = scatter
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+        taken = super().turn(arm, calls, metric)
+        if arm != "solution":
+            return taken
+        of_arm = sum(name == arm for name, _ in self.turns)
+        factor = 1 + (self._scatter if of_arm // 2 % 2 else -self._scatter)
+        return replace(taken, call_ns=tuple(int(ns * factor) for ns in taken.call_ns))
+
+
+@pytest.mark.parametrize(
+    ("processes", "scatter", "blocks"),
+    [(1, 0.0014, 6), (1, 0.0016, 20), (4, 0.0029, 6), (4, 0.0031, 20)],
+)
+def test_only_scatter_within_a_process_is_averaged_over_processes(processes: int, scatter: float, blocks: int) -> None:
+    """Of ±0.25 % workers take ±0.1 %. What is left is for the scatter; four processes halve that alone, so that each
+    may have twice as much."""
+    config = TimingConfig(blocks=20, precision=0.0025, processes=processes, budget_s=100.0, control=False)
+    found = measure(Alternating(scatter), config, random.Random(1), 4, clock=ticking(0))
+    assert len(found.block_ns("solution")) == blocks
+
+
 def test_measuring_goes_on_while_it_is_not() -> None:
     noise = random.Random(1)
 
