@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from harness.records.statistics import median
 
-_FAR_OUT = 3.0
+FENCE = 3.0
 """Tukey's outer fence, in interquartile ranges beyond a quartile. Of normally distributed values one in 400,000 lies
 outside. Source: J. W. Tukey, Exploratory Data Analysis, 1977, section 2D."""
-_LEAST_REACH = 0.01
-"""Of the median. A clock has steps; where most samples are equal, one that is a step further is no outlier."""
+LEAST_REACH = 0.01
+"""Of the median: a fence is never nearer to its quartile. A clock has steps; where most samples are equal, one that is
+a step further is no outlier."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,9 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Quartiles are interpolated between neighbours, as numpy's are by default."""
     middle = median(values)
-    q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else (middle,) * 3
-    reach = max(_FAR_OUT * (q3 - q1), _LEAST_REACH * middle)
+    q1, q3 = quartiles(values)
+    low, high = fences(values)
     return Spread(
         n=len(values),
         minimum=min(values),
@@ -43,5 +43,20 @@ def spread(values: Sequence[float]) -> Spread:
         q3=q3,
         maximum=max(values),
         mad=median([abs(value - middle) for value in values]),
-        outliers=sum(not q1 - reach <= value <= q3 + reach for value in values),
+        outliers=sum(not low <= value <= high for value in values),
     )
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """The first and the third, interpolated between neighbours as numpy's are by default (R's type 7)."""
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def fences(values: Sequence[float]) -> tuple[float, float]:
+    """What lies outside of these is an outlier."""
+    low, high = quartiles(values)
+    reach = max(FENCE * (high - low), LEAST_REACH * median(values))
+    return low - reach, high + reach

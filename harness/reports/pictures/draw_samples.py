@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from harness.records.spread import FENCE, LEAST_REACH
 from harness.reports.pictures.canvas import FAINT, GRID, INK, STRIPE, Canvas, Look, looks
 from harness.reports.pictures.heading import format_median, format_span, unit_of
-from harness.reports.pictures.samples import FENCE, LEAST_REACH, ArmSamples, SamplesPicture
+from harness.reports.pictures.samples import ArmSamples, SamplesPicture
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 0.78, 5.5, 0.14, 1.4
 _COMMON, _CLOSE_UP, _GAP, _FOOT = 1.8, 1.05, 0.36, 0.9

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
 from harness.records.arms import ArmName
+from harness.records.spread import fences, quartiles
 from harness.records.statistics import Interval, median
 from harness.records.timing import Timing, Turn
 from harness.reports.untrusted import one_line
-
-FENCE = 3.0
-"""Tukey's outer fence, in interquartile ranges beyond the quartiles: a call outside is an outlier. J. W. Tukey,
-Exploratory Data Analysis (1977), section 2D."""
-LEAST_REACH = 0.01
-"""Of the median: a fence is never nearer to its quartile. Where most calls are equal, one that is a step of the clock
-further is no outlier."""
 
 _FAR_APART = 3.0
 """Ratio of the slowest call to the fastest from which an axis is logarithmic."""
@@ -61,9 +55,7 @@ class ArmSamples:
 
     @cached_property
     def fences_ns(self) -> tuple[float, float]:
-        low, high = _quartiles(self.ns)
-        reach = max(FENCE * (high - low), LEAST_REACH * self.median_ns)
-        return low - reach, high + reach
+        return fences(self.ns)
 
     @cached_property
     def outliers(self) -> tuple[bool, ...]:
@@ -74,7 +66,7 @@ class ArmSamples:
     @cached_property
     def close_up_ns(self) -> tuple[float, float]:
         """What an axis of this arm alone spans: all calls but those so far out that the rest would be a line."""
-        low, high = _quartiles(self.ns)
+        low, high = quartiles(self.ns)
         reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
         near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
         bounds = (self.interval.low, self.interval.high) if self.interval else ()
@@ -92,7 +84,7 @@ class ArmSamples:
     def bins_ns(self) -> tuple[float, ...]:
         """Edges of a histogram over the close-up, as wide as D. Freedman and P. Diaconis (1981) advise."""
         low, high = self.close_up_ns
-        first, third = _quartiles(self.ns)
+        first, third = quartiles(self.ns)
         width = 2 * (third - first) / len(self.ns) ** (1 / 3)
         count = math.ceil((high - low) / width) if width > 0 else _FEWEST_BINS
         return _edges(low, high, min(max(count, _FEWEST_BINS), _MOST_BINS), is_log=False)
@@ -184,19 +176,6 @@ def _spans(timing: Timing) -> Iterator[tuple[int, int, tuple[Turn, ...]]]:
         end = first + sum(len(turn.call_ns) for turn in turns)
         yield first, end, turns
         first = end
-
-
-def _quartiles(values: Sequence[float]) -> tuple[float, float]:
-    """Between the values on either side, in proportion (R's type 7, R. J. Hyndman and Y. Fan 1996)."""
-    ordered = sorted(values)
-    low, high = (_at(ordered, (len(ordered) - 1) * share) for share in (0.25, 0.75))
-    return low, high
-
-
-def _at(ordered: Sequence[float], place: float) -> float:
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
 def _edges(low: float, high: float, count: int, is_log: bool) -> tuple[float, ...]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from harness.records.spread import fences
+from harness.records.spread import spread as spread_of
 from harness.records.timing import Floors, Timing, Turn
 from harness.reports.pictures.samples import ArmSamples, SamplesPicture, samples_picture
 from tests.examples import timing
@@ -91,6 +93,12 @@ def test_outliers_lie_beyond_tukeys_fences() -> None:
     assert arm.fences_ns == (88.75, 120.25)
     assert arm.outliers == (False,) * 9 + (True,)
     assert sum(arm_of(85, 101, 102, 103, 104, 105, 106, 107, 108, 109).outliers) == 1
+
+
+def test_a_picture_shows_as_outliers_what_the_table_counts() -> None:
+    times = (100, 101, 102, 103, 104, 105, 106, 107, 120, 121)
+    assert sum(arm_of(*times).outliers) == spread_of(times).outliers == 1
+    assert arm_of(*times).fences_ns == fences(times)
 
 
 def test_a_step_of_the_clock_makes_no_outlier() -> None:
