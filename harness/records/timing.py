@@ -15,7 +15,8 @@ from harness.records.statistics import Interval, median, median_interval, paired
 
 FLOORS = 3
 """No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
-_SHORT_NS = 20_000
+SHORT_NS = 20_000
+"""Calls under it are measured many at a time and averaged: a mean has digits that events don't have."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Timing:
         what held a single call up, and such a block is then one of many under a median. Without floors (older records)
         launches weren't queued either: there a short call holds the host's own delays, and the median stays.
         """
-        return self.floors is not None and min(self.median_ns(arm) for arm in self.arms) < _SHORT_NS
+        return self.floors is not None and min(self.median_ns(arm) for arm in self.arms) < SHORT_NS
 
     def block_ns(self, arm: ArmName) -> tuple[float, ...]:
         """The arm's value in each block, in ns: the median of its calls, or their mean where `is_averaged`.

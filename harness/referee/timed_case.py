@@ -14,7 +14,7 @@ from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
-from harness.records.timing import Floors, Row, Timing
+from harness.records.timing import SHORT_NS, Floors, Row, Timing
 from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome, Notify, check_seated, take_first
 from harness.referee.outcome import SolutionFailed
@@ -27,9 +27,6 @@ from harness.referee.shortage import is_memory_scarce
 from harness.referee.timing import measure, measure_row, references_of, turn_length, warm_up
 from harness.referee.turns import describe_arm
 from harness.referee.worker_process import WorkerProcess
-
-_SHORT_NS = 20_000
-"""Calls under it are measured many at a time: an average has digits that events don't have."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class TimedCase:
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
         """Many where calls are short: they are averaged."""
         places = self._case.table.places
-        usual = places if min(fastest_ns) < _SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
+        usual = places if min(fastest_ns) < SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
         return turn_length(fastest_ns, usual)
 
     def measure(
@@ -150,7 +147,19 @@ class TimedCase:
     def _rows(self, player: WorkerPlayer, config: Config, notify: Notify) -> tuple[Row, ...]:
         """Further metrics, but for graphs."""
         others = [name for name in config.timing.metrics if name not in (self._pacing.metric, "graph")]
-        return tuple(self._row(player, name, config, notify) for name in others)
+        rows = [self._row_unless_it_fails(player, name, config, notify) for name in others]
+        return tuple(row for row in rows if row)
+
+    def _row_unless_it_fails(self, player: WorkerPlayer, metric: Metric, config: Config, notify: Notify) -> Row | None:
+        """None where a baseline that can be done without fails in it: all rows are of all arms, and the headline has
+        been measured already."""
+        try:
+            return self._row(player, metric, config, notify)
+        except BaselineFailed as error:
+            self._seats.remarks.append(f"{metric} isn't measured: {error.arm} fails in it: {error}")
+            self._case.table.unseat(player.workers[error.arm])  # it may not even answer any more
+            self._case.stillness.only(None)
+            return None
 
     def _graphs(self, player: WorkerPlayer, config: Config, notify: Notify) -> tuple[Row, ...]:
         """The row of CUDA graphs. What can't be captured as one has no such row, and neither has its rival: all rows

@@ -214,6 +214,37 @@ def test_workers_are_asked_what_they_changed_before_a_graph_can_harm_them(
     assert asked[2] == []  # the control is the first baseline once more
 
 
+class Cold(DeskWorker):
+    """Fails where caches are warm, and answers nothing afterwards if it `dies` of it."""
+
+    dies = False
+
+    def _answer(self, request: Any, descriptors: Sequence[int]) -> Any:
+        if isinstance(request, TakeTurn) and request.conditions.metric == "gpu_warm":
+            self.is_spent = self.dies
+            raise RuntimeError("no warmth")
+        if getattr(self, "is_spent", False):
+            raise RuntimeError("gone")
+        return super()._answer(request, descriptors)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bool, double: Setting) -> None:
+    timing = replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark"), metrics=("gpu_warm", "end_to_end"))
+    config = replace(CONFIG, timing=timing)
+    second: Any = Cold(times=(3_000,))
+    second.dies = dies
+    with sitting(double, Honest, config=config) as at_table:
+        at_table.late = {"cudnn-benchmark": second, "control": DeskWorker(times=(2_000,))}
+        outcome = at_table.outcome(config)
+        headlines = [turn for turn in at_table.eager.turns if turn.conditions.metric == "gpu_cold"]
+    assert outcome.timing.baselines == ("eager", "cudnn-benchmark")
+    assert [row.metric for row in outcome.timing.rows] == ([] if dies else ["end_to_end"])
+    assert "gpu_warm isn't measured: cudnn-benchmark fails in it: " in outcome.remarks[0]
+    assert "no warmth" in outcome.remarks[0]
+    assert len(headlines) < 2 * 16  # the headline's turns are taken once
+
+
 class Lazy(nn.Module):
     """Right until it is told that it may be lazy: then zeros in all rows."""
 
