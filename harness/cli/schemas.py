@@ -42,7 +42,7 @@ _DESCRIPTIONS = {
     "TimingConfig.metrics": "What is measured besides gpu_cold, in six blocks each.",
     "TimingConfig.processes": "How often workers are started anew and measured again.",
     "TimingConfig.warmup_turns": "Turns before the first that counts, at least; they go on until times settle.",
-    "TimingConfig.blocks": "Blocks of turns to measure, there and back; six at least.",
+    "TimingConfig.blocks": "Blocks of turns to measure in each process, there and back; six at least.",
     "TimingConfig.calls_per_turn": "Calls that one turn times.",
     "TimingConfig.precision": "Half the speed-up's 95 % interval at which measuring ends, 0.01 for ±1 %; null: never.",
     "TimingConfig.lock_sm_mhz": "Lock the SM clock while a solution is on the GPU, in MHz; needs root. null: don't.",

@@ -77,10 +77,12 @@ class Floors:
 
 @dataclass(frozen=True)
 class Row:
-    """A further metric, measured after the headline with the same arms in blocks of its own."""
+    """A further metric, measured after the headline with the same arms in blocks of its own; `fresh_at` as of the
+    headline."""
 
     metric: Metric
     turns: tuple[Turn, ...]
+    fresh_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ class Timing:
 
     def of_row(self, row: Row) -> Timing:
         """A further metric as a timing of its own."""
-        return replace(self, metric=row.metric, turns=row.turns, fresh_at=(), rows=(), memory=())
+        return replace(self, metric=row.metric, turns=row.turns, fresh_at=row.fresh_at, rows=(), memory=())
 
     @cached_property
     def noises(self) -> tuple[str, ...]:

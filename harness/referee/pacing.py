@@ -20,14 +20,14 @@ _MOST_HOLD_NS = 4_800_000
 
 
 class Pacing:
-    """Starts as gpu_cold, with the device held for a short while. Where launches come too late for it, that grows;
-    where they do however long it is, some arm waits for the device before it returns, and all are measured end to
-    end."""
+    """Starts as gpu_cold, unless told otherwise, with the device held for a short while. Where launches come too late
+    for it, that grows; where they do however long it is, some arm waits for the device before it returns, and all are
+    measured end to end."""
 
-    def __init__(self) -> None:
+    def __init__(self, metric: Literal["gpu_cold", "end_to_end"] = "gpu_cold") -> None:
         self._hold_ns = _HOLD_NS
         self._is_settled = False
-        self.metric: Literal["gpu_cold", "end_to_end"] = "gpu_cold"
+        self.metric: Literal["gpu_cold", "end_to_end"] = metric
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """`metric`: another than the headline's."""

@@ -23,6 +23,7 @@ from harness.referee.player import Watchers, WorkerPlayer, claimed_turn
 from harness.referee.reference import InvalidProblem
 from harness.referee.seated_case import SeatedCase, at
 from harness.referee.seats import BaselineFailed, Seats
+from harness.referee.series import Series
 from harness.referee.shortage import is_memory_scarce
 from harness.referee.timing import measure, measure_row, references_of, turn_length, warm_up
 from harness.referee.turns import describe_arm
@@ -47,12 +48,13 @@ class TimedCase:
     First the solution is judged, then measured: over the same table, as the same module, in turns of the same lengths.
     """
 
-    def __init__(self, case: SeatedCase, seats: Seats, watchers: Watchers) -> None:
+    def __init__(self, case: SeatedCase, seats: Seats, watchers: Watchers, series: Series) -> None:
         self._case = case
         self._seats = seats
         self._watchers = watchers
         self._most_calls = case.table.places
-        case.pacing = self._pacing = Pacing()
+        self._series = series
+        case.pacing = self._pacing = Pacing(series.metric)
 
     def warm_up(self, config: Config, notify: Notify) -> None:
         """How long the first baseline's calls are, before the solution has run over this table.
@@ -116,6 +118,7 @@ class TimedCase:
                     timed.timing,
                     self._case.rng,
                     self._most_calls,
+                    self._series,
                     lambda done, total: notify(f"timing {done}/{total}"),
                     floors=floors,
                 )
@@ -204,9 +207,14 @@ def ready_for_timing(
     watchers: Watchers,
     config: Config,
     notify: Notify,
+    series: Series | None = None,
 ) -> TimedCase:
-    """Seat the first baseline, which has the GPU for itself until then. Raises: InvalidProblem."""
-    timed = TimedCase(case, Seats(case.table, case.stillness, references), watchers)
+    """Seat the first baseline, which has the GPU for itself until then. `series`: what it is a part of; None: alone.
+
+    Raises: InvalidProblem.
+    """
+    seats = Seats(case.table, case.stillness, references)
+    timed = TimedCase(case, seats, watchers, series or Series(config.timing))
     timed.warm_up(config, notify)
     return timed
 

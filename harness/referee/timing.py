@@ -7,16 +7,16 @@ drift falls on all alike: a 4 % clock step puts 2.7 % error on the ratio of A-th
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.config import TimingConfig
-from harness.records.statistics import BETWEEN_WORKERS, median
+from harness.records.statistics import median
 from harness.records.timing import Floors, GpuState, Row, Timing, Turn
 from harness.referee.lengths import drawn_lengths
+from harness.referee.series import Series
 
 _TURN_NS = 250_000_000
 """A turn of slow calls is cut to about this length, so that blocks stay short against drift."""
@@ -24,8 +24,6 @@ LEAST_BLOCKS = 6
 _MOST_WARM_UPS = 12
 _SETTLED = 0.01
 """Between the medians of an arm's last two turns: what is still warming up falls by more."""
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,12 @@ def measure(
     config: TimingConfig,
     rng: random.Random,
     most_calls: int,
+    series: Series,
     progress: Progress = lambda done, total: None,
-    clock: Clock = time.monotonic,
     floors: Floors | None = None,
 ) -> Timing:
-    """Warm all arms up, then measure blocks until the config's precision is reached, there are enough or the budget is
-    spent (never under six).
+    """Warm all arms up, then measure blocks until that is enough for the `series`, there are as many as the config
+    allows or its share of the budget is spent (never under six).
 
     Looking after each block whether it is enough leaves the intervals' coverage between 93 and 97 %: see the tests.
 
@@ -86,16 +84,16 @@ def measure(
             player.turn(arm, calls)
     player.warmed_up()
     lengths = drawn_lengths(calls, rng)
-    started = clock()
     turns: list[Turn] = []
-    for block in range(config.blocks):
-        if block >= LEAST_BLOCKS and clock() - started > config.budget_s:
-            break
-        turns += take_block(player, arms, block, next(lengths), rng)
-        progress(block + 1, config.blocks)
-        timing = Timing(config.case, tuple(turns), config.baselines, player.metric, floors)
-        if block + 1 >= LEAST_BLOCKS and _is_enough(timing, config):
-            break
+    with series.blocks():
+        for block in range(config.blocks):
+            if block >= LEAST_BLOCKS and series.is_share_spent:
+                break
+            turns += take_block(player, arms, block, next(lengths), rng)
+            progress(block + 1, config.blocks)
+            timing = Timing(config.case, tuple(turns), config.baselines, player.metric, floors)
+            if block + 1 >= LEAST_BLOCKS and series.is_enough(timing):
+                break
     return timing
 
 
@@ -111,22 +109,6 @@ def measure_row(player: Player, metric: Metric, config: TimingConfig, rng: rando
     lengths = drawn_lengths(turn_length(fastest, most_calls), rng)
     blocks = [take_block(player, arms, block, next(lengths), rng, metric) for block in range(LEAST_BLOCKS)]
     return Row(metric, tuple(turn for block in blocks for turn in block))
-
-
-def joined(parts: Sequence[Timing]) -> Timing:
-    """Measurements by fresh workers, one after another, as one; with the arms that all of them have."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    baselines = tuple(name for name in first.baselines if all(name in part.baselines for part in parts))
-    arms = {*baselines, "solution"} | ({"control"} if all(part.has_control for part in parts) else set())
-    turns: list[Turn] = []
-    fresh_at: list[int] = []
-    for part in parts:
-        before = turns[-1].block + 1 if turns else 0
-        fresh_at += [before] if before else []
-        turns += [replace(turn, block=turn.block + before) for turn in part.turns if turn.arm in arms]
-    return replace(first, turns=tuple(turns), baselines=baselines, fresh_at=tuple(fresh_at))
 
 
 def take_block(
@@ -149,16 +131,6 @@ def take_block(
             )
         )
     return turns
-
-
-def _is_enough(timing: Timing, config: TimingConfig) -> bool:
-    """Put together, the blocks of n processes scatter by √n less than those of each; what workers differ by stays."""
-    if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
-        return True
-    if config.precision is None:
-        return False
-    wanted = BETWEEN_WORKERS + (config.precision - BETWEEN_WORKERS) * config.processes**0.5
-    return timing.speedup is not None and timing.speedup.half_width <= wanted
 
 
 def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> int:

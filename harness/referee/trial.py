@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import FlagChange
@@ -18,10 +18,11 @@ from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.player import Watchers
 from harness.referee.seated_case import seat_case
+from harness.referee.series import Series, joined
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table_size import TableSize
 from harness.referee.timed_case import TimedOutcome, ready_for_timing
-from harness.referee.timing import joined, references_of
+from harness.referee.timing import references_of
 from harness.referee.turns import describe_arm
 from harness.referee.work import work_of
 from harness.referee.worker_process import WorkerProcess
@@ -78,22 +79,20 @@ class Trial:
         Raises: SolutionFailed, InvalidProblem where the reference fails.
         """
         timing = self._subject.config.timing
+        outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
             floors_ns = self._workers.host.floors_ns()
             floors = Floors(*floors_ns) if floors_ns else None
-        parts = [self._time_once(references, stack, floors)]
-        for number in range(1, timing.processes):
-            self._notify(f"starting workers anew, {number + 1} of {timing.processes}")
-            for one in (self._worker, *references.values()):
-                one.close()
-            references.clear()
-            references[timing.baselines[0]] = stack.enter_context(self._workers.start())
-            with Stage(self._found, "load"):
-                self._worker = self._load()
-            parts.append(self._time_once(references, stack, floors))
-        whole = joined([part.timing for part in parts])
+        series = Series(timing)
+        while not series.is_complete:
+            if outcomes:
+                self._start_anew(references, stack, f"{len(series.parts) + 1} of {timing.processes}")
+            outcomes.append(self._time_once(references, stack, series, floors))
+            series.add(outcomes[-1].timing)
+        self._found.remarks += series.remarks
+        whole = joined(series.parts)
         self._found.timing = whole
-        self._found.compiled = tuple(one for one in parts[0].compiled if one.baseline in whole.baselines)
+        self._found.compiled = tuple(one for one in outcomes[0].compiled if one.baseline in whole.baselines)
 
     def look_back(self) -> None:
         """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
@@ -108,12 +107,24 @@ class Trial:
     def _remark_on(self, changed: Sequence[FlagChange]) -> None:
         self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
 
+    def _start_anew(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, which: str) -> None:
+        """End all workers, and start the first baseline's and the solution's."""
+        self._notify(f"starting workers anew, {which}")
+        for one in (self._worker, *references.values()):
+            one.close()
+        references.clear()
+        references[self._subject.config.timing.baselines[0]] = stack.enter_context(self._workers.start())
+        with Stage(self._found, "load"):
+            self._worker = self._load()
+
     def _time_once(
-        self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, floors: Floors | None
+        self,
+        references: dict[ReferenceArm, WorkerProcess],
+        stack: ExitStack,
+        series: Series,
+        floors: Floors | None,
     ) -> TimedOutcome:
-        timing = self._subject.config.timing
-        share = replace(timing, budget_s=timing.budget_s / timing.processes)
-        config = replace(self._subject.config, timing=share)
+        config = self._subject.config
         # The table goes before the workers that sit at it.
         with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
@@ -121,7 +132,8 @@ class Trial:
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                timed = ready_for_timing(case, references, Watchers(auditor, canary, telemetry), config, self._notify)
+                watchers = Watchers(auditor, canary, telemetry)
+                timed = ready_for_timing(case, references, watchers, config, self._notify, series)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):

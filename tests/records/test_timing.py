@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from harness.records.arms import ArmName
+from harness.records.line import from_line, to_line
 from harness.records.timing import Floors, Row, Timing, Turn
-from tests.examples import measured, timing
+from tests.examples import measured, passed, timing
 
 
 def turn(arm: ArmName, block: int, *call_ns: int) -> Turn:
@@ -180,6 +181,14 @@ def test_a_row_is_a_timing_of_its_own() -> None:
     assert warm.median_ns("solution") == pytest.approx(800_000, rel=0.001)
     assert warm.speedup is not None
     assert warm.speedup.estimate == pytest.approx(3, rel=0.001)
+
+
+def test_a_row_knows_its_processes_and_keeps_them_in_the_journal() -> None:
+    (row,) = measured().rows
+    found = measured(rows=(replace(row, fresh_at=(3,)),))
+    of_row = found.of_row(found.rows[0])
+    assert (of_row.fresh_at, of_row.fresh_pairs) == ((3,), (3,))
+    assert from_line(to_line(passed(timing=found))).timing == found
 
 
 def test_a_row_has_the_arms_of_the_headline() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ import pytest
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.timing import Floors
-from harness.referee.timing import ArmTurn, joined, measure, measure_row
+from harness.records.timing import Floors, Timing
+from harness.referee.series import Clock, Series
+from harness.referee.timing import ArmTurn, measure_row
+from harness.referee.timing import measure as measure_in
 
 
 class ScriptedPlayer:
@@ -37,6 +40,19 @@ def ticking(seconds: float) -> Callable[[], float]:
     """A clock that goes on by so much whenever it is read."""
     readings = iter(range(10**6))
     return lambda: next(readings) * seconds
+
+
+def measure(
+    player: ScriptedPlayer,
+    config: TimingConfig,
+    rng: random.Random,
+    most_calls: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    clock: Clock = time.monotonic,
+    floors: Floors | None = None,
+) -> Timing:
+    """A measurement by itself, the first of a series."""
+    return measure_in(player, config, rng, most_calls, Series(config, clock), progress, floors)
 
 
 CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0, control=False)
@@ -152,24 +168,6 @@ def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
     assert len(player.turns) == 2 + 6 * 4
 
 
-def test_measurements_of_fresh_processes_become_one() -> None:
-    parts = [measure(ScriptedPlayer(), CONFIG, random.Random(seed), 4, clock=ticking(0)) for seed in range(3)]
-    timing = joined(parts)
-    assert timing.fresh_at == (8, 16)
-    assert len(timing.block_ns("solution")) == 24
-    assert [turn.block for turn in timing.turns] == [block for block in range(24) for _ in range(4)]
-
-
-def test_an_arm_that_one_process_had_to_leave_out_is_in_none() -> None:
-    both = measure(ScriptedPlayer(), replace(THREE_ARMS, control=True), random.Random(1), 3, clock=ticking(0))
-    fewer = measure(
-        ScriptedPlayer(), replace(THREE_ARMS, baselines=("compile",)), random.Random(1), 3, clock=ticking(0)
-    )
-    timing = joined([both, fewer])
-    assert timing.baselines == ("compile",)
-    assert {turn.arm for turn in timing.turns} == {"compile", "solution"}
-
-
 def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
     timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(60))
     assert max(turn.block for turn in timing.turns) == 6
@@ -224,35 +222,6 @@ def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
     least = TimingConfig(blocks=50, precision=0.0011, budget_s=100.0)
     player = ScriptedPlayer(2_000_000, 1_000_000)
     assert len(measure(player, least, random.Random(1), 4, clock=ticking(0)).block_ns("solution")) == 6
-
-
-class Alternating(ScriptedPlayer):
-    """The solution's blocks lie as far above its time as below it, so that scatter stays as wide however many they
-    are."""
-
-    def __init__(self, scatter: float) -> None:
-        super().__init__(1_000_000, 1_000_000)
-        self._scatter = scatter
-
-    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
-        taken = super().turn(arm, calls, metric)
-        if arm != "solution":
-            return taken
-        of_arm = sum(name == arm for name, _ in self.turns)
-        factor = 1 + (self._scatter if of_arm // 2 % 2 else -self._scatter)
-        return replace(taken, call_ns=tuple(int(ns * factor) for ns in taken.call_ns))
-
-
-@pytest.mark.parametrize(
-    ("processes", "scatter", "blocks"),
-    [(1, 0.0014, 6), (1, 0.0016, 20), (4, 0.0029, 6), (4, 0.0031, 20)],
-)
-def test_only_scatter_within_a_process_is_averaged_over_processes(processes: int, scatter: float, blocks: int) -> None:
-    """Of ±0.25 % workers take ±0.1 %. What is left is for the scatter; four processes halve that alone, so that each
-    may have twice as much."""
-    config = TimingConfig(blocks=20, precision=0.0025, processes=processes, budget_s=100.0, control=False)
-    found = measure(Alternating(scatter), config, random.Random(1), 4, clock=ticking(0))
-    assert len(found.block_ns("solution")) == blocks
 
 
 def test_measuring_goes_on_while_it_is_not() -> None:

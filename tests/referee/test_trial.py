@@ -158,6 +158,68 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     assert auditor.ends == (1_000.0,) * 3
 
 
+def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) -> tuple[Found, list[DeskWorker]]:
+    """`waits`: of each process's solution, whether it waits for the device, so that its launches can't be queued."""
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    loaded: list[DeskWorker] = []
+
+    def load() -> Any:
+        worker = DeskWorker(Honest, times=(1_000,))
+        worker._arm.device.queued = not waits[len(loaded)]  # type: ignore[attr-defined]
+        loaded.append(worker)
+        return worker
+
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=lambda: DeskWorker(times=(2_000,)))
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, (), None)
+    trial = Trial(subject, workers, load, found, lambda what: None)
+    with ExitStack() as stack:
+        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    return found, loaded
+
+
+def processes(count: int, **changes: Any) -> Config:
+    return replace(CONFIG, timing=replace(CONFIG.timing, processes=count, **changes))
+
+
+def metrics_of(worker: DeskWorker) -> list[str]:
+    """Those of its turns on a device that is held, each once, in their order; late inputs always have the same."""
+    held = [turn.conditions for turn in worker.turns if turn.conditions.hold_ns and not turn.conditions.late_inputs]
+    return list(dict.fromkeys(one.metric for one in held))
+
+
+def test_the_metric_of_the_first_process_is_that_of_all(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    found, loaded = tried_in_processes(tmp_path, processes(3, metrics=()), (True, False, False))
+    assert found.timing is not None
+    assert (found.timing.metric, found.timing.fresh_at) == ("end_to_end", (8, 16))
+    assert [metrics_of(worker) for worker in loaded] == [["gpu_cold", "end_to_end"], ["end_to_end"], ["end_to_end"]]
+    assert [remark for remark in found.remarks if "anew" in remark] == []
+
+
+def test_a_later_process_that_waits_has_all_measured_anew(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    """Joined as they came, blocks of 2.0 as gpu_cold and of any ratio end to end were one 'gpu_cold' speed-up."""
+    found, loaded = tried_in_processes(tmp_path, processes(3, metrics=()), (False, True, False, False))
+    assert found.timing is not None
+    assert (found.timing.metric, found.timing.fresh_at) == ("end_to_end", (8, 16))
+    assert [metrics_of(worker)[-1] for worker in loaded] == ["gpu_cold", "end_to_end", "end_to_end", "end_to_end"]
+    (remark,) = [remark for remark in found.remarks if "anew" in remark]
+    assert remark.endswith("what 1 process before it gave as gpu_cold isn't used")
+    assert sum("measured end to end, from the call" in remark for remark in set(found.remarks)) == 1
+
+
+def test_further_metrics_and_memory_are_those_of_all_processes(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
+    found, _ = tried_in_processes(tmp_path, processes(2, metrics=("gpu_warm", "end_to_end")), (False, False))
+    assert found.timing is not None
+    assert [(row.metric, row.fresh_at, len(row.turns)) for row in found.timing.rows] == [
+        ("gpu_warm", (6,), 48),
+        ("end_to_end", (6,), 48),
+    ]
+    assert {(peak.arm, peak.torch_bytes) for peak in found.timing.memory} == {
+        ("eager", 77), ("control", 77), ("solution", 77)
+    }  # fmt: skip
+
+
 class Telling(DeskWorker):
     """Answers Describe with one account after another, and at last with nothing."""
 

@@ -1,0 +1,148 @@
+"""Measurements by fresh workers, one after another: what they add up to, and when that is enough."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal
+
+from harness.records.arms import ArmName, Metric
+from harness.records.config import TimingConfig
+from harness.records.statistics import BETWEEN_WORKERS
+from harness.records.timing import PeakMemory, Row, Timing, Turn
+
+Clock = Callable[[], float]
+
+
+class Series:
+    """As many measurements as the config wants processes, all of one metric. They share the budget: what one leaves of
+    it, those after it have.
+
+    Each is measured until its own interval is narrow enough, the last one also until that over all of them is: blocks
+    of three processes scatter by √3 less than those of one, but their interval holds what workers differ by, too.
+    `remarks` say what was begun anew.
+    """
+
+    def __init__(self, config: TimingConfig, clock: Clock = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._began_at = self._share_s = self._spent_s = 0.0
+        self.parts: list[Timing] = []
+        self.remarks: list[str] = []
+
+    @property
+    def metric(self) -> Literal["gpu_cold", "end_to_end"]:
+        """What the next process begins with: what its forerunners ended with."""
+        return "end_to_end" if self.parts and self.parts[0].metric == "end_to_end" else "gpu_cold"
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.parts) >= self._config.processes
+
+    @contextmanager
+    def blocks(self) -> Iterator[None]:
+        """While a process's blocks are measured. Those of a measurement that fails, and begins anew, cost nothing."""
+        self._share_s = (self._config.budget_s - self._spent_s) / max(1, self._config.processes - len(self.parts))
+        self._began_at = self._clock()
+        yield
+        self._spent_s += self._clock() - self._began_at
+
+    @property
+    def is_share_spent(self) -> bool:
+        return self._clock() - self._began_at > self._share_s
+
+    def is_enough(self, timing: Timing) -> bool:
+        """Of a process's blocks so far: its own interval is narrow enough; in the last process that over all is, too.
+
+        That one holds the median of each process. Where those of the processes before lie too far apart for it, no
+        further block would help.
+        """
+        if not self._suffices(timing):
+            return False
+        is_last = len(self.parts) == self._config.processes - 1
+        if not is_last or timing.metric != self.metric:
+            return True
+        return self._suffices(joined([*self.parts, timing])) or self._is_out_of_reach
+
+    def add(self, timing: Timing) -> None:
+        """A process's measurement. Where it couldn't keep the metric it is the first of all anew."""
+        if self.parts and timing.metric != self.parts[0].metric:
+            count = f"{len(self.parts)} process{'' if len(self.parts) == 1 else 'es'}"
+            self.remarks.append(
+                f"{timing.case}: all processes were measured anew end to end, since one could be measured so alone; "
+                f"what {count} before it gave as {self.parts[0].metric} isn't used"
+            )
+            self.parts.clear()
+        self.parts.append(timing)
+
+    def _suffices(self, timing: Timing) -> bool:
+        if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
+            return True  # no ratio will be claimed
+        wanted, speedup = self._config.precision, timing.speedup
+        return wanted is not None and speedup is not None and speedup.half_width <= wanted
+
+    @property
+    def _is_out_of_reach(self) -> bool:
+        medians = [math.log(part.speedup.estimate) for part in self.parts if part.speedup]
+        if not medians or self._config.precision is None:
+            return False
+        return (max(medians) - min(medians)) / 2 + BETWEEN_WORKERS > self._config.precision
+
+
+def joined(parts: Sequence[Timing]) -> Timing:
+    """Measurements of one metric by fresh workers, one after another, as one; with the arms and the further metrics
+    that all of them have, and the most memory that any of them took."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if any(part.metric != first.metric for part in parts):
+        raise ValueError("times of two metrics are never joined")
+    baselines = tuple(name for name in first.baselines if all(name in part.baselines for part in parts))
+    arms = {*baselines, "solution"} | ({"control"} if all(part.has_control for part in parts) else set())
+    turns, fresh_at = _one_after_another([part.turns for part in parts], arms)
+    rows = (_joined_row(row.metric, parts, arms) for row in first.rows)
+    return replace(
+        first,
+        turns=turns,
+        baselines=baselines,
+        fresh_at=fresh_at,
+        rows=tuple(row for row in rows if row),
+        memory=_most_memory(parts, arms),
+    )
+
+
+def _joined_row(metric: Metric, parts: Sequence[Timing], arms: Container[str]) -> Row | None:
+    rows = [row for part in parts for row in part.rows if row.metric == metric]
+    if len(rows) < len(parts):
+        return None
+    return Row(metric, *_one_after_another([row.turns for row in rows], arms))
+
+
+def _one_after_another(
+    parts: Sequence[Sequence[Turn]], arms: Container[str]
+) -> tuple[tuple[Turn, ...], tuple[int, ...]]:
+    """The turns of these arms with their blocks counted on, and the blocks before which workers were started anew."""
+    turns: list[Turn] = []
+    fresh_at: list[int] = []
+    for part in parts:
+        before = turns[-1].block + 1 if turns else 0
+        fresh_at += [before] if before else []
+        turns += [replace(turn, block=turn.block + before) for turn in part if turn.arm in arms]
+    return tuple(turns), tuple(fresh_at)
+
+
+def _most_memory(parts: Sequence[Timing], arms: Container[str]) -> tuple[PeakMemory, ...]:
+    peaks: dict[ArmName, list[PeakMemory]] = {}
+    for peak in (peak for part in parts for peak in part.memory if peak.arm in arms):
+        peaks.setdefault(peak.arm, []).append(peak)
+    return tuple(
+        PeakMemory(
+            arm,
+            max(peak.torch_bytes for peak in own),
+            max((peak.process_bytes for peak in own if peak.process_bytes is not None), default=None),
+        )
+        for arm, own in peaks.items()
+    )
