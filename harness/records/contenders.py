@@ -57,7 +57,7 @@ WITH newest AS (
     GROUP BY problem, problem_sha256, solution, solution_sha256
 ), fastest AS (
     SELECT journal, offset, row_number() OVER (
-        PARTITION BY problem, problem_sha256, solution, solution_sha256, cases
+        PARTITION BY problem, problem_sha256, solution, solution_sha256, cases, metric
         ORDER BY speedup DESC, started_at, id
     ) AS place
     FROM entry WHERE counts AND is_rankable AND environment = :environment AND config = :config
@@ -68,6 +68,10 @@ WITH newest AS (
     SELECT journal, offset, {_WHEN} FROM entry WHERE counts GROUP BY problem, solution
 ), asked AS (
     SELECT journal, offset, min(id) FROM entry WHERE counts GROUP BY problem, problem_sha256, cases
+), measured AS (
+    SELECT journal, offset, min(id) FROM entry
+    WHERE counts AND metric IS NOT NULL AND environment = :environment AND config = :config
+    GROUP BY problem, problem_sha256, metric
 ), timed AS (
     SELECT journal, offset, {_WHEN} FROM entry
     WHERE counts AND baseline IS NOT NULL AND environment = :environment AND config = :config GROUP BY environment
@@ -78,6 +82,7 @@ WITH newest AS (
     UNION SELECT journal, offset FROM newest_here
     UNION SELECT journal, offset FROM newest_anywhere
     UNION SELECT journal, offset FROM asked
+    UNION SELECT journal, offset FROM measured
     UNION SELECT journal, offset FROM timed
 )
 SELECT {", ".join(COLUMNS)} FROM chosen JOIN entry USING (journal, offset)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.records.arms import METRICS, Metric
 from harness.records.evaluation import Evaluation
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.verdict import Verdict
@@ -17,21 +18,55 @@ FAST_P = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Ranked:
-    """`rank` is None for what isn't ranked: not passed, or not timed. Equal ranks are ties."""
+    """`rank` is None for what isn't ranked: not passed, not timed, or measured by another metric than those that are.
+    Equal ranks are ties."""
 
     rank: int | None
     evaluation: Evaluation
+    other_metric: str | None = None
+    """That other metric, in words."""
 
 
 def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
     """Fastest first, for evaluations of one problem in one environment.
 
     A rank is one more than the number of solutions whose whole interval lies above the solution's own: where
-    intervals overlap, neither is ahead.
+    intervals overlap, neither is ahead. No two metrics are ranked together, see leading_metric().
     """
     ordered = sorted(evaluations, key=_fastest_first)
-    lows = sorted(interval.low for e in ordered if (interval := speedup_of(e)))
-    return [Ranked(rank_among(speedup_of(e), lows), e) for e in ordered]
+    leading = leading_metric(metric_of(e) for e in ordered)
+    others = [other_metric(metric_of(e), leading) for e in ordered]
+    lows = sorted(i.low for e, other in zip(ordered, others, strict=True) if not other and (i := speedup_of(e)))
+    ranked = [
+        Ranked(None if other else rank_among(speedup_of(e), lows), e, other)
+        for e, other in zip(ordered, others, strict=True)
+    ]
+    return sorted(ranked, key=lambda one: (not one.evaluation.verdict.passed, one.other_metric is not None))
+
+
+def leading_metric(metrics: Iterable[Metric | None]) -> Metric | None:
+    """Of a problem's headlines the metric by which solutions are ranked: gpu_cold where anything was measured so.
+
+    Where it isn't, the reference itself waits for the device, and all are held against each other end to end. None:
+    nothing was measured.
+    """
+    found = set(metrics)
+    return next((metric for metric in METRICS if metric in found), None)
+
+
+def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
+    """Why a headline isn't ranked among those of the leading metric; None where it is. A ratio of host overheads has no
+    rank among kernels: one `.item()` would lift a solution over the clock's floor."""
+    if metric is None or metric == leading:
+        return None
+    if metric == "end_to_end":
+        return "measured end to end: it waits for the device itself"
+    return f"measured as {metric}, others as {leading}"
+
+
+def metric_of(evaluation: Evaluation) -> Metric | None:
+    """Of the headline."""
+    return evaluation.timing.metric if evaluation.timing else None
 
 
 def rank_among(own: Interval | None, lows: Sequence[float]) -> int | None:
@@ -64,16 +99,19 @@ def fast_p(evaluations: Sequence[Evaluation], thresholds: Sequence[float] = FAST
     """The curve over these evaluations, each a sample; failures count in the denominator.
 
     Evaluations that blame nobody's solution (`unsupported`, `invalid_problem`, `harness_error`), and passed ones
-    that weren't timed, are no samples.
+    that weren't timed, are no samples. No two metrics are mixed, see of_totals().
     """
-    samples = [e for e in evaluations if e.verdict.blames_solution or speedup_of(e)]
+    samples = [e for e in of_totals(evaluations)[0] if e.verdict.blames_solution or speedup_of(e)]
     speedups = [interval.estimate for e in samples if (interval := speedup_of(e))]
     return tuple(FastP(p, sum(s > p for s in speedups), len(samples)) for p in thresholds) if samples else ()
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A set of evaluations in a few numbers. `mean_speedup` is over the `timed` ones of `evaluated`."""
+    """A set of evaluations in a few numbers. `mean_speedup` is over the `timed` ones of `evaluated`.
+
+    Both it and `fast_p` are of gpu_cold headlines; `left_out` are the problems that have none.
+    """
 
     evaluated: int
     timed: int
@@ -81,25 +119,45 @@ class Summary:
     fast_p: tuple[FastP, ...]
     verdicts: tuple[tuple[Verdict, int], ...]
     """Most frequent first."""
+    left_out: tuple[str, ...] = ()
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
     """Counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
-    speedups = [interval for e in evaluations if (interval := speedup_of(e))]
+    counted, left_out = of_totals(evaluations)
+    speedups = [interval for e in counted if (interval := speedup_of(e))]
     counts = Counter(e.verdict for e in evaluations)
     return Summary(
         evaluated=len(evaluations),
         timed=len(speedups),
         mean_speedup=geometric_mean(speedups) if speedups else None,
-        fast_p=fast_p(evaluations),
+        fast_p=fast_p(counted),
         verdicts=tuple(counts.most_common()),
+        left_out=left_out,
     )
 
 
+def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tuple[str, ...]]:
+    """Those that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem that was measured
+    by another metric alone is left out whole, failures included; those are named."""
+    problems: dict[tuple[str, str], list[Evaluation]] = {}
+    for evaluation in evaluations:
+        problems.setdefault((evaluation.problem.name, evaluation.problem.sha256), []).append(evaluation)
+    kept: list[Evaluation] = []
+    left_out: set[str] = set()
+    for (name, _), own in problems.items():
+        if leading_metric(map(metric_of, own)) in (None, "gpu_cold"):
+            kept += [e for e in own if metric_of(e) in (None, "gpu_cold")]
+        else:
+            left_out.add(name)
+    return kept, tuple(sorted(left_out))
+
+
 def best_per_problem(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Of each problem the passed evaluation of the highest speed-up, in the order of the problems' names."""
+    """Of each problem the passed evaluation of the highest speed-up, in the order of the problems' names; of those that
+    of_totals() keeps."""
     best: dict[str, Evaluation] = {}
-    for evaluation in sorted(evaluations, key=_fastest_first):
+    for evaluation in sorted(of_totals(evaluations)[0], key=_fastest_first):
         if evaluation.verdict.passed:
             best.setdefault(evaluation.problem.name, evaluation)
     return [best[name] for name in sorted(best)]

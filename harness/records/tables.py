@@ -14,7 +14,7 @@ from harness.records.entry import Entry
 from harness.records.evaluation import SCHEMA
 from harness.records.verdict import Verdict
 
-VERSION = 1000 * 7 + SCHEMA
+VERSION = 1000 * 8 + SCHEMA
 """Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
 
 COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
@@ -63,6 +63,8 @@ CREATE INDEX entry_run ON entry (run) WHERE counts;
 CREATE INDEX entry_what ON entry (problem, solution, started_at DESC, id DESC, counts) WHERE counts;
 CREATE INDEX entry_here ON entry (environment, problem, solution, started_at DESC, id DESC, counts) WHERE counts;
 CREATE INDEX entry_asked ON entry (problem, problem_sha256, cases, id, counts) WHERE counts;
+CREATE INDEX entry_measured ON entry (environment, config, problem, problem_sha256, metric, id, counts)
+    WHERE counts AND metric IS NOT NULL;
 CREATE INDEX entry_timed ON entry (environment, config, started_at DESC, id DESC, baseline, counts)
     WHERE counts AND baseline IS NOT NULL;
 CREATE INDEX entry_newest ON entry (
@@ -70,8 +72,8 @@ CREATE INDEX entry_newest ON entry (
     verdict, speedup, backend, environment_label, counts
 ) WHERE counts;
 CREATE INDEX entry_fastest ON entry (
-    environment, config, problem, problem_sha256, solution, solution_sha256, cases, speedup DESC, started_at, id,
-    counts, is_rankable
+    environment, config, problem, problem_sha256, solution, solution_sha256, cases, metric, speedup DESC, started_at,
+    id, counts, is_rankable
 ) WHERE counts AND is_rankable;
 """
 

@@ -9,9 +9,19 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.arms import Baseline
+from harness.records.arms import Baseline, Metric
 from harness.records.evaluation import Evaluation
-from harness.records.ranking import FastP, Ranked, Summary, best_per_problem, rank, summarise
+from harness.records.ranking import (
+    FastP,
+    Ranked,
+    Summary,
+    best_per_problem,
+    leading_metric,
+    metric_of,
+    of_totals,
+    rank,
+    summarise,
+)
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
@@ -54,6 +64,7 @@ def print_comparison(console: Console, evaluations: Sequence[Evaluation], kept: 
 def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
     """The solutions of one problem, fastest first, with ranks that are shared where intervals overlap."""
     ranked = rank(evaluations)
+    leading = leading_metric(map(metric_of, evaluations))
     timed = any(one.evaluation.timing for one in ranked)
     table = Table(box=None, pad_edge=False, header_style="bold")
     if timed:
@@ -68,7 +79,13 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
     for label, one in zip(labels, ranked, strict=True):
         light = [format_share(one.evaluation.share_of_light)] if has_light else []
         table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *light, _note(one.evaluation, kept))
-    parts: list[RenderableType] = [_title(evaluations), table]
+    parts: list[RenderableType] = [_title(evaluations, leading), table]
+    parts += [
+        Text(harmless(f"not ranked: {one.evaluation.solution.name}: {one.other_metric}"))
+        for one in ranked
+        if one.other_metric
+    ]
+    ranked = [one for one in ranked if not one.other_metric]
     if others := _other_baselines(ranked):
         fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
@@ -93,8 +110,12 @@ def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Ren
     lines: list[RenderableType] = [Text(head + (f"; {ours} kept from earlier runs" if ours else ""), style="bold")]
     if evaluations[0].environment.backend == "sim":
         return Group(*lines, Text(SIMULATED, style="yellow"))
-    lines.append(Text(_mean(summary, _headline(evaluations))))
-    over = [row.speedup for e in evaluations if (row := over_fastest(e)) and row.speedup]
+    counted, _ = of_totals(evaluations)
+    lines.append(Text(_mean(summary, _headline(counted))))
+    if summary.left_out:
+        names = ", ".join(map(harmless, summary.left_out))
+        lines.append(Text(f"  left out of these and of fast_p, since not measured as gpu_cold: {names}"))
+    over = [row.speedup for e in counted if (row := over_fastest(e)) and row.speedup]
     if over:
         mean = format_speedup(geometric_mean(over))
         lines.append(Text(f"  over the fastest baseline of each of {_several(len(over), 'solution')}: {mean}"))
@@ -119,28 +140,33 @@ def _row(evaluation: Evaluation, timed: bool) -> list[str | Text]:
 
 def _note(evaluation: Evaluation, kept: frozenset[str]) -> Text:
     expected = evaluation.solution.expected_verdict
-    notes: list[str] = [evaluation.timing.speed] if evaluation.timing else []
+    timing = evaluation.timing
+    notes: list[str] = [timing.speed] if timing else []
+    if timing and timing.metric != "gpu_cold":
+        notes.append(timing.metric)
     if expected is not Verdict.PASSED:
         notes.append("as expected" if evaluation.verdict is expected else f"expected {expected.value}")
-    if evaluation.timing and evaluation.timing.noise:
+    if timing and timing.noise:
         notes.append("noisy")
     if evaluation.id in kept:
         notes.append("kept")
     return Text(", ".join(notes), style="dim")
 
 
-def _title(evaluations: Sequence[Evaluation]) -> Text:
-    """What it was and where; and what the times are compared with."""
+def _title(evaluations: Sequence[Evaluation], metric: Metric | None) -> Text:
+    """What it was and where; and what the times, those of this metric, are compared with."""
     first = evaluations[0]
     environment = first.environment
     where = environment.gpu or "simulator"
     head = Text.assemble((first.problem.name, "bold"), f" on {where}, torch {environment.torch}")
-    timings = [evaluation.timing for evaluation in evaluations if evaluation.timing]
+    timings = [e.timing for e in evaluations if e.timing and e.timing.metric == metric]
     if timings:
         baseline = timings[0].baselines[0]
         times = sorted(timing.median_ns(baseline) for timing in timings if baseline in timing.baselines)
         span = " to ".join(dict.fromkeys((format_ms(times[0]), format_ms(times[-1]))))
         head.append(f"\n{baseline}: {span} ms; speed-up is {baseline} over solution", style="dim")
+    if metric == "end_to_end":
+        head.append("\nall measured end to end, since the reference waits for the device itself", style="yellow")
     return head
 
 
@@ -189,6 +215,8 @@ def _brief(evaluation: Evaluation) -> Text:
 
 
 def _mean(summary: Summary, baselines: str) -> str:
+    if summary.mean_speedup is None and summary.left_out:
+        return "no speed-ups: nothing was measured as gpu_cold"
     if summary.mean_speedup is None:
         return "no speed-ups: nothing that passed was timed"
     mean: Interval = summary.mean_speedup

@@ -429,6 +429,11 @@ def test_tallies_count_by_environment_config_problem_version_and_solution(tmp_pa
     }
 
 
+def as_end_to_end(evaluation: Evaluation) -> Evaluation:
+    assert evaluation.timing is not None
+    return replace(evaluation, timing=replace(evaluation.timing, metric="end_to_end"))
+
+
 class TestDecisive:
     """What of several evaluations a leaderboard is given."""
 
@@ -441,6 +446,10 @@ class TestDecisive:
     def test_the_fastest_and_the_newest_of_a_source(self, tmp_path: Path) -> None:
         times = {1: 900_000, 2: 500_000, 3: 700_000, 4: 800_000}
         assert self.decisive(tmp_path, *(at(minute, timed(ns)) for minute, ns in times.items())) == ["1", "2", "4"]
+
+    def test_the_fastest_by_each_metric(self, tmp_path: Path) -> None:
+        waiting = [at(minute, as_end_to_end(timed(100_000))) for minute in (2, 3, 4)]
+        assert self.decisive(tmp_path, at(0, timed()), at(1, timed(5)), *waiting) == ["0", "1", "2", "4"]
 
     def test_of_equally_fast_ones_the_oldest(self, tmp_path: Path) -> None:
         every = [at(2, timed(500_000)), at(3, timed(500_000)), at(4, timed(500_000)), at(1, failed("tiled"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,46 @@ def test_a_summary_says_over_what_its_mean_is() -> None:
     assert summary.mean_speedup is not None
     assert summary.mean_speedup.estimate == pytest.approx(2.0)
     assert summary.verdicts == ((Verdict.PASSED, 2), (Verdict.WRONG_VALUES, 2))
+
+
+def waiting(name: str, speedup: float, problem: str = "maxpool2d") -> Evaluation:
+    """It waits for the device, so that it was measured end to end."""
+    made = timed(name, speedup, speedup, problem=ProblemRef(problem, "c004" * 16, "float32"))
+    assert made.timing is not None
+    return replace(made, timing=replace(made.timing, metric="end_to_end"))
+
+
+def test_no_two_metrics_are_ranked_together() -> None:
+    ranked = rank([waiting("waits", 6.3), timed("plain", 1.5, 1.5), failed("wrong"), timed("slow", 1.1, 1.1)])
+    assert [(one.rank, one.evaluation.solution.name) for one in ranked] == [
+        (1, "plain"),
+        (2, "slow"),
+        (None, "waits"),
+        (None, "wrong"),
+    ]
+    assert ranked[2].other_metric == "measured end to end: it waits for the device itself"
+    assert [one.other_metric for one in ranked if one is not ranked[2]] == [None] * 3
+
+
+def test_where_all_wait_they_are_ranked_among_themselves() -> None:
+    assert ranks(waiting("a", 1.1), waiting("b", 2.0)) == [(1, "b"), (2, "a")]
+
+
+def test_means_and_shares_are_of_one_metric() -> None:
+    evaluations = [
+        timed("plain", 2.0, 2.0),
+        waiting("waits", 9.0),
+        waiting("a", 9.0, "sync"),
+        failed("b", problem=ProblemRef("sync", "c004" * 16, "float32")),
+        failed("wrong"),
+    ]
+    summary = summarise(evaluations)
+    assert (summary.evaluated, summary.timed, summary.left_out) == (5, 1, ("sync",))
+    assert summary.mean_speedup is not None
+    assert summary.mean_speedup.estimate == pytest.approx(2.0)
+    assert [(point.faster, point.of) for point in fast_p(evaluations, (1.0, 3.0))] == [(1, 2), (0, 2)]
+    assert summary.fast_p == fast_p(evaluations)
+    assert [e.solution.name for e in best_per_problem(evaluations)] == ["plain"]
 
 
 def test_a_summary_without_times_has_no_mean() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -128,6 +129,37 @@ def test_every_baseline_has_its_column_and_the_first_leads() -> None:
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "tiled channels-last 1.000 1.0000× [0.9990, 1.0010]" in rows
     assert "over the fastest baseline of each of 1 solution: 1.0000× [0.9990, 1.0010]" in rows
+
+
+def end_to_end(solution_ns: int) -> Timing:
+    return replace(timing(solution_ns=solution_ns), metric="end_to_end")
+
+
+def test_what_waits_for_the_device_is_not_compared_with_what_does_not() -> None:
+    text = report([passed("plain", timing=timing()), passed("waits", timing=end_to_end(100_000)), failed("broken")])
+    lines = text.splitlines()
+    assert [line.split()[:2] for line in lines if " passed " in line] == [["1", "plain"], ["waits", "passed"]]
+    assert "not ranked: waits: measured end to end: it waits for the device itself" in lines
+    assert "geometric mean: 3.0000× [2.9970, 3.0030]\n  over 1 speed-up (eager over solution), of 3" in text
+    assert "fast_p, the share of 2 samples" in text
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_problem_whose_reference_waits_is_compared_within_itself_and_left_out_of_the_sums() -> None:
+    sync = ProblemRef("sync", "0" * 64, "float32")
+    waiting = [passed(name, problem=sync, timing=end_to_end(ns)) for name, ns in (("a", 100_000), ("b", 200_000))]
+    text = report([passed("plain", timing=timing()), *waiting])
+    assert [line.split()[:2] for line in text.splitlines() if " passed " in line] == [
+        ["1", "plain"],
+        ["1", "a"],
+        ["2", "b"],
+    ]
+    assert "all measured end to end, since the reference waits for the device itself" in text
+    assert "left out of these and of fast_p, since not measured as gpu_cold: sync" in text
+    assert "fast_p, the share of 1 samples" in text
+    alone = report(waiting)
+    assert "no speed-ups: nothing was measured as gpu_cold" in alone
+    assert "left out of these and of fast_p, since not measured as gpu_cold: sync" in alone
 
 
 def test_compiling_is_summed_up_over_the_solutions_of_a_problem() -> None:

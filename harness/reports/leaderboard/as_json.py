@@ -44,6 +44,7 @@ def _total(total: ClassTotal) -> dict[str, Any]:
         "class": total.precision_class,
         "problems": total.problems,
         "measured": total.measured,
+        "left_out": list(total.left_out),
         "geometric_mean_of_best": _interval(total.mean_of_best),
         "fast_p_of_all": [_fast_p(point) for point in total.of_all],
         "fast_p_of_best": [_fast_p(point) for point in total.of_best],
@@ -57,6 +58,7 @@ def _problem(problem: ProblemBoard) -> dict[str, Any]:
         "precision": problem.precision,
         "cases": list(problem.cases),
         "has_newer_version": problem.has_newer_version,
+        "metric": problem.metric,
         "standings": [_standing(standing) for standing in problem.standings],
     }
 

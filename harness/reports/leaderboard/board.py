@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from harness.records.arms import Baseline
+from harness.records.arms import Baseline, Metric
 from harness.records.contenders import Tally
 from harness.records.entry import Entry
-from harness.records.ranking import rank_among
+from harness.records.ranking import leading_metric, rank_among
 from harness.records.statistics import Interval
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
 from harness.reports.leaderboard.rules import (
@@ -71,6 +71,8 @@ class ProblemBoard:
     standings: tuple[Standing, ...]
     has_newer_version: bool
     """A newer version of the problem has results, in another environment alone."""
+    metric: Metric | None
+    """By which its solutions are ranked; None where none was measured."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,9 @@ def make_board(
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
     """Of `entries` those that were measured under the board's rules for the problem."""
-    terms = Terms(board.environment.key, board.config.key, problem.sha256, problem.cases)
-    return [e for e in entries if e.problem == problem.name and e.speedup is not None and is_comparable(e, terms)]
+    terms = Terms(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
+    own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
+    return [e for e in own if is_comparable(e, terms)]
 
 
 def speedup_of(entry: Entry) -> Interval | None:
@@ -158,7 +161,8 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     sha256 = version.problem_sha256
     asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
-    terms = Terms(environment, config, sha256, cases)
+    terms = Terms(environment, config, sha256, cases, None)
+    terms = replace(terms, metric=leading_metric(e.metric for e in entries if is_comparable(e, terms)))
     standings = [
         _standing(list(group), terms, counts.get((name, sha256, solution), 0))
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
@@ -170,6 +174,7 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
         cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
+        metric=terms.metric,
     )
 
 

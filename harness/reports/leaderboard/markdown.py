@@ -10,12 +10,12 @@ from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import (
+    problem_note,
     rules,
     source_note,
     speed_note,
     total_sentence,
     unranked_reason,
-    version_note,
 )
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
@@ -52,7 +52,7 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
     if unranked:
         yield from ("", "Not ranked:", "")
         yield from (f"- {code(s.entry.solution)}: {_plain(unranked_reason(s))}" for s in unranked)
-    if note := version_note(problem):
+    if note := problem_note(problem):
         yield from ("", note)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import UsageError
+from harness.records.arms import Metric
 from harness.records.contenders import Tally
 from harness.records.entry import Entry
+from harness.records.ranking import other_metric
 from harness.reports.leaderboard.precision import PrecisionClass
 
 
@@ -67,6 +69,8 @@ class Terms:
     problem_sha256: str
     cases: tuple[str, ...]
     """All that any evaluation of this version of the problem was asked for."""
+    metric: Metric | None
+    """By which solutions are ranked, of those by which any was measured."""
 
 
 def is_comparable(entry: Entry, terms: Terms) -> bool:
@@ -98,6 +102,8 @@ def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
         yield "judged without the case full"
     if entry.solution_ns is None:
         yield "not timed"
+    if (other := other_metric(entry.metric, terms.metric)) is not None:
+        yield other
     if entry.noise is not None:
         yield f"too noisy: {entry.noise}"
     if entry.speedup is None:

@@ -15,7 +15,7 @@ from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
-from harness.reports.leaderboard.words import source_note, speed_note, total_sentence, unranked_reason, version_note
+from harness.reports.leaderboard.words import problem_note, source_note, speed_note, total_sentence, unranked_reason
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
@@ -32,7 +32,7 @@ def leaderboard_table(board: Board) -> RenderableType:
 
 
 def _problem(problem: ProblemBoard, baseline: str) -> Iterator[RenderableType]:
-    note = version_note(problem)
+    note = problem_note(problem)
     ranked = [s for s in problem.standings if s.rank is not None]
     for precision_class, group in groupby(ranked, key=lambda s: s.precision_class):
         yield Text.assemble((one_line(problem.name), "bold"), f", {title_of(precision_class)}")

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from harness.records.ranking import FAST_P, FastP
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.board import Board, Standing
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass
 
 
 @dataclass(frozen=True)
 class ClassTotal:
-    """One class of precision. The mean is that of the best solution of each of `measured` out of `problems`."""
+    """One class of precision. The mean is that of the best solution of each of `measured` out of `problems`.
+
+    All is of gpu_cold headlines: no two metrics are mixed.
+    """
 
     precision_class: PrecisionClass
     problems: int
@@ -25,12 +28,14 @@ class ClassTotal:
     """fast_p, each solution a sample."""
     of_best: tuple[FastP, ...]
     """fast_p, each problem's best solution a sample: KernelBench's own, which has one sample per problem."""
+    left_out: tuple[str, ...]
+    """Names of problems that were measured by another metric, and are in none of these numbers."""
 
 
 def totals(board: Board) -> tuple[ClassTotal, ...]:
-    """A total for each class that has samples."""
+    """A total for each class that has samples, or problems that were left out."""
     found = [_total(board, name) for name in PRECISION_CLASSES]
-    return tuple(total for total in found if total.of_all)
+    return tuple(total for total in found if total.of_all or total.left_out)
 
 
 def verdict_counts(standings: Sequence[Standing]) -> tuple[tuple[Verdict, tuple[Standing, ...]], ...]:
@@ -41,8 +46,8 @@ def verdict_counts(standings: Sequence[Standing]) -> tuple[tuple[Verdict, tuple[
 
 
 def _total(board: Board, name: PrecisionClass) -> ClassTotal:
-    per_problem = [[s for s in p.standings if s.precision_class == name and s.is_sample] for p in board.problems]
-    tried = [samples for samples in per_problem if samples]
+    per_problem = [(p, [s for s in p.standings if s.precision_class == name and s.is_sample]) for p in board.problems]
+    tried = [samples for p, samples in per_problem if samples and not _is_left_out(p)]
     best = [samples[0] for samples in tried]  # standings come fastest first
     speedups = [s.speedup for s in best if s.rank is not None and s.speedup]
     return ClassTotal(
@@ -52,7 +57,12 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
         mean_of_best=geometric_mean(speedups) if speedups else None,
         of_all=_fast_p([s for samples in tried for s in samples]),
         of_best=_fast_p(best),
+        left_out=tuple(p.name for p, samples in per_problem if samples and _is_left_out(p)),
     )
+
+
+def _is_left_out(problem: ProblemBoard) -> bool:
+    return problem.metric not in (None, "gpu_cold")
 
 
 def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:

@@ -25,6 +25,7 @@ def rules(board: Board) -> tuple[str, ...]:
         "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",
         "Faster and slower are said of intervals that lie beyond 1 % and beyond what equal arms (A/A) showed.",
         "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
+        "No two metrics are ranked together: beside gpu_cold what was measured end to end isn't ranked.",
         "Classes of precision are ranked apart: float64, strict float32, tf32, half.",
         "A class's mean is over the best ranked solution of each problem, out of the problems that were tried.",
         "Simulated runs, and examples that are meant to fail, are listed but never ranked or counted.",
@@ -33,8 +34,19 @@ def rules(board: Board) -> tuple[str, ...]:
 
 def total_sentence(total: ClassTotal) -> str:
     """'strict float32: 1.2× [1.1, 1.3], geometric mean over 3 of 4 problems': of the best solution of each."""
+    title = title_of(total.precision_class)
+    left_out = left_out_note(total)
+    if not total.of_all:
+        return f"{title}: {left_out}"
     over = f"geometric mean over {total.measured} of {total.problems} problems"
-    return f"{title_of(total.precision_class)}: {format_speedup(total.mean_of_best)}, {over}"
+    return f"{title}: {format_speedup(total.mean_of_best)}, {over}" + (f"; {left_out}" if left_out else "")
+
+
+def left_out_note(total: ClassTotal) -> str | None:
+    """'left out: relu, measured end to end'; None where nothing is."""
+    if not total.left_out:
+        return None
+    return f"left out: {', '.join(map(one_line, total.left_out))}, not measured as gpu_cold"
 
 
 def unranked_reason(standing: Standing) -> str:
@@ -42,11 +54,17 @@ def unranked_reason(standing: Standing) -> str:
     return f"{standing.entry.verdict.value}: {one_line(standing.why_unranked or '')}"
 
 
-def version_note(problem: ProblemBoard) -> str | None:
-    """What a reader must know about the problem's version; None where there is nothing to say."""
-    if not problem.has_newer_version:
-        return None
-    return "A newer version of this problem has results in another environment; here it has none yet."
+def problem_note(problem: ProblemBoard) -> str | None:
+    """What a reader must know about the problem's version and its times; None where there is nothing to say."""
+    notes = []
+    if problem.has_newer_version:
+        notes.append("A newer version of this problem has results in another environment; here it has none yet.")
+    if problem.metric == "end_to_end":
+        notes.append(
+            "All was measured end to end, since the reference waits for the device itself: ranked among themselves, "
+            "left out of the totals."
+        )
+    return " ".join(notes) or None
 
 
 def source_note(standing: Standing) -> str | None:

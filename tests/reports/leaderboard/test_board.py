@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, Standing, measurements
 from harness.reports.leaderboard.rules import Wanted
+from harness.reports.leaderboard.words import problem_note
 from tests.examples import timing as even_timing
 from tests.reports.leaderboard.samples import (
     board,
@@ -106,6 +108,41 @@ def test_what_was_not_judged_on_all_cases_is_not_ranked() -> None:
 
 def test_without_the_full_case_nothing_is_ranked() -> None:
     assert standing(board(timed(cases=("small",)))).why_unranked == "judged without the case full"
+
+
+def end_to_end(speedup: float) -> Timing:
+    return replace(timing(3_000_000, round(3_000_000 / speedup)), metric="end_to_end")
+
+
+def test_what_waits_for_the_device_is_not_ranked_among_kernels() -> None:
+    """Its ratio is one of host overheads."""
+    made = board(timed("relu", "plain", 1.5), timed("relu", "waiting", timing=end_to_end(6.3)), timed("relu", "b", 1.2))
+    assert ranks(made) == [("plain", 1), ("b", 2), ("waiting", None)]
+    assert standing(made, "waiting").why_unranked == "measured end to end: it waits for the device itself"
+    assert made.problems[0].metric == "gpu_cold"
+
+
+def test_of_a_solution_that_waited_once_the_other_measurement_stands() -> None:
+    made = board(timed(day=1, id="cold", speedup=1.5), timed(day=2, id="waiting", timing=end_to_end(6.3)))
+    assert (standing(made).entry.id, standing(made).rank) == ("cold", 1)
+    every = entries(timed(day=1, id="cold", speedup=1.5), timed(day=2, id="waiting", timing=end_to_end(6.3)))
+    assert [entry.id for entry in measurements(made, made.problems[0], every)] == ["cold"]
+
+
+def test_where_the_reference_waits_all_are_ranked_among_themselves() -> None:
+    made = board(timed("relu", "a", timing=end_to_end(1.1)), timed("relu", "b", timing=end_to_end(2.0)))
+    assert ranks(made) == [("b", 1), ("a", 2)]
+    assert made.problems[0].metric == "end_to_end"
+    note = problem_note(made.problems[0])
+    assert note is not None
+    assert note.startswith("All was measured end to end, since the reference waits for the device itself")
+
+
+def test_a_measurement_under_other_terms_says_nothing_of_the_metric() -> None:
+    elsewhere = timed("relu", "a", environment=other_gpu())
+    older = timed("relu", "a", day=1, problem=problem(version="00"))
+    made = board(elsewhere, older, *(timed("relu", f"w{n}", day=n, timing=end_to_end(n)) for n in (2, 3)))
+    assert [(name, rank) for name, rank in ranks(made) if rank] == [("w3", 1), ("w2", 2)]
 
 
 def test_a_noisy_measurement_is_not_ranked() -> None:

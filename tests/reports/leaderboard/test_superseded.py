@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +40,12 @@ EAGER = tuple(timing(3_000_000, ns) for ns in (1_000_000, 1_000_000, 1_500_000, 
 NOISY = (timing(3_000_000, 500_000, spread=0.6), timing(3_000_000, 400_000, blocks=3))
 TIMINGS = (*EAGER, *map(compiled, EAGER), *NOISY, None)
 """Few, so that solutions are equally fast."""
+END_TO_END = tuple(replace(one, metric="end_to_end") for one in (*EAGER[1:], timing(3_000_000, 500_000)))
+MEASURED = (TIMINGS, (*TIMINGS, *END_TO_END), (*END_TO_END, *END_TO_END, *END_TO_END, NOISY[0], None))
+"""By one metric; by two, the faster ones by the lesser; nothing by gpu_cold but what is noisy."""
 
 
-def drawn(draw: random.Random, number: int) -> Evaluation:
+def drawn(draw: random.Random, number: int, timings: Sequence[Timing | None] = TIMINGS) -> Evaluation:
     """Of a few problems and solutions, edited now and then, at times that coincide now and then."""
     name, of = f"solution_{draw.randrange(4)}", f"problem_{draw.randrange(2)}"
     place, verdict = draw.choice(PLACES), draw.choice(VERDICTS)
@@ -57,12 +61,12 @@ def drawn(draw: random.Random, number: int) -> Evaluation:
         "cases": draw.choice(ASKED[of]),
     }
     if verdict.passed:
-        return timed(**facts, timing=_measured(place, draw))
+        return timed(**facts, timing=_measured(place, draw, timings))
     return broken(verdict=verdict, **facts)
 
 
-def _measured(place: Environment, draw: random.Random) -> Timing | None:
-    return None if place.backend == "sim" else draw.choice(TIMINGS)
+def _measured(place: Environment, draw: random.Random, timings: Sequence[Timing | None]) -> Timing | None:
+    return None if place.backend == "sim" else draw.choice(timings)
 
 
 WANTED = [
@@ -75,15 +79,17 @@ WANTED = [
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_superseded_changes_no_board(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
-    Journal(tmp_path, "run").append_all([drawn(draw, number) for number in range(300)])
+    Journal(tmp_path, "run").append_all([drawn(draw, number, MEASURED[seed % 3]) for number in range(300)])
     with open_index(tmp_path) as index:
         every, tallies = index.entries(), index.tallies()
         boards = [(wanted, make_board(tallies, index.decisive, wanted)) for wanted in WANTED]
         left = index.decisive(boards[0][1].environment.key, boards[0][1].config.key)
+    reasons = {standing.why_unranked for _, made in boards for standing in made.standings}
+    assert ("measured end to end: it waits for the device itself" in reasons) is (seed % 3 > 0)
     for wanted, made in boards:
         assert made == board_of(every, wanted)
     assert (len(every), len(left) < 200) == (300, True)
-    assert len({standing.why_unranked for _, made in boards for standing in made.standings}) > 5
+    assert len(reasons) > 5
 
 
 def superseded(results: Path, *evaluations: Evaluation) -> Board:
@@ -108,6 +114,25 @@ def test_a_case_asked_for_once_elsewhere_stays_one_of_the_problems(tmp_path: Pat
     once = timed(day=1, id="once", environment=other_gpu(), cases=("full", "odd", "small"))
     made = superseded(tmp_path, once, timed(day=2, id="again", environment=other_gpu()), timed(day=3))
     assert made.problems[0].cases == ("full", "odd", "small")
+
+
+def test_a_fast_measurement_end_to_end_hides_no_slower_one_of_the_device(tmp_path: Path) -> None:
+    first = timed(day=1, id="cold", timing=timing(3_000_000, 1_000_000))
+    waiting = [timed(day=day, id=f"day {day}", timing=end_to_end(500_000)) for day in (2, 3)]
+    made = superseded(tmp_path, first, *waiting)
+    (standing,) = made.standings
+    assert (standing.entry.id, standing.rank) == ("cold", 1)
+
+
+def test_one_noisy_measurement_of_the_device_says_that_the_reference_does_not_wait(tmp_path: Path) -> None:
+    noisy = timed(day=1, id="noisy", timing=NOISY[0])
+    waiting = [timed(day=day, id=f"day {day}", timing=end_to_end(500_000)) for day in (2, 3)]
+    (standing,) = superseded(tmp_path, noisy, *waiting).standings
+    assert (standing.entry.id, standing.rank) == ("day 3", None)
+
+
+def end_to_end(solution_ns: int) -> Timing:
+    return replace(timing(3_000_000, solution_ns), metric="end_to_end")
 
 
 def test_history_is_whole_though_its_measurements_are_superseded(tmp_path: Path) -> None:

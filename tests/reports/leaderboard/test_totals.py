@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.totals import totals, verdict_counts
 from harness.reports.leaderboard.words import total_sentence
 from tests.examples import timing as even_timing
-from tests.reports.leaderboard.samples import board, broken, simulated, solution, timed
+from tests.reports.leaderboard.samples import board, broken, html_page, simulated, solution, timed
 
 
 def test_the_mean_is_over_the_best_solution_of_each_problem() -> None:
@@ -53,6 +55,33 @@ def test_what_blames_nobody_and_what_is_meant_to_fail_are_no_samples() -> None:
 
 def test_without_samples_there_are_no_totals() -> None:
     assert totals(board(simulated())) == ()
+
+
+def test_problems_that_were_measured_end_to_end_are_left_out_and_named() -> None:
+    waiting = replace(even_timing(9_000_000, 1_000_000), metric="end_to_end")
+    made = board(
+        timed("a", "fast", timing=even_timing(4_000_000, 1_000_000)),
+        timed("a", "waits", timing=waiting),
+        timed("b", "waits", timing=waiting),
+        broken("b"),
+        broken("c"),
+    )
+    (total,) = totals(made)
+    assert total.left_out == ("b",)
+    assert total.mean_of_best is not None
+    assert total.mean_of_best.estimate == pytest.approx(4.0)
+    assert {f.of for f in total.of_all} == {2}  # a/fast and c/broken
+    assert {f.of for f in total.of_best} == {2}
+    assert total_sentence(total).endswith("geometric mean over 1 of 2 problems; left out: b, not measured as gpu_cold")
+
+
+def test_a_class_of_which_all_is_left_out_says_so() -> None:
+    made = board(timed("b", timing=replace(even_timing(9_000_000, 1_000_000), metric="end_to_end")))
+    (total,) = totals(made)
+    assert total_sentence(total) == "strict float32: left out: b, not measured as gpu_cold"
+    assert "left out: b" in html_page(
+        timed("b", timing=replace(even_timing(9_000_000, 1_000_000), metric="end_to_end"))
+    )
 
 
 def test_each_class_has_its_own_total() -> None:

@@ -21,7 +21,7 @@ from harness.reports.leaderboard.html.problem_view import ProblemView, problem_v
 from harness.reports.leaderboard.html.solution_view import SolutionView, environment_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import ClassTotal, totals, verdict_counts
-from harness.reports.leaderboard.words import rules
+from harness.reports.leaderboard.words import left_out_note, rules
 from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import one_line
 
@@ -68,7 +68,10 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
         classes=list(dict.fromkeys(s.precision for p in problems for s in p.solutions)),
         counts=_counts(problems),
         has_light=any(s.share for p in problems for s in p.solutions),
-        totals=[(title_of(total.precision_class), total, format_speedup(total.mean_of_best)) for total in sums],
+        totals=[
+            (title_of(total.precision_class), total, format_speedup(total.mean_of_best), left_out_note(total))
+            for total in sums
+        ],
         fast_p=_fast_p(sums),
         failures=_failures(board, problems),
         rules=rules(board),
@@ -127,7 +130,7 @@ def _counts(problems: list[ProblemView]) -> dict[str, int]:
 
 def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[Curve]] | None:
     curves = []
-    for series, total in enumerate(sums):
+    for series, total in enumerate(total for total in sums if total.of_all):
         title = title_of(total.precision_class)
         curves.append(Curve(f"{title}, every solution", series, False, total.of_all))
         curves.append(Curve(f"{title}, best of each problem", series, True, total.of_best))

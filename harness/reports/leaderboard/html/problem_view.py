@@ -23,7 +23,7 @@ from harness.reports.leaderboard.html.charts import (
     roofline,
 )
 from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
-from harness.reports.leaderboard.words import version_note
+from harness.reports.leaderboard.words import problem_note
 from harness.reports.numbers import format_ms, format_rate, format_speedup
 from harness.reports.roofline import light_words
 from harness.reports.untrusted import one_line
@@ -101,7 +101,7 @@ def problem_view(
         title=one_line(titles[-1]) if titles else "",
         precision=one_line(problem.precision),
         sha256=problem.sha256[:16],
-        note=version_note(problem),
+        note=problem_note(problem),
         cases=problem.cases,
         shapes=_shapes([e for _, e in pairs if e.problem.sha256 == problem.sha256]),
         solutions=views,
