@@ -1,0 +1,171 @@
+"""Scripts under benchmarks/: what they conclude from the runs that they made, and what they hand to the harness."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from harness.records.timing import Floors
+from tests.examples import failed, measured, passed
+
+ROOT = Path(__file__).parents[1]
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def run_times() -> Any:
+    return script("run_times")
+
+
+@pytest.fixture(scope="module")
+def equal_arms() -> Any:
+    return script("equal_arms")
+
+
+def run(of: Any, low: float, high: float, number: int = 1, **changes: Any) -> Any:
+    facts: dict[str, Any] = {
+        "size": "1ms",
+        "config": "publish",
+        "run": number,
+        "seconds": 61.0 + number,
+        "timing_s": 30.25,
+        "blocks": 60,
+        "baseline_us": 1080.5,
+        "solution_us": 360.25,
+        "speedup": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "metric": "gpu_cold",
+        "noise": None,
+        "failure": None,
+    }
+    return of.Row(**{**facts, **changes})
+
+
+def without_ratio(of: Any, **changes: Any) -> Any:
+    return replace(run(of, 1, 1), speedup=None, low=None, high=None, **changes)
+
+
+def test_runs_agree_where_their_intervals_overlap(run_times: Any) -> None:
+    one, near, far = run(run_times, 2.990, 3.010), run(run_times, 3.008, 3.020, 2), run(run_times, 3.011, 3.030, 3)
+    assert run_times.agreement([one, near]) == "1 of 1"
+    assert run_times.agreement([one, far]) == "0 of 1"
+    assert run_times.agreement([one, near, far]) == "2 of 3"
+    assert run_times.agreement([one, replace(near, metric="end_to_end")]) == "0 of 1"
+    assert run_times.agreement([one, without_ratio(run_times)]) == "—"
+
+
+def test_a_run_is_a_line(run_times: Any) -> None:
+    assert run_times.line_of(run(run_times, 2.99, 3.01)) == (
+        "  1ms publish  run 1    62.0 s, timing   30.2 s     1080.50 µs /    360.25 µs  "
+        "3.0000× [2.9900, 3.0100] ±0.33%  60 blocks"
+    )
+    waits = run(run_times, 2.99, 3.01, metric="end_to_end", noise="drift")
+    assert run_times.line_of(waits).endswith("60 blocks  end_to_end  noisy: drift")
+    short = without_ratio(run_times)
+    assert run_times.line_of(short).endswith("360.25 µs  no ratio  60 blocks")
+    broken = without_ratio(run_times, baseline_us=None, failure="wrong_values: 1 of 4")
+    assert run_times.line_of(broken).endswith("timing   30.2 s  wrong_values: 1 of 4")
+
+
+def test_runs_are_summed_up_by_size_and_config(run_times: Any) -> None:
+    rows = [
+        run(run_times, 2.99, 3.01),
+        run(run_times, 3.00, 3.02, 2),
+        without_ratio(run_times, config="quick"),
+    ]
+    lines = list(run_times.summary(rows))[2:]
+    assert [" ".join(line.split()) for line in lines] == [
+        "1ms publish 2 62.0 to 63.0 0.333% 0.333% 1 of 1",
+        "1ms quick 1 62.0 to 62.0 — — —",
+    ]
+
+
+def test_compiling_is_no_part_of_a_runs_time(run_times: Any) -> None:
+    timing = measured()
+    row = run_times.row_of(passed(timing=timing, stages_s={"build": 33.0, "timing": 4.5}), "1ms", "quick", 2, 60.0)
+    assert (row.seconds, row.timing_s, row.blocks, row.metric, row.failure) == (27.0, 4.5, 12, "gpu_cold", None)
+    assert timing.speedup is not None
+    assert (row.speedup, row.low, row.high) == (timing.speedup.estimate, timing.speedup.low, timing.speedup.high)
+    lost = run_times.row_of(failed(), "1ms", "quick", 1, 60.0)
+    assert (lost.speedup, lost.failure) == (None, "wrong_values: 1 of 4 values are outside the tolerance")
+
+
+def test_its_problems_and_configs_are_what_the_harness_reads(run_times: Any, tmp_path: Path) -> None:
+    workspace = run_times.make_workspace(tmp_path, list(run_times.SIZES))
+    assert workspace.problem_names() == ["10ms", "10us", "1ms"]
+    for name in run_times.SIZES:
+        assert list(workspace.problem(name).cases) == ["full", "small"]
+        (solution,) = workspace.solutions(name)
+        assert solution.name == "fused"
+    assert {name: workspace.config(str(run_times.CONFIGS / f"{name}.yaml")).timing.processes for name in (
+        "quick", "publish"
+    )} == {"quick": 1, "publish": 3}  # fmt: skip
+
+
+def equal(of: Any, problem: str, solution: float | None, control: float, cupti: float = 0.95) -> Any:
+    """Intervals of ±0.2 % around these ratios."""
+
+    def around(ratio: float) -> tuple[float, float, float]:
+        return ratio, ratio * 0.998, ratio * 1.002
+
+    return of.Row(
+        problem=problem,
+        seconds=9.0,
+        blocks=24,
+        baseline_us=21.0,
+        solution=None if solution is None else around(solution),
+        control=around(control),
+        noise=None,
+        cupti=cupti,
+        cupti_net=cupti + 0.06,
+    )
+
+
+def test_equal_arms_are_counted_by_runs_above_the_floor(equal_arms: Any) -> None:
+    rows = [
+        equal(equal_arms, "x2_5us", None, 1.01),
+        equal(equal_arms, "x2_20us", 1.001, 1.0),
+        equal(equal_arms, "x2_20us", 1.003, 1.001),
+        equal(equal_arms, "x2_1ms", 0.999, 1.003),
+        equal(equal_arms, "x2_1ms", 0.997, 0.997),
+    ]
+    lines = [" ".join(line.split()) for line in equal_arms.summary(rows)]
+    assert lines[2:5] == [
+        "x2_5us 21.00 0 of 0 0 of 0 0 of 0 1.000% 0.950 1.010",
+        "x2_20us 21.00 1 of 2 2 of 2 1 of 2 0.300% 0.950 1.010",
+        "x2_1ms 21.00 1 of 2 0 of 2 0 of 2 0.300% 0.950 1.010",
+    ]
+    assert lines[5:] == [
+        "4 runs above the floor, 1 below it, which claim no ratio",
+        "the solution's interval holds 1 in 2 of 4 (50.0 %)",
+        "the control's interval holds 1 in 2 of 4 (50.0 %)",
+        "both intervals hold 1 in 1 of 4 (25.0 %)",
+    ]
+
+
+def test_what_an_empty_pair_of_events_shows_is_no_kernels_time(equal_arms: Any) -> None:
+    """19.75 µs by CUPTI are 21 µs between events: 6 % apart, and equal without the 1.25 µs of nothing."""
+    listener = equal_arms.Listener(0)
+    listener.calls += [(19_750, 21_000), (19_760, 21_000), (19_740, 21_000)]
+    assert listener.ratio() == pytest.approx(0.9405, abs=1e-4)
+    assert listener.ratio(1_250.0) == 1.0
+    assert listener.ratio(30_000.0) is None
+    row = equal_arms._row("x2_20us", measured(floors=Floors(1_250.0, 3_100.0)), listener, 9.0)
+    assert (row.cupti, row.cupti_net) == (pytest.approx(0.9405, abs=1e-4), 1.0)
+    assert "CUPTI/events 0.940, less the floor 1.000" in equal_arms._line(row)
