@@ -79,7 +79,8 @@ WORDS: dict[str, Explanation] = {
         "the worker's monotonic clock around the call and a synchronisation; the headline for a solution that waits "
         "for the device by itself, since its launches can't be queued beforehand",
         "gpu_cold, plus launches that the device waits for, plus Python",
-        "fuse kernels and launch fewer of them, where it is much longer than gpu_cold",
+        "fuse kernels and launch fewer of them, where it is much longer than gpu_cold; as a headline it has no rank "
+        "beside gpu_cold: leave out .item() and synchronisations",
         f"{_ROWS}, or {_TURNS} where timing.metric says so",
     ),
     "launch": Explanation(

@@ -56,7 +56,8 @@ def _groups(board: Board) -> list[tuple[str, list[Standing]]]:
     for problem in board.problems:
         for standing in problem.standings:
             if standing.rank is not None:
-                groups.setdefault((problem.name, title_of(standing.precision_class)), []).append(standing)
+                title = title_of(standing.precision_class) + (", end to end" if problem.metric == "end_to_end" else "")
+                groups.setdefault((problem.name, title), []).append(standing)
     return [(f"{one_line(name)}, {title}", standings) for (name, title), standings in groups.items()]
 
 

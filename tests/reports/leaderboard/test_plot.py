@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -28,6 +29,18 @@ def test_an_svg_names_every_ranked_solution(tmp_path: Path, monkeypatch: pytest.
     text = " ".join("".join(ElementTree.parse(tmp_path / "board.svg").getroot().itertext()).split())
     for said in ("1 $fast$", "1 slow", "relu, strict float32", "softmax, tf32", "speed-up over eager"):
         assert said in text
+
+
+def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    waiting = timed("sync", "waits")
+    assert waiting.timing is not None
+    made = board(timed("relu"), replace(waiting, timing=replace(waiting.timing, metric="end_to_end")))
+    save_plot(made, tmp_path / "board.svg")
+    text = " ".join("".join(ElementTree.parse(tmp_path / "board.svg").getroot().itertext()).split())
+    assert "sync, strict float32, end to end" in text
+    assert "relu, strict float32, end to end" not in text
 
 
 def test_the_same_board_gives_the_same_svg(tmp_path: Path) -> None:
