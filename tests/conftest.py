@@ -1,13 +1,36 @@
-"""Marks decide what runs here: `gpu` and `sim` tests skip themselves with the reason."""
+"""Marks decide what runs here: `gpu`, `sim` and `nvcc` tests skip themselves with the reason."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from tests.machine import why_no_gpu, why_no_sim
+from tests.machine import why_no_gpu, why_no_nvcc, why_no_sim
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hundreds of tests simulate, and nvcc would take ten seconds beside each: where there is no GPU it isn't found.
+    Tests that want it say so, with the mark and the fixture."""
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        os.environ["CUDA_HOME"] = os.devnull
+
+
+@pytest.fixture(scope="module")
+def nvcc_is_found() -> Iterator[None]:
+    """For tests that bear the mark `nvcc`."""
+    from harness.referee.environment import nvcc_version
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CUDA_HOME", raising=False)
+        nvcc_version.cache_clear()
+        yield
+    nvcc_version.cache_clear()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for mark, reason in (("gpu", why_no_gpu), ("sim", why_no_sim)):
+    for mark, reason in (("gpu", why_no_gpu), ("sim", why_no_sim), ("nvcc", why_no_nvcc)):
         if item.get_closest_marker(mark) and (why := reason()):
             pytest.skip(why)

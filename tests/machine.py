@@ -22,6 +22,17 @@ def why_no_gpu() -> str | None:
     return None
 
 
+def real_nvcc() -> str:
+    """The path of CUDA's compiler; empty where there is none."""
+    usual = Path("/usr/local/cuda/bin/nvcc")
+    return shutil.which("nvcc") or (str(usual) if usual.exists() else "")
+
+
+def why_no_nvcc() -> str | None:
+    """The reason for skipping tests that have nvcc compile, GPU or none."""
+    return None if real_nvcc() else "no nvcc"
+
+
 @functools.cache
 def why_no_sim() -> str | None:
     """The reason for skipping simulator tests; None where they can run."""

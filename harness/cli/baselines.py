@@ -40,8 +40,10 @@ Baselines = Annotated[
 ]
 
 
-def measuring(config: Config, timing: bool, baselines: Sequence[str] | None) -> Config:
-    """The config, against these baselines where there are some, and without timing where none is wanted."""
+def measuring(config: Config, timing: bool, baselines: Sequence[str] | None, nvcc: bool) -> Config:
+    """The config, against these baselines where there are some, and without timing, or nvcc beside the simulator, where
+    none is wanted."""
     names = tuple(baselines or config.timing.baselines)
     against = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
-    return against if timing else against.untimed()
+    asking = against if nvcc else against.without_nvcc()
+    return asking if timing else asking.untimed()

@@ -55,6 +55,9 @@ LockClocks = Annotated[
         "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
     ),
 ]
+Nvcc = Annotated[
+    bool, typer.Option("--nvcc/--no-nvcc", help="Beside the simulator, also compile for a GPU where nvcc is installed.")
+]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
 Jobs = Annotated[

@@ -146,7 +146,10 @@ def _take(evaluation: Evaluation, evaluations: list[Evaluation], json: bool) -> 
         from harness.records.line import to_line
 
         typer.echo(to_line(evaluation))
-    builds = tuple(replace(build, output="") for build in evaluation.builds)
+    builds = tuple(
+        replace(build, output="", nvcc=replace(build.nvcc, output="") if build.nvcc else None)
+        for build in evaluation.builds
+    )
     evaluations.append(replace(evaluation, solution=replace(evaluation.solution, files={}), builds=builds))
 
 

@@ -15,6 +15,7 @@ from harness.cli.options import (
     BackendChoice,
     Cases,
     ConfigName,
+    Nvcc,
     ProblemName,
     Results,
     Seed,
@@ -39,6 +40,7 @@ def watch(
     config: ConfigName = None,
     seed: Seed = None,
     timing: Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")] = False,
+    nvcc: Nvcc = True,
     results: Results = None,
     verbose: Verbose = False,
 ) -> None:
@@ -52,6 +54,7 @@ def watch(
     _task(workspace, problem, solution, case or [])  # a mistyped name ends here; later faults are shown and waited out
     settings = workspace.config(config)
     settings = replace(settings, timing=replace(settings.timing, enabled=timing))
+    settings = settings if nvcc else settings.without_nvcc()
 
     from rich.console import Console
 

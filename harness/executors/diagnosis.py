@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 
 _LEAST_DISK_GIB = 5
 _LEAST_MEMORY_GIB = 4
+_COMPILING_S = 60
 
 
 def examine() -> list[MachineFinding]:
     """Every finding, cheapest first; none raises."""
-    findings = [_torch(), _host_compiler(), _nvcc(), _ninja(), _gpu(), _driver(), _nvml(), _memory(), _disk()]
+    findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja()]
+    findings += [_gpu(), _driver(), _nvml(), _memory(), _disk()]
     findings += _clocks()
     findings += examine_protections()
     findings.append(_backend("backend cuda", _try_cuda))
@@ -57,6 +61,37 @@ def _nvcc() -> MachineFinding:
             "nvcc", "warning", "not found: extensions can't be built for a GPU", "install the CUDA toolkit"
         )
     return MachineFinding("nvcc", "good", version)
+
+
+def _nvcc_beside() -> MachineFinding:
+    """Whether nvcc and the host compiler that it finds get along, tried on a kernel of one line."""
+    from harness.referee.environment import find_nvcc
+
+    name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
+    nvcc = find_nvcc()
+    if nvcc is None:
+        remedy = f"install the CUDA toolkit, which needs no GPU, for {gain}"
+        return MachineFinding(name, "warning", "no nvcc: only a GPU will show what it refuses", remedy)
+    trouble = _trouble_with(nvcc.path)
+    if trouble:
+        remedy = "name a host compiler that this nvcc takes: NVCC_CCBIN=g++-12"
+        return MachineFinding(name, "warning", f"nvcc {nvcc.version} compiles nothing here: {trouble}", remedy)
+    return MachineFinding(name, "good", f"nvcc {nvcc.version} tells {gain}")
+
+
+def _trouble_with(nvcc: str) -> str | None:
+    """The first line that complains; None where a kernel compiles."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernel.cu")
+        source.write_text("__global__ void kernel() {}\n")
+        command = [nvcc, "-cubin", "-arch=sm_90", str(source), "-o", str(source.with_suffix(".cubin"))]
+        try:
+            tried = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_COMPILING_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    lines = [line for line in tried.stderr.splitlines() if line.strip()]
+    complaint = next((line for line in lines if "error" in line or "fatal" in line), "")
+    return (complaint or f"exit code {tried.returncode}") if tried.returncode else None
 
 
 def _ninja() -> MachineFinding:

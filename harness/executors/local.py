@@ -6,11 +6,13 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from harness.executors.cores import Cores, keep_thread_to
 from harness.executors.lane import Assignment, Lane
+from harness.executors.nvcc_beside import NvccBeside, nvcc_beside
 from harness.executors.pipeline import Finished, Ready, Shape, Stages, run_pipeline
 from harness.records.config import Config
 from harness.records.environment import Environment
@@ -19,7 +21,9 @@ from harness.records.journal import Journal
 from harness.referee.build import BuildOutcome, build
 from harness.referee.evaluation import Job, evaluate, make_job
 from harness.referee.interrupted import Interrupted
+from harness.referee.nvcc_check import Opinions
 from harness.referee.reference import Reference
+from harness.referee.second_opinion import of_evaluation, with_remarks
 from harness.referee.workers import Workers
 from harness.workspace.selection import Task
 
@@ -52,10 +56,11 @@ class Floor:
 
 @dataclass(frozen=True)
 class _Item:
-    """A built solution on its way to a lane."""
+    """A built solution on its way to a lane; `asked`: what nvcc will say of it."""
 
     job: Job
     built: BuildOutcome
+    asked: Future[Opinions] | None = None
 
 
 class Evaluating:
@@ -68,6 +73,7 @@ class Evaluating:
         self._seed = seed
         self._observe = observe
         self._journal = journal
+        self._nvcc: NvccBeside | None = nvcc_beside(floor.builders, config.nvcc)
 
     def stages(self) -> Stages[Task, _Item, Evaluation]:
         """Every evaluation is in the journal before anybody hears of it."""
@@ -84,16 +90,25 @@ class Evaluating:
         job = make_job(self._run, task, self._config, self._seed)
         self._observe(job, "building")
         outcome = _build(job, self._floor.builders)
+        opinions: Opinions = {}
+        if self._nvcc is not None:
+            outcome, opinions = self._nvcc.settled(job, outcome)
         if outcome.failed:
-            return Finished(evaluate(job, None, self._floor.environment, outcome))
+            evaluation = evaluate(job, None, self._floor.environment, outcome)
+            return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
-        return Ready(_Item(job, outcome))
+        return Ready(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None))
 
     def measure(self, item: _Item, lane: int) -> Evaluation:
         name, chosen = list(self._floor.lanes.items())[lane]
         where = f" on {name}" if len(self._floor.lanes) > 1 else ""
         assignment = Assignment(item.job, item.built, self._floor.environment)
-        return chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+        evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+        if item.asked is None:
+            return evaluation
+        if not item.asked.done():
+            self._observe(item.job, "waiting for nvcc")
+        return of_evaluation(evaluation, item.built, item.asked.result())
 
     def note_overlap(self, evaluation: Evaluation) -> Evaluation:
         """The record says so if compilers were at work while times were taken."""
@@ -106,6 +121,11 @@ class Evaluating:
     def examine(self, lane: int) -> None:
         """Raises: MachineError, which ends the run: on a GPU that is stuck every later result would be one of its."""
         list(self._floor.lanes.values())[lane].examine()
+
+    def close(self) -> None:
+        """To be called when nothing is built or measured any more."""
+        if self._nvcc is not None:
+            self._nvcc.close()
 
     def enter_builder(self) -> None:
         if self._floor.cores is not None:
@@ -124,6 +144,7 @@ def run_tasks(
     Ending the iteration early (Ctrl-C) ends the workers; what was found by then is safe, read or not.
     """
     with ExitStack() as stack:
+        stack.callback(evaluating.close)
         for lane in floor.lanes.values():
             stack.callback(lane.close)
         results = run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop)

@@ -10,6 +10,10 @@ from pathlib import Path
 
 MANIFEST = "manifest.json"
 """Of a built extension: the name of its library, and how to import it."""
+NVCC_CALL = ".nvcc-call.json"
+"""Ends the name of what the simulator's nvcc writes of a call beside what it compiles: a messages.NvccCall."""
+WORKER_PLACE = "/harness-worker"
+"""Stands for a worker's folder in what is kept of its calls."""
 
 
 def files_folder(folder: Path) -> Path:
@@ -35,6 +39,11 @@ def own_log(folder: Path, key: str) -> Path:
     return own_extensions(folder) / "logs" / log_name(key)
 
 
+def own_nvcc_calls(folder: Path, key: str) -> Path:
+    """How its build called nvcc: a JSON array of messages.NvccCall."""
+    return own_extensions(folder) / "calls" / calls_name(key)
+
+
 def extensions_folder(cache: Path, backend: str) -> Path:
     """What is kept between runs: a folder for each namespace, laid out as own_extensions()."""
     return cache / "extensions" / backend
@@ -45,6 +54,11 @@ def log_name(key: str) -> str:
     if not is_key(key):
         raise ValueError(f"no key of an extension: {key[:80]!r}")
     return f"{key}.log"
+
+
+def calls_name(key: str) -> str:
+    """Raises: ValueError where that is no key."""
+    return f"{log_name(key).removesuffix('.log')}.json"
 
 
 def is_key(name: str) -> bool:

@@ -128,6 +128,50 @@ class Describe:
 
 
 @dataclass(frozen=True)
+class NvccCall:
+    """How the build of an extension called nvcc: its arguments, and the text of the file that it was to compile."""
+
+    arguments: tuple[str, ...]
+    source: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.source or "\0" in "".join((self.source, *self.arguments)):
+            raise ValueError("a call of nvcc names its source, and no word of a command has a NUL in it")
+
+
+@dataclass(frozen=True)
+class NvccRun:
+    """What came of one call for one architecture. `refuses_command`: nvcc refuses it as the build gave it, whatever is
+    in the file."""
+
+    architecture: str
+    exit_code: int
+    seconds: float
+    output: str
+    refuses_command: bool = False
+    constants: dict[str, int] = field(default_factory=dict)
+    """Bytes of constant memory by the symbol of a kernel."""
+
+
+@dataclass(frozen=True)
+class CompileForGpu:
+    """Have the nvcc at a path compile `calls`, in a worker that runs nothing of the solution's. `architectures` are for
+    calls that name none but the simulator's own."""
+
+    nvcc: str
+    calls: tuple[NvccCall, ...]
+    architectures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompiledForGpu:
+    """Runs up to the first that fails."""
+
+    runs: tuple[NvccRun, ...]
+
+
+@dataclass(frozen=True)
 class ExtensionReport:
     """One extension that the worker built or found. The compiler's output lies where layout.extension_log() says."""
 
@@ -261,10 +305,12 @@ class Raised:
     findings: tuple[Finding, ...] = ()
 
 
-Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn | Describe
-Reply = Ready | Loaded | Constructed | TurnTaken | Described | Done | Raised
+Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn | Describe | CompileForGpu
+Reply = Ready | Loaded | Constructed | TurnTaken | Described | CompiledForGpu | Done | Raised
 
-REQUESTS: dict[str, type] = {cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn, Describe)}
+REQUESTS: dict[str, type] = {
+    cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn, Describe, CompileForGpu)
+}
 ANSWERS: dict[type, type] = {
     WarmUp: Done,
     Load: Loaded,
@@ -273,8 +319,9 @@ ANSWERS: dict[type, type] = {
     Construct: Constructed,
     TakeTurn: TurnTaken,
     Describe: Described,
+    CompileForGpu: CompiledForGpu,
 }
 """The one kind of reply, besides Raised, that a request can have."""
 REPLIES: dict[str, type] = {
-    cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, Done, Raised)
+    cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, CompiledForGpu, Done, Raised)
 }

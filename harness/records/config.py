@@ -102,12 +102,31 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True)
+class NvccConfig:
+    """Whether a machine's nvcc compiles what the simulator runs, for a GPU that isn't there."""
+
+    enabled: bool = True
+    """Where there is an nvcc; elsewhere this changes nothing."""
+    architectures: tuple[str, ...] = ("sm_90",)
+    """For solutions that name none by flags of their own."""
+    timeout_s: float = 180.0
+    """For one solution; what takes longer stays unchecked."""
+
+    def __post_init__(self) -> None:
+        if not self.architectures or not all(re.fullmatch(r"sm_\d{2,3}[af]?", name) for name in self.architectures):
+            raise ValueError("nvcc: architectures are names such as sm_90, one at least")
+        if not self.timeout_s > 0:
+            raise ValueError("nvcc: timeout_s must be positive")
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that a file under configs/ may set."""
 
     correctness: CorrectnessConfig = field(default_factory=CorrectnessConfig)
     timing: TimingConfig = field(default_factory=TimingConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    nvcc: NvccConfig = field(default_factory=NvccConfig)
 
     def untimed(self) -> Config:
         """The same, for correctness alone."""
@@ -116,6 +135,10 @@ class Config:
     def at_clock(self, sm_mhz: int | None) -> Config:
         """The same with the multiprocessors' clock locked; None changes nothing."""
         return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
+
+    def without_nvcc(self) -> Config:
+        """The same, simulated alone."""
+        return replace(self, nvcc=replace(self.nvcc, enabled=False))
 
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
@@ -126,4 +149,6 @@ class Config:
         for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
             if getattr(self.timing, key) == getattr(TimingConfig(), key):
                 del encoded["timing"][key]
+        if self.nvcc == NvccConfig():
+            del encoded["nvcc"]
         return encoded

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.backends.sim.diagnose import diagnose_build_log
+from harness.backends.sim.host_calls import host_calls_in
 from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised
 from harness.protocol.values import encode_value
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
-from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.compiler_log import compiler_errors, kernel_resources, without_middle
 from harness.referee.environment import FLAGS
@@ -27,6 +28,21 @@ _LOG_BYTES = 4 * 2**20
 _RECORDED_CHARS = 16_000
 
 
+class CompilerRefused(SolutionFailed):
+    """A compiler refused the extension `name`, known by `key`; `errors` are its words. `nvcc_knows`: it was the
+    simulator's on CUDA code, where the real nvcc may be of another opinion."""
+
+    def __init__(self, verdict: Verdict, report: ExtensionReport, errors: str, log: Path, nvcc_knows: bool) -> None:
+        what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
+        reason = f"extension '{report.name}' {what}: {first_line(errors)}"
+        super().__init__(verdict, reason, f"{errors}\n\nwhole log: {log}")
+        self.name = report.name
+        self.key = report.key
+        self.errors = errors
+        self.log = log
+        self.nvcc_knows = nvcc_knows
+
+
 @dataclass(frozen=True)
 class BuildOutcome:
     """What the build stage found; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
@@ -34,6 +50,10 @@ class BuildOutcome:
     builds: tuple[ExtensionBuild, ...]
     failed: Exception | None
     seconds: float
+    calls: Mapping[str, Path] = field(default_factory=dict)
+    """By the key of an extension for the simulator: where it may be kept how its build called nvcc."""
+    host_calls: Mapping[str, str] = field(default_factory=dict)
+    """By the key of an extension for the simulator: what nvcc would surely refuse of it, though g++ does not."""
 
 
 def build(
@@ -63,7 +83,10 @@ def build(
         except SolutionFailed as error:
             failed = error
         builds = _extension_builds(reports, worker)
-    return BuildOutcome(builds, failed, time.monotonic() - started)
+        is_simulated = worker.backend == "sim"
+        calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+        host_calls = _host_calls(builds) if is_simulated else {}
+    return BuildOutcome(builds, failed, time.monotonic() - started, calls, host_calls)
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
@@ -73,11 +96,21 @@ def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | N
         return None
     report = refused[-1]
     path = worker.log_of(report.key)
-    verdict, errors = _diagnose(_read(path), worker.backend)
-    what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
-    first = errors.splitlines()[0] if errors else raised.message
-    reason = f"extension '{report.name}' {what}: {first}"
-    return SolutionFailed(verdict, reason, f"{errors}\n\nwhole log: {path}")
+    log = read_beginning(path)
+    if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
+        return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
+    diagnosis = diagnose_build_log(log)
+    verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
+    return CompilerRefused(verdict, report, diagnosis.summary or raised.message, path, diagnosis.is_of_device)
+
+
+def first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
+
+
+def _host_calls(builds: tuple[ExtensionBuild, ...]) -> dict[str, str]:
+    found = {build.key: host_calls_in(read_beginning(Path(build.log))) for build in builds}
+    return {key: "\n".join(calls) for key, calls in found.items() if calls}
 
 
 def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> tuple[ExtensionBuild, ...]:
@@ -87,7 +120,7 @@ def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> 
 
 
 def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
-    log = _read(path)
+    log = read_beginning(path)
     return ExtensionBuild(
         name=report.name,
         key=report.key,
@@ -99,17 +132,8 @@ def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
     )
 
 
-def _diagnose(log: str, backend: BackendName) -> tuple[Verdict, str]:
-    """A refusal of the real compiler is the solution's fault; of the simulator's, perhaps a gap of ours."""
-    if backend == "cuda":
-        return Verdict.COMPILE_ERROR, compiler_errors(log)
-    diagnosis = diagnose_build_log(log)
-    verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
-    return verdict, diagnosis.summary
-
-
-def _read(path: Path) -> str:
-    """The beginning of a log. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
+def read_beginning(path: Path) -> str:
+    """The beginning of a text. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

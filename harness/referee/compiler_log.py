@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 from harness.records.build import KernelResources
 
@@ -18,6 +19,7 @@ _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers(?P<rest>.*)")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_CONSTANT = re.compile(r"(\d+) bytes cmem")
 
 
 def compiler_errors(log: str) -> str:
@@ -41,9 +43,10 @@ def compiler_errors(log: str) -> str:
     return "\n".join(picked) if picked else "\n".join(lines[-15:])
 
 
-def kernel_resources(log: str) -> tuple[KernelResources, ...]:
-    """What `-Xptxas -v` printed, one entry per kernel and architecture, names demangled where c++filt is there."""
-    found: list[tuple[str, str, int | None, int, int, int, int]] = []
+def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tuple[KernelResources, ...]:
+    """What `-Xptxas -v` printed, one entry per kernel and architecture, names demangled where c++filt is there.
+    `constants`: bytes of constant memory by symbol, which ptxas prints no more since CUDA 13."""
+    found: list[tuple[str, str, int | None, int, int | None, int, int, int]] = []
     name, arch, spills = "", "", (0, 0, 0)
     for line in log.splitlines():
         if match := _ENTRY.search(line):
@@ -52,7 +55,9 @@ def kernel_resources(log: str) -> tuple[KernelResources, ...]:
             spills = (int(match[1]), int(match[2]), int(match[3]))
         elif name and (match := _USED.search(line)):
             shared = _SHARED.search(match["rest"])
-            found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, *spills))
+            banks = [int(size) for size in _CONSTANT.findall(match["rest"])]
+            constant = sum(banks) if banks else (constants or {}).get(name)
+            found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, constant, *spills))
             name = ""
     names = demangled([entry[0] for entry in found])
     return tuple(
@@ -64,8 +69,11 @@ def kernel_resources(log: str) -> tuple[KernelResources, ...]:
             stack_bytes=stack,
             spill_store_bytes=stores,
             spill_load_bytes=loads,
+            constant_bytes=constant,
         )
-        for readable, (_, arch, registers, shared_bytes, stack, stores, loads) in zip(names, found, strict=True)
+        for readable, (_, arch, registers, shared_bytes, constant, stack, stores, loads) in zip(
+            names, found, strict=True
+        )
     )
 
 

@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -71,6 +72,20 @@ def nvcc_version() -> str | None:
     """'13.0.88', or None without nvcc: of the nvcc that torch.utils.cpp_extension builds with."""
     match = re.search(r"V([\d.]+)", _output(_nvcc(), "--version") or "")
     return match[1] if match else None
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    """A CUDA compiler by the path of its program."""
+
+    path: str
+    version: str
+
+
+def find_nvcc() -> Nvcc | None:
+    """The nvcc of nvcc_version(), where it is a program by itself."""
+    path, version = shutil.which(_nvcc()), nvcc_version()
+    return Nvcc(os.path.abspath(path), version) if path and version else None
 
 
 def _nvcc() -> str:

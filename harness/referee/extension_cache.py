@@ -16,7 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from harness.protocol.layout import MANIFEST, is_key, log_name
+from harness.protocol.layout import MANIFEST, calls_name, is_key, log_name
 from harness.referee.sources import write_file
 
 _LIBRARY = re.compile(r"[\w.+-]{1,200}\.so")
@@ -50,14 +50,28 @@ def keep_builds(made: Path, kept: Path) -> None:
 def keep_log(made: Path, kept: Path, key: str, shown: Callable[[str], str]) -> Path:
     """Keep the compiler's words for an extension; `shown` makes them fit to be read. The path is there even where the
     log isn't. Raises: ValueError where that is no key."""
-    path = kept / "logs" / log_name(key)
-    with contextlib.suppress(OSError), _open_folder(made) as root, _open_folder("logs", root) as folder:
-        text = _read(folder, log_name(key), _LOG_BYTES).decode(errors="replace")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{secrets.token_hex(8)}.part")
-        part.write_text(shown(text), encoding="utf-8", errors="replace")
-        part.replace(path)
+    return _keep_text(made, kept, Path("logs", log_name(key)), shown)
+
+
+def keep_calls(made: Path, kept: Path, key: str, shown: Callable[[str], str]) -> Path:
+    """Keep how an extension's build called nvcc, as keep_log() does; a build that is lent called nobody, and the file
+    is that of the build it comes from."""
+    return _keep_text(made, kept, Path("calls", calls_name(key)), shown)
+
+
+def _keep_text(made: Path, kept: Path, name: Path, shown: Callable[[str], str]) -> Path:
+    path = kept / name
+    with contextlib.suppress(OSError), _open_folder(made) as root, _open_folder(name.parent, root) as folder:
+        keep_text(path, shown(_read(folder, name.name, _LOG_BYTES).decode(errors="replace")))
     return path
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Whole or not at all, whoever else writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    part.write_text(text, encoding="utf-8", errors="replace")
+    part.replace(path)
 
 
 def _keep_build(folder: int, kept: Path, key: str) -> None:

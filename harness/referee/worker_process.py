@@ -20,11 +20,18 @@ from typing import Literal
 from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
 from harness.protocol.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
-from harness.protocol.layout import extensions_folder, files_folder, lent_extensions, own_extensions, scratch_folder
+from harness.protocol.layout import (
+    WORKER_PLACE,
+    extensions_folder,
+    files_folder,
+    lent_extensions,
+    own_extensions,
+    scratch_folder,
+)
 from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Ready, Reply, Request, WarmUp
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
-from harness.referee.extension_cache import keep_builds, keep_log, lend
+from harness.referee.extension_cache import keep_builds, keep_calls, keep_log, lend
 from harness.referee.family import Leftovers
 from harness.referee.fork_server import START_S, ForkServers
 from harness.referee.host_memory import available_bytes
@@ -140,6 +147,23 @@ class WorkerProcess:
             return keep_log(own_extensions(self._started.folder), self._kept(), key, self._shown)
         except ValueError as error:
             raise self._misbehaved(f"reported {error}") from None
+
+    def nvcc_calls_of(self, key: str) -> Path:
+        """Where it is kept how the build of an extension called nvcc, WORKER_PLACE for this worker's folder. It may not
+        be there. Raises: SolutionFailed."""
+
+        def shown(text: str) -> str:
+            return text.replace(str(self._started.folder), WORKER_PLACE)
+
+        try:
+            return keep_calls(own_extensions(self._started.folder), self._kept(), key, shown)
+        except ValueError as error:
+            raise self._misbehaved(f"reported {error}") from None
+
+    @property
+    def folder(self) -> Path:
+        """The worker's own (protocol.layout)."""
+        return self._started.folder
 
     @property
     def pid(self) -> int:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.build import KernelResources
+from harness.records.build import KernelResources, NvccCheck
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.baselines import baselines_parts
@@ -96,9 +96,33 @@ def resources_text(evaluation: Evaluation) -> RenderableType:
     """What the compiler said of each kernel, and where its whole output lies."""
     lines = [Text(f"{evaluation.solution.name}: built in {evaluation.stages_s.get('build', 0):.1f} s", style="bold")]
     for build in evaluation.builds:
+        lines += [Text(harmless(f"  {nvcc_words(build.nvcc)}"))] if build.nvcc else []
         lines += [Text(f"  {_resources(kernel)}") for kernel in build.kernels]
         lines.append(Text(f"  log: {build.log}", style="dim"))
     return Group(*lines)
+
+
+def nvcc_words(check: NvccCheck) -> str:
+    """'nvcc 13.0.88 for sm_90: compiles, in 9.8 s'; of a refusal the first line, of what is unchecked the reason."""
+    where = f"nvcc {check.nvcc} for {', '.join(check.architectures)}"
+    if check.outcome == "accepted":
+        return f"{where}: compiles" + (", as it did before" if check.was_cached else f", in {check.seconds:.1f} s")
+    word = "refused" if check.outcome == "refused" else "not checked"
+    return f"{where}: {word}: {check.words.splitlines()[0]}"
+
+
+def compiled_text(evaluations: Sequence[Evaluation]) -> Text | None:
+    """'nvcc 13.0.88 compiles for sm_90: plain, shared_tile'; None where it was asked of nothing simulated."""
+    named: dict[str, list[str]] = {}
+    for evaluation in evaluations:
+        checks = [build.nvcc for build in evaluation.builds]
+        if checks and all(check is not None and check.outcome == "accepted" for check in checks):
+            versions = dict.fromkeys(check.nvcc for check in checks if check)
+            architectures = dict.fromkeys(name for check in checks if check for name in check.architectures)
+            words = f"nvcc {', '.join(versions)} compiles for {', '.join(architectures)}"
+            named.setdefault(words, []).append(evaluation.solution.name)
+    text = "; ".join(f"{words}: {', '.join(names)}" for words, names in named.items())
+    return Text(harmless(text)) if text else None
 
 
 def _resources(kernel: KernelResources) -> str:
@@ -114,6 +138,8 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         console.print(part)
     if evaluations[0].environment.backend == "sim":
         console.print(Text(SIMULATED, style="yellow"))
+        if compiled := compiled_text(evaluations):
+            console.print(compiled)
     for evaluation in evaluations:
         if evaluation.failure:
             console.print()

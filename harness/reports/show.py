@@ -20,7 +20,7 @@ from harness.records.roofline import share_of_baseline
 from harness.records.timing import Timing
 from harness.records.trace import Trace
 from harness.reports.baselines import compiled_lines, over_fastest
-from harness.reports.console import SIMULATED, failure_text, verdict_text
+from harness.reports.console import SIMULATED, failure_text, nvcc_words, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.numbers import (
@@ -64,7 +64,11 @@ def _harmless_files(files: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _output(build: ExtensionBuild) -> str:
-    return harmless(build.output).rstrip() or f"the record keeps no output; the whole log was at {harmless(build.log)}"
+    own = harmless(build.output).rstrip() or f"the record keeps no output; the whole log was at {harmless(build.log)}"
+    if build.nvcc is None:
+        return own
+    said = harmless(build.nvcc.output).rstrip() or "(nothing)"
+    return f"{own}\n# ---- {harmless(build.name)}, by nvcc {harmless(build.nvcc.nvcc)}\n{said}"
 
 
 def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[RenderableType]:
@@ -182,11 +186,14 @@ def _trace(trace: Trace) -> Iterator[RenderableType]:
 def _build(build: ExtensionBuild) -> RenderableType:
     how = "found built" if build.was_cached else f"built in {build.seconds:.1f} s"
     lines: list[RenderableType] = [Text(f"{harmless(build.name)}: {how}")]
+    if build.nvcc:
+        lines.append(Text(harmless(nvcc_words(build.nvcc))))
     if build.kernels:
-        table = _table("kernel", "arch", "registers", "shared B", "spilled B", "stack B")
+        table = _table("kernel", "arch", "registers", "shared B", "spilled B", "stack B", "constant B")
         for kernel in build.kernels:
             name = kernel.kernel.partition("(")[0].removeprefix("void ")
-            facts = (kernel.registers, kernel.shared_bytes, kernel.spill_store_bytes, kernel.stack_bytes)
+            spilled, stack = kernel.spill_store_bytes, kernel.stack_bytes
+            facts = (kernel.registers, kernel.shared_bytes, spilled, stack, kernel.constant_bytes)
             table.add_row(harmless(name), kernel.architecture, *("—" if fact is None else str(fact) for fact in facts))
         lines.append(table)
     return Group(*lines)

@@ -25,7 +25,14 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import MANIFEST, lent_extensions, own_extensions, own_log
+from harness.protocol.layout import (
+    MANIFEST,
+    NVCC_CALL,
+    lent_extensions,
+    own_extensions,
+    own_log,
+    own_nvcc_calls,
+)
 from harness.protocol.messages import ExtensionReport
 from harness.worker.extension_key import extension_key
 from harness.worker.slim_build import headers_digest, side_by_side_nvcc, slim_arguments
@@ -37,8 +44,8 @@ class Extensions:
     """What one worker was lent and has built, and what it has to report."""
 
     def __init__(self, folder: Path, backend: str) -> None:
-        """`folder` is the worker's own."""
-        self._folder = folder
+        """`folder` is the worker's own (protocol.layout)."""
+        self.folder = folder
         self._lent = lent_extensions(folder)
         self._root = own_extensions(folder)
         self._tries_slim = backend == "cuda"  # the simulator's compilers have slim headers of their own
@@ -55,7 +62,7 @@ class Extensions:
         name, key = str(call.arguments["name"]), self._key(call)
         if key in self._loaded:
             return self._loaded[key]
-        log = own_log(self._folder, key)
+        log = own_log(self.folder, key)
         started = time.monotonic()
         with _locked(self._root / "locks" / key):
             built = next((root / key for root in (self._lent, self._root) if (root / key / MANIFEST).is_file()), None)
@@ -71,7 +78,7 @@ class Extensions:
         return module
 
     def _key(self, call: inspect.BoundArguments) -> str:
-        return extension_key(call, headers_digest() if self._tries_slim else "", self._folder)
+        return extension_key(call, headers_digest() if self._tries_slim else "", self.folder)
 
     def _build(self, original: Callable[..., object], call: inspect.BoundArguments, folder: Path, log: Path) -> object:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +94,8 @@ class Extensions:
             arguments = {**call.arguments, "build_directory": str(_emptied(staging)), "verbose": True}
             return _build_in(staging, folder, original, arguments, log)
         finally:
+            for built in (staging, folder):  # a build that went well has its place by now
+                _gather_calls(built, own_nvcc_calls(self.folder, folder.name))
             shutil.rmtree(slim_staging, ignore_errors=True)
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -131,6 +140,14 @@ def _build_in(
     shutil.rmtree(folder, ignore_errors=True)
     staging.rename(folder)
     return module
+
+
+def _gather_calls(built: Path, gathered: Path) -> None:
+    """What the simulator's nvcc wrote of its calls, as one array; the real one writes nothing."""
+    calls = [path.read_text(errors="replace") for path in sorted(built.glob(f"*{NVCC_CALL}"))]
+    if calls:
+        gathered.parent.mkdir(parents=True, exist_ok=True)
+        gathered.write_text(f"[{','.join(calls)}]")
 
 
 def _emptied(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from harness.protocol.frames import PeerClosed, receive_frame, send_frame
 from harness.protocol.messages import (
     REQUESTS,
     Attach,
+    CompileForGpu,
     Construct,
     Describe,
     Detach,
@@ -28,6 +29,7 @@ from harness.protocol.messages import (
 )
 from harness.worker.arm import Arm
 from harness.worker.extensions import Extensions
+from harness.worker.gpu_compilation import compile_for_gpu
 
 _MESSAGE_CHARS = 20_000
 
@@ -83,5 +85,7 @@ def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return arm.construct(request)
     if isinstance(request, Describe):
         return arm.describe()
+    if isinstance(request, CompileForGpu):
+        return compile_for_gpu(request, arm.extensions.folder)
     assert isinstance(request, TakeTurn)
     return arm.take_turn(request)

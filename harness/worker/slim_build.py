@@ -54,10 +54,10 @@ def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any]
     arguments = {name: value for name, value in call.arguments.items() if value is not None}
     functions = _functions(arguments.get("functions"))
     cpp, cuda = _texts(arguments.get("cpp_sources")), _texts(arguments.get("cuda_sources"))
-    if not functions or not cpp or not _is_plain(arguments) or _NEEDS_FULL.search("\n".join([*cpp, *cuda])):
+    if not functions or not cpp or not _is_plain(arguments) or needs_full_headers("\n".join([*cpp, *cuda])):
         return None
     generated = folder / "headers"
-    _write_functions_header(generated / "ATen" / "Functions.h", "\n".join([*cpp, *cuda]))
+    write_functions_header(generated / "ATen" / "Functions.h", "\n".join([*cpp, *cuda]))
     return {
         **{name: value for name, value in arguments.items() if name not in _DEFAULTS},
         "cpp_sources": [*cpp, binding(functions)],
@@ -140,7 +140,12 @@ def _texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, Iterable) else []
 
 
-def _write_functions_header(path: Path, sources: str) -> None:
+def needs_full_headers(sources: str) -> bool:
+    """Whether a build with the slim ones would fail, or mean something else."""
+    return _NEEDS_FULL.search(sources) is not None
+
+
+def write_functions_header(path: Path, sources: str) -> None:
     """All of ATen's functions take ten seconds in each of the compiler's passes; those named by the sources, none."""
     calls = _ANY_CALL if _USES_NAMESPACE.search(sources) else _CALL
     names = {name for name in calls.findall(sources) if (_ATEN_OPS / f"{name}.h").is_file()}

@@ -156,10 +156,16 @@ def test_an_empty_log_has_no_errors() -> None:
 
 def test_resources_are_read_per_kernel_and_architecture() -> None:
     assert kernel_resources(PTXAS_VERBOSE) == (
-        KernelResources("pool_rows", "sm_90", 12, 0, 0, 0, 0),
-        KernelResources("conv_tile", "sm_90", 255, 49152, 24, 40, 176),
-        KernelResources("conv_tile", "sm_80", 64, 4096, 0, 0, 0),
+        KernelResources("pool_rows", "sm_90", 12, 0, 0, 0, 0, 380),
+        KernelResources("conv_tile", "sm_90", 255, 49152, 24, 40, 176, 408),
+        KernelResources("conv_tile", "sm_80", 64, 4096, 0, 0, 0, 400),
     )
+
+
+def test_constant_memory_that_ptxas_does_not_print_is_taken_from_elsewhere() -> None:
+    log = PTXAS_VERBOSE.replace(", 380 bytes cmem[0]", "")
+    found = kernel_resources(log, {"pool_rows": 540, "conv_tile": 9})
+    assert [kernel.constant_bytes for kernel in found] == [540, 408, 400]
 
 
 def test_a_log_without_kernels_has_no_resources() -> None:

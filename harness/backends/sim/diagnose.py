@@ -47,6 +47,8 @@ class BuildDiagnosis:
 
     kind: Literal["compile_error", "unsupported"]
     summary: str
+    is_of_device: bool = True
+    """Of CUDA code or of nvcc's command line, on which the real nvcc knows better; of C++ it is never asked."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def diagnose_build_log(log: str) -> BuildDiagnosis:
     if usage is not None:
         return BuildDiagnosis("compile_error", usage)
     if host:
-        return BuildDiagnosis("compile_error", _summary(host + device))
+        return BuildDiagnosis("compile_error", _summary(host + device), is_of_device=False)
     if refused is not None:
         return BuildDiagnosis("unsupported", refused.removeprefix(UNSUPPORTED_MARK).strip())
     if device:

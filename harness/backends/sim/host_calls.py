@@ -1,0 +1,293 @@
+"""What nvcc refuses and g++, which knows no `__device__`, lets pass: found in the source, for machines without nvcc.
+
+A kernel that calls a function of the same source which has no `__device__`, and lambdas that lack it, or that have it
+without the flag. It says nothing where it isn't sure: of templates' instances, macros, overloads, members, of what may
+be hidden by a local name, of what stands between #if and #endif, of sources that include files of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from harness.backends.sim.functions import Function, Source, functions_of, read_source
+from harness.backends.sim.tokens import Token, Unbalanced, closing, opening
+
+HOST_CALL_MARK = "harness-sim-host-call:"
+"""Begins a line of the simulator's compiler, `file:line: what is wrong`."""
+
+_MOST_SHOWN = 5
+_LINE = re.compile(rf"^{HOST_CALL_MARK} (?P<what>.{{1,300}})$", re.MULTILINE)
+
+_HARMLESS = frozenset({"__forceinline__", "__noinline__", "__inline__", "__inline", "__restrict__", "__host__"})
+_SUSPECT = re.compile(r"[A-Z][A-Z0-9_]+|__\w+")
+"""A macro, by its look: it may stand for anything."""
+_COMPILE_TIME = frozenset({"constexpr", "consteval", "operator", "friend", "using", "typedef"})
+_BEFORE_CALL = frozenset(
+    {"return", "else", "do", "case", "throw", "co_return", "co_yield", "co_await", "and", "or", "not"}
+)
+_UNEVALUATED = frozenset({"sizeof", "decltype", "noexcept", "typeid", "alignof", "__typeof__"})
+_HIDES = frozenset({"struct", "class", "union"})
+_USUAL_NAMESPACES = frozenset({"std", "cooperative_groups", "nvcuda"})
+_MATH = (
+    "abs|labs|llabs|div|min|max|clamp|swap|a?(sin|cos|tan)h?(pi)?|sincos(pi)?|exp(2|10|m1)?|log(2|10|1p|b)?|r?sqrt|r?cbrt"
+    "|pow|powi|fma|fmax|fmin|fabs|fmod|floor|ceil|round|l?lround|l?lrint|rint|trunc|nearbyint|erfc?(inv|x)?|[lt]gamma"
+    "|r?hypot|r?norm[34]?d?|atan2|copysign|fdim|fdivide|ldexp|frexp|modf|ilogb|scalbl?n|remainder|remquo|nextafter|nan"
+    "|isnan|isinf|isfinite|signbit|saturate|normcdf(inv)?|cyl_bessel_i[01]|[jy][01n]|printf|assert|malloc|free|memcpy"
+    "|memset|clock(64)?|rand|floor_div|ceil_div|div_up|divup|lerp|gcd|lcm|midpoint"
+)
+_HALF = (
+    "h2?(abs|add|sub|mul|div|fma|exp|log|r?sqrt|rcp|sin|cos|tanh|ceil|floor|trunc|rint|max|min|neg|eq|ne|[lg][te])\\w*"
+)
+_OF_HEADERS = re.compile(rf"({_MATH})[fl]?|{_HALF}|u?l{{0,2}}(max|min)|__\w*|atomic\w+|make_\w+|\w*(half|bfloat16)\w*")
+"""Names that headers have for device code, too: an overload of theirs may be what is called."""
+
+
+def host_calls(text: str, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
+    """Lines with what nvcc says of them. `flags` are those of its command line."""
+    source = read_source(text)
+    functions = functions_of(source)
+    yield from _calls(source, functions)
+    yield from _lambdas(source, functions, any("extended-lambda" in flag for flag in flags))
+
+
+def host_calls_in(log: str) -> tuple[str, ...]:
+    """What the simulator's compiler noted in its log, each once."""
+    return tuple(dict.fromkeys(match["what"] for match in _LINE.finditer(log)))[:_MOST_SHOWN]
+
+
+# ---- Calls of functions.
+
+
+def _calls(source: Source, functions: Sequence[Function]) -> Iterator[tuple[int, str]]:
+    if any(include.startswith('"') for include in source.includes) or _uses_namespace(source):
+        return
+    hosts = _host_functions(source, functions)
+    for caller in functions:
+        if caller.body is None or not caller.is_for_device_alone or caller.is_conditional:
+            continue
+        if caller.is_template and not (caller.is_kernel and _is_launched(source, functions, caller.name)):
+            continue
+        words = {source.tokens[i].text for i in caller.body}
+        if words & _HIDES or _has(source, caller.body, ("if", "constexpr")):
+            continue
+        for name in sorted(hosts & words):
+            call = _first_call(source, caller, name)
+            if call is not None:
+                kind = "__global__" if caller.is_kernel else "__device__"
+                what = f'calling a __host__ function("{name}") from a {kind} function("{caller.name}") is not allowed'
+                yield source.tokens[call].line, what
+
+
+def _host_functions(source: Source, functions: Sequence[Function]) -> set[str]:
+    """Names that stand for one function each, which is surely not for the device."""
+    named: dict[str, list[Function]] = {}
+    for function in functions:
+        named.setdefault(function.name, []).append(function)
+    declared_as_type = {
+        after.text for before, after in zip(source.tokens, source.tokens[1:], strict=False) if before.text in _HIDES
+    }
+    return {
+        name
+        for name, ones in named.items()
+        if sum(one.body is not None for one in ones) == 1
+        and all(_is_for_host_alone(one, source) for one in ones)
+        and name not in source.macros | declared_as_type
+        and not _OF_HEADERS.fullmatch(name)
+        and not _SUSPECT.fullmatch(name)
+    }
+
+
+def _is_for_host_alone(function: Function, source: Source) -> bool:
+    words = [word for word in function.head if re.fullmatch(r"\w+", word)]
+    is_plain = not function.is_template and not function.is_conditional and len(words) > 0
+    return is_plain and not any(
+        word in _COMPILE_TIME
+        or word in source.macros
+        or (word not in _HARMLESS and _SUSPECT.fullmatch(word) is not None)
+        for word in words
+    )
+
+
+def _first_call(source: Source, caller: Function, name: str) -> int | None:
+    """The position of a call that is one beyond doubt, with no other use of the name that would raise one."""
+    assert caller.body is not None
+    tokens = source.tokens
+    uses = [i for places in (caller.parameters, caller.body) for i in places if tokens[i].text == name]
+    if any(tokens[i - 1].text in (".", "->") for i in uses):
+        return None
+    if not all(_is_call(tokens, i, caller.body.start) for i in uses):
+        return None
+    return next((i for i in uses if i not in source.conditional), None)
+
+
+def _is_call(tokens: Sequence[Token], i: int, start: int) -> bool:
+    before = tokens[i - 1]
+    if tokens[i + 1].text != "(" or before.text == "::":
+        return False
+    if before.kind == "name" and before.text not in _BEFORE_CALL:
+        return False
+    return not _may_declare(tokens, i, start) and not _is_unevaluated(tokens, i, start)
+
+
+def _may_declare(tokens: Sequence[Token], i: int, start: int) -> bool:
+    """Whether what stands before, as far as the statement's beginning, may be a type."""
+    statement = []
+    while i > start and tokens[i - 1].text not in (";", "{", "}"):
+        i -= 1
+        statement.append(tokens[i])
+    may = all(one.kind == "name" or one.text in ("::", "<", ">", ",", "*", "&") for one in statement)
+    return bool(statement) and may and not any(one.text in _BEFORE_CALL for one in statement)
+
+
+def _is_unevaluated(tokens: Sequence[Token], i: int, start: int) -> bool:
+    depth = 0
+    for position in range(i - 1, start - 1, -1):
+        depth += (tokens[position].text == ")") - (tokens[position].text == "(")
+        if depth < 0:
+            if tokens[position - 1].text in _UNEVALUATED:
+                return True
+            depth = 0
+    return False
+
+
+def _is_launched(source: Source, functions: Sequence[Function], kernel: str) -> bool:
+    """By a function that is compiled in any case."""
+    for function in functions:
+        if function.body is None or function.is_template or function.is_conditional or function.is_for_device_alone:
+            continue
+        launches = [i for i in function.body if source.tokens[i].text == "<<<" and i not in source.conditional]
+        if any(_kernel_of(source.tokens, i, function.body.start) == kernel for i in launches):
+            return True
+    return False
+
+
+def _kernel_of(tokens: Sequence[Token], launch: int, start: int) -> str | None:
+    """`k` of `k<<<` and of `k<float, 4><<<`."""
+    i, depth = launch - 1, 0
+    while i >= start:
+        depth += {">": 1, "<": -1, ">>>": 3, "<<<": -3}.get(tokens[i].text, 0)
+        if tokens[i].text in (";", "{", "}"):
+            return None
+        if depth == 0:
+            name = tokens[i - 1] if tokens[i].text == "<" else tokens[i]
+            return name.text if name.kind == "name" else None
+        i -= 1
+    return None
+
+
+def _uses_namespace(source: Source) -> bool:
+    """Whether names of a namespace whose functions we don't know are used as one's own."""
+    tokens = source.tokens
+    return any(
+        tokens[i].text == "using" and tokens[i + 1].text == "namespace" and tokens[i + 2].text not in _USUAL_NAMESPACES
+        for i in range(len(tokens) - 2)
+    )
+
+
+def _has(source: Source, places: range, words: tuple[str, ...]) -> bool:
+    count = len(words)
+    return any(tuple(token.text for token in source.tokens[i : i + count]) == words for i in places)
+
+
+# ---- Lambdas.
+
+
+def _lambdas(source: Source, functions: Sequence[Function], is_extended: bool) -> Iterator[tuple[int, str]]:
+    if not is_extended:
+        yield from _annotated(source)
+    templates = {one.name for one in functions if one.is_kernel and one.is_template}
+    templates -= {one.name for one in functions if not (one.is_kernel and one.is_template)} | source.macros
+    for function in functions:
+        if function.body is not None and not function.is_for_device_alone and not function.is_conditional:
+            yield from _passed_to_kernels(source, function.body, templates)
+
+
+def _annotated(source: Source) -> Iterator[tuple[int, str]]:
+    """`[…] __device__ (…)` and `[…](…) __device__ {`: `]]` ends an attribute."""
+    tokens = source.tokens
+    for i in range(2, len(tokens)):
+        if tokens[i].text != "__device__" or i in source.conditional:
+            continue
+        before = i - 1 - (tokens[i - 1].text == "__host__")
+        if tokens[before].text == "]" and tokens[before - 1].text != "]" and _begins_lambda(tokens, before):
+            yield tokens[i].line, "__host__ or __device__ annotation on lambda requires --extended-lambda nvcc flag"
+            return
+
+
+def _begins_lambda(tokens: Sequence[Token], bracket: int) -> bool:
+    """Whether the bracket that closes here opened where an expression begins, and holds a capture."""
+    try:
+        before = tokens[opening(list(tokens), bracket) - 1]
+    except (Unbalanced, IndexError):
+        return False
+    return before.text in ("(", ",", "=", "{", ";", "return", ">>>")
+
+
+def _passed_to_kernels(source: Source, body: range, templates: set[str]) -> Iterator[tuple[int, str]]:
+    tokens = list(source.tokens)
+    named = _named_lambdas(tokens, body)
+    for launch in body:
+        if tokens[launch].text != "<<<" or launch in source.conditional:
+            continue
+        kernel = _kernel_of(tokens, launch, body.start)
+        if kernel not in templates:
+            continue
+        for argument in _arguments(tokens, launch):
+            if _is_plain_lambda(tokens, argument) or (len(argument) == 1 and tokens[argument.start].text in named):
+                what = f"a lambda without __device__ cannot be an argument of a __global__ function template({kernel})"
+                yield tokens[argument.start].line, what
+                break
+
+
+def _named_lambdas(tokens: list[Token], body: range) -> set[str]:
+    """`f` of `auto f = […](…) {…};`, where nothing else is declared by that name."""
+    found: dict[str, list[bool]] = {}
+    for i in body:
+        if tokens[i].text == "auto" and tokens[i + 1].kind == "name":
+            end = next((j for j in range(i, body.stop) if tokens[j].text == ";"), body.stop)
+            is_plain = tokens[i + 2].text == "=" and _is_plain_lambda(tokens, range(i + 3, _end(tokens, i + 3, end)))
+            found.setdefault(tokens[i + 1].text, []).append(is_plain)
+    return {name for name, plain in found.items() if plain == [True]}
+
+
+def _end(tokens: list[Token], start: int, end: int) -> int:
+    """Behind a lambda's body, in which semicolons end nothing."""
+    brace = next((i for i in range(start, end) if tokens[i].text == "{"), None)
+    try:
+        return end if brace is None else closing(tokens, brace) + 1
+    except Unbalanced:
+        return end
+
+
+def _is_plain_lambda(tokens: list[Token], argument: range) -> bool:
+    """`[…](…) {…}` and nothing besides, without an annotation."""
+    if len(argument) < 3 or tokens[argument.start].text != "[" or tokens[argument.stop - 1].text != "}":
+        return False
+    try:
+        brace = opening(tokens, argument.stop - 1)
+        parts = {closing(tokens, argument.start) + 1: "("}
+    except Unbalanced:
+        return False
+    head = [tokens[i].text for i in range(argument.start, brace)]
+    return all(tokens[at].text in (sign, "{", "mutable") for at, sign in parts.items()) and not any(
+        word in ("__device__", "__host__") or re.fullmatch(r"[A-Z][A-Z0-9_]+", word) for word in head
+    )
+
+
+def _arguments(tokens: list[Token], launch: int) -> Iterator[range]:
+    """Of the launch whose `<<<` stands there, each as the positions of its tokens."""
+    try:
+        i = launch
+        while tokens[i].text != ">>>":
+            i = closing(tokens, i) + 1 if tokens[i].text in ("(", "[", "{") else i + 1
+        left = i + 1
+        right = closing(tokens, left) if tokens[left].text == "(" else left
+    except (Unbalanced, IndexError):
+        return
+    start, i = left + 1, left + 1
+    while i <= right:
+        if i == right or tokens[i].text == ",":
+            yield range(start, i)
+            start = i + 1
+        i = closing(tokens, i) + 1 if tokens[i].text in ("(", "[", "{") and i < right else i + 1

@@ -1,0 +1,3 @@
+// Stands in where the real header isn't installed: types that torch's headers name, and nothing that does anything.
+#pragma once
+typedef struct cublasLtContext* cublasLtHandle_t;

@@ -1,0 +1,4 @@
+// Stands in where the real header isn't installed: types that torch's headers name, and nothing that does anything.
+#pragma once
+typedef struct cusparseContext* cusparseHandle_t;
+typedef int cusparseStatus_t;
