@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
-from harness.backends.sim.toolkit_build import SOURCES_VARIABLE, build_toolkit
+from harness.backends.sim.toolkit_build import RUNTIME_FILE, SOURCES_VARIABLE, STAND_INS, build_toolkit
 
 __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
@@ -42,6 +42,20 @@ class Toolkit:
     @property
     def libraries(self) -> Path:
         return self.root / "lib64"
+
+    @property
+    def runtime(self) -> Path:
+        """What libcudart.so leads to. A file of that name would have torch load CUDA's libraries, where there are any
+        (torch/__init__.py looks for it among what is loaded)."""
+        return self.libraries / RUNTIME_FILE
+
+    @property
+    def fake_device(self) -> Path:
+        return self.libraries / "libc10_cuda.so"
+
+    def stand_ins(self) -> list[Path]:
+        """For the libraries of CUDA that this torch is linked to; for a CPU build an empty libtorch_cuda alone."""
+        return sorted((self.root / STAND_INS).iterdir())
 
     def environment(self) -> dict[str, str]:
         """Variables with which torch's `load_inline` builds for the simulator."""
@@ -119,4 +133,4 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
-    yield from (_PACKAGE / name for name in ("flags.py", "toolkit.py", "toolkit_build.py"))
+    yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))
