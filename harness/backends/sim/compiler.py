@@ -34,6 +34,14 @@ class Torch:
     cuda: str | None = None
     """The version of CUDA that it is built for, such as 13.0; None for a CPU build."""
 
+    has_old_strings: bool = False
+    """Whether it is built with libstdc++'s strings of before C++11, as wheels up to torch 2.6 are."""
+
+    @property
+    def language_flags(self) -> list[str]:
+        """The standard, and the C++ library's ABI where it isn't g++'s own choice."""
+        return [self.standard, *(["-D_GLIBCXX_USE_CXX11_ABI=0"] if self.has_old_strings else [])]
+
     @property
     def include_flags(self) -> list[str]:
         """As torch's cpp_extension gives them."""
@@ -83,7 +91,7 @@ def find_torch() -> Torch:
         )
     standard = re.search(r"-std=c\+\+\d\d", (root / "utils/cpp_extension.py").read_text())
     cuda = _assigned(root / "version.py", "cuda")
-    return Torch(root, version, standard.group() if standard else "-std=c++17", cuda)
+    return Torch(root, version, standard.group() if standard else "-std=c++17", cuda, _has_old_strings(root))
 
 
 def find_compiler() -> Compiler:
@@ -109,6 +117,11 @@ def _is_stand_in(program: str) -> bool:
 def _assigned(module: Path, name: str) -> str | None:
     match = re.search(rf"^{name}\b[^=\n]*=\s*['\"](.*)['\"]", module.read_text(), re.MULTILINE)
     return match.group(1) if match else None
+
+
+def _has_old_strings(root: Path) -> bool:
+    configuration = root / "share/cmake/Torch/TorchConfig.cmake"
+    return configuration.is_file() and "_GLIBCXX_USE_CXX11_ABI=0" in configuration.read_text()
 
 
 def _gcc_version(command: list[str]) -> str | None:
