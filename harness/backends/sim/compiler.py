@@ -38,16 +38,12 @@ class Torch:
     """Whether it is built with libstdc++'s strings of before C++11, as wheels up to torch 2.6 are."""
 
     @property
-    def language_flags(self) -> list[str]:
-        """The standard, and the C++ library's ABI where it isn't g++'s own choice."""
-        return [self.standard, *(["-D_GLIBCXX_USE_CXX11_ABI=0"] if self.has_old_strings else [])]
-
-    @property
     def include_flags(self) -> list[str]:
-        """As torch's cpp_extension gives them."""
+        """As torch's cpp_extension gives them; before them the C++ library's ABI, where it isn't g++'s own choice."""
+        abi = ["-D_GLIBCXX_USE_CXX11_ABI=0"] if self.has_old_strings else []
         folders = (self.root / "include", self.root / "include/torch/csrc/api/include")
         flags = [flag for folder in folders for flag in ("-isystem", str(folder))]
-        return [*flags, "-isystem", sysconfig.get_path("include", scheme="posix_prefix")]
+        return [*abi, *flags, "-isystem", sysconfig.get_path("include", scheme="posix_prefix")]
 
     @property
     def libraries(self) -> Path:

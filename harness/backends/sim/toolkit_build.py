@@ -107,7 +107,7 @@ def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compi
     if is_device:
         ours = f"-I{root / 'headers'}"
         flags = [*DEVICE_FLAGS, *compiler.machine_flags, slim, ours, *TORCH_DEVICE_DEFINITIONS]
-    flags += [*torch.language_flags, *TORCH_DEFINITIONS, *torch.include_flags]
+    flags += [torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
     return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{prelude}.gch")]
 
 
@@ -122,7 +122,7 @@ def _is_fake_device(source: Path) -> bool:
 def _compile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, source: Path) -> list[str]:
     flags: list[str] = [*_RUNTIME_FLAGS]
     if _is_fake_device(source):
-        flags = [*_FAKE_DEVICE_FLAGS, *torch.language_flags, *torch.include_flags]
+        flags = [*_FAKE_DEVICE_FLAGS, torch.standard, *torch.include_flags]
     flags += [f"-I{root / 'headers'}", f"-I{_PACKAGE / 'runtime'}"]
     return [*compiler.command, *flags, "-c", str(source), "-o", str(objects / f"{source.stem}.o")]
 

@@ -34,7 +34,7 @@ load_inline("refused", cpp_sources="void run();", cuda_sources=sys.argv[3], func
 def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
     """As torch's ninja file calls a compiler, without the other half of the extension."""
     torch = find_torch()
-    flags = ["-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", *torch.language_flags]
+    flags = ["-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
     if source.suffix == ".cu":
         flags += [*TORCH_DEVICE_DEFINITIONS, "--compiler-options", "-fPIC", "-gencode=arch=compute_90,code=sm_90"]
     else:
