@@ -26,7 +26,7 @@ _UNVERSIONED = "libtorch_cuda.so"
 _OUR_OWN = ("libcudart.so", "libc10_cuda.so")
 """Built from sources; of the real ones' symbols they have none."""
 ABSENT = "sim_absent"
-"""The runtime's function that a stand-in's function ends in: its argument is the name."""
+"""The runtime's function that a stand-in's function ends in: its arguments are the name and the first argument."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ def _assembly_of(name: str, what: Definition, label: str) -> str:
     head = f".globl {name}\n.type {name},{kind}\n"
     text = f'.section .rodata\n{label}: .asciz "{name}"\n'
     if what.is_function:
-        return f"{text}.text\n{head}{name}:\n leaq {label}(%rip),%rdi\n jmp {ABSENT}@PLT\n.size {name},{size}"
+        return f"{text}.text\n{head}{name}:\n movq %rdi,%rsi\n leaq {label}(%rip),%rdi\n jmp {ABSENT}@PLT\n.size {name},{size}"
     content = f" .skip {size}"
     if name.startswith("_ZTI"):  # a type's name is read where it is registered
         text = f'.section .rodata\n{label}: .asciz "{name[4:]}"\n'
