@@ -73,9 +73,7 @@ def find_torch() -> Torch:
         )
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
-        raise SimUnavailable(
-            f"torch is not installed for {sys.executable}; pip install torch"
-        )
+        raise SimUnavailable(f"torch is not installed for {sys.executable}; pip install torch")
     root = Path(spec.origin).parent
     version = _assigned(root / "version.py", "__version__") or "0"
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_TORCH:

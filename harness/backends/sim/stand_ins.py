@@ -44,7 +44,9 @@ class StandIn:
     def version_script(self) -> str:
         """Empty where no symbol bears a version."""
         nodes = [(version, names) for version, names in self.versions.items() if version]
-        return "".join(f"{version} {{ global: {' '.join(f'{n};' for n in sorted(names))} }};\n" for version, names in nodes)
+        return "".join(
+            f"{version} {{ global: {' '.join(f'{n};' for n in sorted(names))} }};\n" for version, names in nodes
+        )
 
 
 def stand_ins(libraries: Path) -> list[StandIn]:
@@ -83,7 +85,8 @@ def _assembly_of(name: str, what: Definition, label: str) -> str:
     head = f".globl {name}\n.type {name},{kind}\n"
     text = f'.section .rodata\n{label}: .asciz "{name}"\n'
     if what.is_function:
-        return f"{text}.text\n{head}{name}:\n movq %rdi,%rsi\n leaq {label}(%rip),%rdi\n jmp {ABSENT}@PLT\n.size {name},{size}"
+        code = f" movq %rdi,%rsi\n leaq {label}(%rip),%rdi\n jmp {ABSENT}@PLT"
+        return f"{text}.text\n{head}{name}:\n{code}\n.size {name},{size}"
     content = f" .skip {size}"
     if name.startswith("_ZTI"):  # a type's name is read where it is registered
         text = f'.section .rodata\n{label}: .asciz "{name[4:]}"\n'
