@@ -10,7 +10,8 @@ One extension with a kernel per kind of work, in a process for each number of co
   atomics       one atomicAdd of an int per thread, 1,024 counters
   64 multiply-adds   a thread that computes more than it costs to start one
 The rate is threads of a launch by its wall-clock time, best of the repeats: others may use the machine at the same
-time, and the load average is told for that. CPU time per thread is user and system time of the process over all repeats.
+time, and the load average is told for that. CPU time per thread is user and system time of the process, over all
+repeats.
 --sanitize measures the build that checks every access.
 """
 
