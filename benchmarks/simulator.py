@@ -32,8 +32,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-THREADS = 256
-
 CUDA = """
 #include <torch/extension.h>
 
@@ -79,11 +77,18 @@ __global__ void multiply_adds(const float* x, float* y, float a, int64_t count) 
 }
 
 void run(int64_t which, torch::Tensor x, torch::Tensor y) {
-    using Kernel = void (*)(const float*, float*, float, int64_t);
-    const Kernel kernels[] = {no_barrier, reverse<1>, reverse<8>, shuffles, atomics, multiply_adds};
-    const Kernel kernel = kernels[which];
     const int64_t count = x.numel();
-    kernel<<<(count + kThreads - 1) / kThreads, kThreads>>>(x.data_ptr<float>(), y.data_ptr<float>(), 0.5f, count);
+    const int blocks = (count + kThreads - 1) / kThreads;
+    const float* from = x.data_ptr<float>();
+    float* to = y.data_ptr<float>();
+    switch (which) {
+        case 0: no_barrier<<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+        case 1: reverse<1><<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+        case 2: reverse<8><<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+        case 3: shuffles<<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+        case 4: atomics<<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+        case 5: multiply_adds<<<blocks, kThreads>>>(from, to, 0.5f, count); break;
+    }
 }
 """
 
