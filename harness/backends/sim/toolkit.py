@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
 from harness.backends.sim.toolkit_build import RUNTIME_FILE, SOURCES_VARIABLE, STAND_INS, build_toolkit
 
@@ -152,7 +153,7 @@ def _remove_old(cache: Path, keep: Path) -> None:
 def _key(torch: Torch, compiler: Compiler) -> str:
     digest = hashlib.sha256()
     for path in sorted(_sources()):
-        digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
+        digest.update(f"{path.relative_to(_PACKAGE.parents[1])}\0".encode() + path.read_bytes())
     facts = (torch.root, torch.version, compiler, sys.prefix, sys.version)
     digest.update("\0".join(map(str, facts)).encode())
     return digest.hexdigest()[:16]
@@ -161,4 +162,5 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
+    yield from HEADER_FOLDER.iterdir()
     yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

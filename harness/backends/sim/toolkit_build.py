@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
 from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS, TORCH_DEVICE_DEFINITIONS
 from harness.backends.sim.stand_ins import StandIn, stand_ins
@@ -84,6 +85,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
 
 def _copy_headers(headers: Path) -> None:
     shutil.copytree(_PACKAGE / "include", headers)
+    shutil.copytree(HEADER_FOLDER, headers / "harness")
     for target, names in _FORWARDED.items():
         for name in names.split():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
