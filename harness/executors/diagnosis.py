@@ -212,8 +212,10 @@ def _try_cuda(cache: Path) -> str:
 
 def _try_sim(cache: Path) -> str:
     from harness.backends.sim.compiler import find_compiler, find_torch
+    from harness.backends.sim.toolkit import is_prepared
 
-    find_torch()
-    find_compiler()
-    built = any(cache.glob("sim-*"))
-    return "CUDA C++ compiled for the CPU" + ("" if built else "; the first run prepares it, about a minute")
+    torch, compiler = find_torch(), find_compiler()
+    told = f"CUDA C++ compiled for the CPU with g++ {compiler.version}"
+    if torch.cuda:
+        told += f"; torch's CUDA {torch.cuda} libraries are replaced in workers, no other torch is needed"
+    return told + ("" if is_prepared(cache) else "; the first run prepares it, about a minute")

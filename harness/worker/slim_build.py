@@ -12,7 +12,6 @@ import contextlib
 import functools
 import hashlib
 import inspect
-import json
 import os
 import re
 import shlex
@@ -23,6 +22,9 @@ from typing import Any
 
 import torch
 from torch.utils import cpp_extension
+
+from harness.backends import binding as bindings
+from harness.backends.binding import binding
 
 HEADERS = Path(__file__).parent / "headers"
 _SIDE_BY_SIDE = Path(__file__).parent / "nvcc_side_by_side.py"
@@ -83,39 +85,10 @@ def side_by_side_nvcc() -> Iterator[None]:
         del os.environ["PYTORCH_NVCC"]
 
 
-def binding(functions: dict[str, str]) -> str:
-    """C++ that makes a module of `functions`, names with their docstrings."""
-    names = [f'struct Name{i} {{ static constexpr const char* text = "{name}"; }};' for i, name in enumerate(functions)]
-    methods = [
-        f"harness::method<&{name}, Name{i}>({_c_string(doc)})," for i, (name, doc) in enumerate(functions.items())
-    ]
-    return "\n".join(
-        [
-            "#include <harness/binding.h>",
-            "namespace {",
-            *names,
-            "}",
-            "#define HARNESS_JOINED(a, b) a##b",
-            "#define HARNESS_INIT(name) HARNESS_JOINED(PyInit_, name)",
-            "#define HARNESS_QUOTED(name) #name",
-            "#define HARNESS_TEXT(name) HARNESS_QUOTED(name)",
-            "PyMODINIT_FUNC HARNESS_INIT(TORCH_EXTENSION_NAME)(void) {",
-            "  static PyMethodDef methods[] = {",
-            *methods,
-            "    {nullptr, nullptr, 0, nullptr}};",
-            "  static PyModuleDef definition = {",
-            "    PyModuleDef_HEAD_INIT, HARNESS_TEXT(TORCH_EXTENSION_NAME), nullptr, -1, methods,",
-            "    nullptr, nullptr, nullptr, nullptr};",
-            "  return harness::make_module(definition);",
-            "}",
-        ]
-    )
-
-
 @functools.cache
 def headers_digest() -> str:
     """Changes with anything that decides how a slim build comes out."""
-    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
+    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), Path(bindings.__file__), _SIDE_BY_SIDE]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -151,11 +124,6 @@ def write_functions_header(path: Path, sources: str) -> None:
     names = {name for name in calls.findall(sources) if (_ATEN_OPS / f"{name}.h").is_file()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#pragma once\n" + "".join(f"#include <ATen/ops/{name}.h>\n" for name in sorted(names | _ALWAYS)))
-
-
-def _c_string(text: str) -> str:
-    """JSON's escapes are C++'s, but for characters beyond ASCII, which stay as they are."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 _ATEN_OPS = Path(torch.__file__).parent / "include" / "ATen" / "ops"

@@ -1,4 +1,4 @@
-"""What the simulator needs of this machine: a C++ compiler, a CPU build of torch, an x86-64 Linux."""
+"""What the simulator needs of this machine: a C++ compiler, a torch that isn't AMD's, an x86-64 Linux."""
 
 from __future__ import annotations
 
@@ -31,13 +31,19 @@ class Torch:
     version: str
     standard: str
     """The C++ standard that torch builds extensions with, such as -std=c++20."""
+    cuda: str | None = None
+    """The version of CUDA that it is built for, such as 13.0; None for a CPU build."""
+
+    has_old_strings: bool = False
+    """Whether it is built with libstdc++'s strings of before C++11, as wheels up to torch 2.6 are."""
 
     @property
     def include_flags(self) -> list[str]:
-        """As torch's cpp_extension gives them."""
+        """As torch's cpp_extension gives them; before them the C++ library's ABI, where it isn't g++'s own choice."""
+        abi = ["-D_GLIBCXX_USE_CXX11_ABI=0"] if self.has_old_strings else []
         folders = (self.root / "include", self.root / "include/torch/csrc/api/include")
         flags = [flag for folder in folders for flag in ("-isystem", str(folder))]
-        return [*flags, "-isystem", sysconfig.get_path("include", scheme="posix_prefix")]
+        return [*abi, *flags, "-isystem", sysconfig.get_path("include", scheme="posix_prefix")]
 
     @property
     def libraries(self) -> Path:
@@ -60,23 +66,26 @@ def find_torch() -> Torch:
             f"the simulator runs on Linux x86-64 only, not on {platform.system()} {platform.machine()}; "
             "use a Linux x86-64 machine, or `--backend cuda` on one with a GPU"
         )
+    if platform.libc_ver()[0] != "glibc":
+        raise SimUnavailable(
+            "the simulator needs glibc, for which torch is built, and this Python has another C library; "
+            "use an image of Debian, Ubuntu or Fedora rather than Alpine"
+        )
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
-        raise SimUnavailable(
-            f"torch is not installed for {sys.executable}; "
-            "a CPU build of torch, as PyTorch's 'Start Locally' page gives it"
-        )
+        raise SimUnavailable(f"torch is not installed for {sys.executable}; pip install torch")
     root = Path(spec.origin).parent
     version = _assigned(root / "version.py", "__version__") or "0"
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_TORCH:
         raise SimUnavailable(f"the simulator needs torch 2.6 or later, not {version}; pip install --upgrade torch")
-    if _assigned(root / "version.py", "cuda") or _assigned(root / "version.py", "hip"):
+    if _assigned(root / "version.py", "hip"):
         raise SimUnavailable(
-            f"the simulator needs a CPU build of torch, and torch {version} is built for a GPU; in an environment of "
-            "its own: a CPU build of torch, as PyTorch's 'Start Locally' page gives it"
+            f"torch {version} is built for AMD's GPUs, of which the simulator knows nothing; in an environment of its "
+            "own: the CUDA or the CPU build of torch, as PyTorch's 'Start Locally' page gives them"
         )
     standard = re.search(r"-std=c\+\+\d\d", (root / "utils/cpp_extension.py").read_text())
-    return Torch(root, version, standard.group() if standard else "-std=c++17")
+    cuda = _assigned(root / "version.py", "cuda")
+    return Torch(root, version, standard.group() if standard else "-std=c++17", cuda, _has_old_strings(root))
 
 
 def find_compiler() -> Compiler:
@@ -102,6 +111,11 @@ def _is_stand_in(program: str) -> bool:
 def _assigned(module: Path, name: str) -> str | None:
     match = re.search(rf"^{name}\b[^=\n]*=\s*['\"](.*)['\"]", module.read_text(), re.MULTILINE)
     return match.group(1) if match else None
+
+
+def _has_old_strings(root: Path) -> bool:
+    configuration = root / "share/cmake/Torch/TorchConfig.cmake"
+    return configuration.is_file() and "_GLIBCXX_USE_CXX11_ABI=0" in configuration.read_text()
 
 
 def _gcc_version(command: list[str]) -> str | None:

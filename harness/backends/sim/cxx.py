@@ -1,4 +1,5 @@
-"""The stand-in for c++: the real compiler, with torch's header slim and precompiled where that changes nothing."""
+"""The stand-in for c++: the real compiler, with torch's header slim and precompiled where that changes nothing, and
+without pybind11 where functions are only declared."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.backends.sim.flags import HOST_FLAGS, without_tuning
+from harness.backends.sim.declared import bound_slimly
+from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEVICE_DEFINITIONS, without_tuning
 from harness.backends.sim.slim import can_be_slim, was_too_slim
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
@@ -15,7 +17,12 @@ _FIRST_LINE = "#include <torch/extension.h>\n"
 
 def main(arguments: list[str], toolkit: Path) -> int:
     """The real compiler's exit status."""
-    compiler = json.loads((toolkit / "toolkit.json").read_text())["compiler"]
+    settings = json.loads((toolkit / "toolkit.json").read_text())
+    compiler = settings["compiler"]
+    bound = without_pybind(arguments, toolkit, settings["machine_flags"])
+    # Whatever goes wrong here: the next one decides, and its words are the ones that are shown.
+    if bound is not None and not subprocess.run([*compiler, *bound], capture_output=True).returncode:
+        return 0
     faster = slimmed(arguments, toolkit)
     if faster is not None:
         result = subprocess.run([*compiler, *faster], stderr=subprocess.PIPE, text=True, errors="replace")
@@ -23,6 +30,27 @@ def main(arguments: list[str], toolkit: Path) -> int:
             sys.stderr.write(result.stderr)
             return result.returncode
     return subprocess.run([*compiler, *_shims(arguments, toolkit), *arguments]).returncode
+
+
+def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:
+    """`arguments` for a file of declarations, rewritten beside the output; None for any other.
+
+    It shares the precompiled header of the .cu files, and so their flags.
+    """
+    source = _source(arguments)
+    if "-o" not in arguments[:-1] or not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
+        return None
+    text = bound_slimly(source)
+    if text is None:
+        return None
+    rewritten = Path(arguments[arguments.index("-o") + 1]).with_suffix(".bound.cpp")
+    rewritten.write_text(text)
+    rest = list(arguments)
+    rest[rest.index("-c") + 1] = str(rewritten)
+    headers = toolkit / "headers"
+    prelude = ["-include", str(headers / "sim" / "prelude_slim.h"), f"-I{headers / 'slim'}", f"-I{headers}"]
+    flags = [*DEVICE_FLAGS, *machine_flags, *TORCH_DEVICE_DEFINITIONS]
+    return [*flags, *prelude, *without_tuning(rest)]
 
 
 def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:

@@ -18,31 +18,40 @@ from harness.backends.sim.toolkit import Toolkit
 if TYPE_CHECKING:
     import torch
 
-_TORCH_LIBRARIES = ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so")
+_FIRST_OF_TORCH = "libc10.so"
+_TORCH_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
 _MOST_ROWS = 1_000
-_OWN_LIBRARIES = ("libcudart.so", "libc10_cuda.so", "libtorch_cuda.so")
 
 
 def activate(toolkit: Toolkit) -> SimDevice:
     """Makes this process see one CUDA device. Must come before `import torch`, which looks for devices once.
 
-    Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not a CPU build.
+    Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not one that can be simulated.
     """
     if "torch" in sys.modules:
         raise RuntimeError("the simulator must be activated before torch is imported in this process")
     torch_libraries = find_torch().libraries
+    _load(torch_libraries / _FIRST_OF_TORCH)  # and with it the C++ library that torch is built for
+    runtime = _load(toolkit.runtime)
+    # Before torch's own, which take them for the ones that they are linked to.
+    for library in toolkit.stand_ins():
+        _load(library)
     for name in _TORCH_LIBRARIES:
         _load(torch_libraries / name)
-    runtime, *_ = [_load(toolkit.libraries / name) for name in _OWN_LIBRARIES]
+    _load(toolkit.fake_device)
     os.environ.update(toolkit.environment())
 
-    import torch.utils.cpp_extension
+    import torch
 
     from harness.backends.sim.torch_cuda import patch_torch
 
-    torch.utils.cpp_extension.CUDA_HOME = str(toolkit.root)
+    runtime.sim_torch_is_loaded()
     device = SimDevice(runtime)
     patch_torch(device.synchronize)
+
+    import torch.utils.cpp_extension  # says that there is no device, where it finds none
+
+    torch.utils.cpp_extension.CUDA_HOME = str(toolkit.root)
     return device
 
 

@@ -31,6 +31,20 @@ _LONG_HOST = {
     "--define-macro": "-D",
     "--undefine-macro": "-U",
 }
+# torch before 2.7 spells these out.
+_DEPENDENCIES_ALONE = {
+    "--generate-dependencies-with-compile": "-MD",
+    "--generate-nonsystem-dependencies-with-compile": "-MMD",
+    "-MD": "-MD",
+    "-MMD": "-MMD",
+}
+_DEPENDENCIES_WITH_VALUE = {
+    "--dependency-output": "-MF",
+    "--dependency-target-name": "-MT",
+    "-MF": "-MF",
+    "-MT": "-MT",
+    "-MQ": "-MQ",
+}
 
 
 class UsageError(Exception):
@@ -113,14 +127,16 @@ def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
         invocation.standard = f"-std={value()}"
     elif name in ("-Xcompiler", "--compiler-options"):
         invocation.host += _host_options(value())
-    elif name in ("-MF", "-MT", "-MQ"):
-        invocation.dependencies += [name, value()]
+    elif name in _DEPENDENCIES_WITH_VALUE:
+        invocation.dependencies += [_DEPENDENCIES_WITH_VALUE[name], value()]
+    elif option in _DEPENDENCIES_ALONE:
+        invocation.dependencies.append(_DEPENDENCIES_ALONE[option])
     elif option in _HOST_WITH_VALUE or name in _LONG_HOST:
         invocation.host += [_LONG_HOST.get(name, name), value()]
     elif option.startswith(_HOST_WITH_VALUE):
         invocation.host.append(option)
     elif option in IGNORED_ALONE:
-        invocation.dependencies += [option] if option in ("-MD", "-MMD") else []
+        pass
     elif name in IGNORED_WITH_VALUE:
         value()
     elif not re.match(r"-[lLt].", option):

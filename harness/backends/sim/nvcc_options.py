@@ -20,7 +20,7 @@ _ALONE = """
     -Wno-deprecated-gpu-targets -Wno-deprecated-declarations -Wreorder -Wext-lambda-captures-this
     -forward-unknown-to-host-compiler --forward-unknown-to-host-compiler -src-in-ptx --source-in-ptx -time --time
     -display-error-number --display-error-number -no-display-error-number --no-display-error-number
-    -err-no -MD -MMD -M -MM -MP
+    -err-no -M -MM -MP --generate-dependency-targets
 """
 
 IGNORED_WITH_VALUE = frozenset(_WITH_VALUE.split())

@@ -8,20 +8,20 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
-from harness.backends.sim.toolkit_build import SOURCES_VARIABLE, build_toolkit
+from harness.backends.sim.toolkit_build import RUNTIME_FILE, SOURCES_VARIABLE, STAND_INS, build_toolkit
 
 __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
 _PACKAGE = Path(__file__).parent
 _KEPT_TOOLKITS = 2
-_IN_USE_S = 24 * 3600
+_IN_USE = "in-use"
 _MANIFEST = "toolkit.json"
 
 
@@ -30,6 +30,8 @@ class Toolkit:
     """A built toolkit. Workers get its `root` and `environment()`."""
 
     root: Path
+    in_use: int | None = field(default=None, compare=False, repr=False)
+    """A descriptor: as long as it is open, which is until this process ends, nobody removes the toolkit."""
 
     @property
     def nvcc(self) -> Path:
@@ -42,6 +44,20 @@ class Toolkit:
     @property
     def libraries(self) -> Path:
         return self.root / "lib64"
+
+    @property
+    def runtime(self) -> Path:
+        """What libcudart.so leads to. A file of that name would have torch load CUDA's libraries, where there are any
+        (torch/__init__.py looks for it among what is loaded)."""
+        return self.libraries / RUNTIME_FILE
+
+    @property
+    def fake_device(self) -> Path:
+        return self.libraries / "libc10_cuda.so"
+
+    def stand_ins(self) -> list[Path]:
+        """For the libraries of CUDA that this torch is linked to; for a CPU build an empty libtorch_cuda alone."""
+        return sorted((self.root / STAND_INS).iterdir())
 
     def environment(self) -> dict[str, str]:
         """Variables with which torch's `load_inline` builds for the simulator."""
@@ -61,19 +77,44 @@ def ensure_toolkit(cache: Path, progress: Callable[[str], None]) -> Toolkit:
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """
     torch, compiler = find_torch(), find_compiler()
-    root = cache.absolute() / f"sim-{_key(torch, compiler)}"
-    if not _is_built(root):
+    root = _root(cache, torch, compiler)
+    in_use = _used(root)
+    if in_use is None:
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache / "sim.lock"):
             if not _is_built(root):
                 _build(root, torch, compiler, progress)
-                _remove_old(cache, keep=root)
+            in_use = _used(root)
+            _remove_old(cache, keep=root)
     os.utime(root)
-    return Toolkit(root)
+    return Toolkit(root, in_use=in_use)
+
+
+def is_prepared(cache: Path) -> bool:
+    """Whether the toolkit of this machine lies in `cache`. Raises: SimUnavailable."""
+    return _is_built(_root(cache, find_torch(), find_compiler()))
+
+
+def _root(cache: Path, torch: Torch, compiler: Compiler) -> Path:
+    return cache.absolute() / f"sim-{_key(torch, compiler)}"
 
 
 def _is_built(root: Path) -> bool:
     return (root / _MANIFEST).is_file()
+
+
+def _used(root: Path) -> int | None:
+    """A descriptor that holds it for this process, however that ends; None where it isn't built or is being removed."""
+    try:
+        descriptor = os.open(root / _IN_USE, os.O_RDWR | os.O_CREAT)
+    except FileNotFoundError:
+        return None
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if _is_built(root):
+            return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
@@ -99,18 +140,20 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _remove_old(cache: Path, keep: Path) -> None:
-    """Bounds the disk. What was used within a day may be in use now, by a run that has no other."""
+    """Bounds the disk: of those that no process uses the newest stays, beside `keep`."""
     others = [path for path in cache.glob("sim-*") if path != keep and path.is_dir()]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEPT_TOOLKITS - 1 :]:
-        if time.time() - path.stat().st_mtime > _IN_USE_S:
+        with (path / _IN_USE).open("a") as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (path / _MANIFEST).unlink(missing_ok=True)
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _key(torch: Torch, compiler: Compiler) -> str:
     digest = hashlib.sha256()
     for path in sorted(_sources()):
-        digest.update(f"{path.relative_to(_PACKAGE)}\0".encode() + path.read_bytes())
+        digest.update(f"{path.relative_to(_PACKAGE.parents[1])}\0".encode() + path.read_bytes())
     facts = (torch.root, torch.version, compiler, sys.prefix, sys.version)
     digest.update("\0".join(map(str, facts)).encode())
     return digest.hexdigest()[:16]
@@ -119,4 +162,5 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
-    yield from (_PACKAGE / name for name in ("flags.py", "toolkit.py", "toolkit_build.py"))
+    yield from HEADER_FOLDER.iterdir()
+    yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

@@ -1,4 +1,5 @@
-"""How a toolkit is compiled: two libraries, two precompiled headers, and launchers for the stand-ins."""
+"""How a toolkit is compiled: two libraries, two precompiled headers, launchers for the compilers' stand-ins, and
+stand-ins for the libraries of CUDA that a CUDA build of torch is linked to."""
 
 from __future__ import annotations
 
@@ -11,10 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
 from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS, TORCH_DEVICE_DEFINITIONS
+from harness.backends.sim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
+RUNTIME_FILE = "sim_runtime.so"
+STAND_INS = "stand-ins"
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
 """Names the folder from which the stand-ins import harness, since a toolkit serves every copy that would make the same;
 without it, that of the copy which made it."""
@@ -80,6 +85,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
 
 def _copy_headers(headers: Path) -> None:
     shutil.copytree(_PACKAGE / "include", headers)
+    shutil.copytree(HEADER_FOLDER, headers / "harness")
     for target, names in _FORWARDED.items():
         for name in names.split():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,17 +133,34 @@ def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
     sources = _runtime_sources()
     runtime = [str(objects / f"{source.stem}.o") for source in sources if not _is_fake_device(source)]
     device = [str(objects / f"{source.stem}.o") for source in sources if _is_fake_device(source)]
-    here = f"-L{root / 'lib64'}"
-    _link_library(root, compiler, "libcudart.so", [*runtime, "-ldl", "-lpthread"])
+    libraries = root / "lib64"
+    _link_library(compiler, libraries / RUNTIME_FILE, "libcudart.so", [*runtime, "-ldl", "-lpthread"])
+    (libraries / "libcudart.so").symlink_to(RUNTIME_FILE)
+    of_torch = [f"-L{torch.libraries}", "-lc10", "-ltorch_cpu"]
     _link_library(
-        root, compiler, "libc10_cuda.so", [*device, f"-L{torch.libraries}", "-lc10", "-ltorch_cpu", here, "-lcudart"]
+        compiler, libraries / "libc10_cuda.so", "libc10_cuda.so", [*device, *of_torch, f"-L{libraries}", "-lcudart"]
     )
     # torch puts it on every extension's link line; all that it would hold is in libc10_cuda.
-    _link_library(root, compiler, "libtorch_cuda.so", [])
+    _link_library(compiler, libraries / "libtorch_cuda.so", "libtorch_cuda.so", [])
+    _link_stand_ins(root, objects, torch, compiler)
 
 
-def _link_library(root: Path, compiler: Compiler, name: str, inputs: list[str]) -> None:
-    _run([*compiler.command, "-shared", f"-Wl,-soname,{name}", "-o", str(root / "lib64" / name), *inputs])
+def _link_stand_ins(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
+    """Their files bear other names than the libraries that they stand for, as the runtime's does."""
+    folder = root / STAND_INS
+    folder.mkdir()
+    for number, library in enumerate(stand_ins(torch.libraries) if torch.cuda else [StandIn("libtorch_cuda.so")]):
+        source, script = objects / f"{library.soname}.s", objects / f"{library.soname}.map"
+        source.write_text(library.assembly())
+        script.write_text(library.version_script())
+        inputs = [str(source), f"-L{root / 'lib64'}", "-lcudart"]
+        if library.version_script():
+            inputs.append(f"-Wl,--version-script,{script}")
+        _link_library(compiler, folder / f"{number:02}.so", library.soname, inputs)
+
+
+def _link_library(compiler: Compiler, path: Path, soname: str, inputs: list[str]) -> None:
+    _run([*compiler.command, "-shared", f"-Wl,-soname,{soname}", "-o", str(path), *inputs])
 
 
 def _run(command: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What `torch.cuda` says on a CPU build of torch once the simulator stands behind it."""
+"""What `torch.cuda` says once the simulator stands behind it, whichever build of torch it belongs to."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ class Stream:
 
 
 def patch_torch(synchronize: Callable[[], None]) -> None:
-    """Replaces what a CPU build of torch refuses to do for CUDA; `synchronize` raises pending errors."""
+    """Replaces what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
     _patch_presence()
     _patch_device()
+    _patch_generator()
     _patch_streams(synchronize)
     _patch_memory()
     # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
@@ -143,6 +144,21 @@ def _patch_device() -> None:
         set_rng_state=_set_rng_state,
         ipc_collect=_always(None),
     )
+
+
+def _patch_generator() -> None:
+    """CUDA builds of torch 2.6 make a GPU's generator themselves; others ask the simulator for one."""
+    try:
+        torch.Generator("cuda")
+    except RuntimeError:
+        setattr(torch, "Generator", Generator)  # noqa: B010
+
+
+class Generator(torch.Generator):
+    """The CPU's, whatever device was asked for."""
+
+    def __new__(cls, device: object = None) -> Generator:
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # torch's stubs have an __init__ instead
 
 
 def _device_context(device: object) -> AbstractContextManager[None]:

@@ -125,3 +125,52 @@ def test_other_sources_are_compiled_as_they_are(main_cpp: Path, text: str) -> No
 
 def test_linking_is_left_alone() -> None:
     assert cxx.slimmed(["a.o", "b.o", "-shared", "-o", "x.so"], Path("/tk")) is None
+
+
+DECLARED = """#include <torch/extension.h>
+// halves() takes no half2
+torch::Tensor halves(torch::Tensor x, double by);
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+m.def("halves", torch::wrap_pybind_function(halves), "x by two");
+}"""
+
+
+def test_declared_functions_are_bound_without_pybind(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text(DECLARED)
+    arguments = ["-O3", "-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
+    command = cxx.without_pybind(arguments, Path("/tk"), ["-march=x86-64-v3"]) or []
+    assert command[-4:] == ["-c", str(tmp_path / "main.bound.cpp"), "-o", str(tmp_path / "main.o")]
+    assert {"-O2", "-march=x86-64-v3", "/tk/headers/sim/prelude_slim.h", "-D__CUDA_NO_HALF_OPERATORS__"} <= set(command)
+    rewritten = (tmp_path / "main.bound.cpp").read_text()
+    assert "torch::Tensor halves(torch::Tensor x, double by);" in rewritten
+    assert 'harness::method<&halves, Name0>("x by two"),' in rewritten
+    assert "PYBIND11_MODULE" not in rewritten
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("double by);", "double by) { return x; }"),
+        ("double by", "cudaStream_t by"),
+        ("double by", "float4 by"),
+        ("double by", "py::list by"),
+        ("wrap_pybind_function(halves)", "wrap_pybind_function(others)"),
+        ('"x by two"', 'py::arg("x")'),
+        ("}", 'm.attr("more") = 1;\n}'),
+    ],
+)
+def test_what_may_mean_something_else_there_keeps_pybind(tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "main.cpp").write_text(DECLARED.replace(old, new))
+    arguments = ["-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
+    assert cxx.without_pybind(arguments, Path("/tk"), []) is None
+
+
+@pytest.mark.parametrize(
+    ("spelled_out", "short"),
+    [
+        (["--generate-dependencies-with-compile", "--dependency-output", "a.d"], ["-MD", "-MF", "a.d"]),
+        (["-MMD", "-MF", "a.d"], ["-MMD", "-MF", "a.d"]),
+    ],
+)
+def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: list[str], short: list[str]) -> None:
+    assert nvcc.parse([*spelled_out, "-c", "a.cu"]).dependencies == short

@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,13 +94,37 @@ def test_killed_build_does_not_hold_up_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_machine")
-def test_two_toolkits_are_kept_and_those_that_may_be_in_use(tmp_path: Path) -> None:
-    hours = {"sim-in-use": 1, "sim-also-in-use": 23, "sim-older": 25, "sim-oldest": 1000}
-    for name, age in hours.items():
+def test_two_toolkits_are_kept_and_those_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = ensure_toolkit(tmp_path, print)
+    for age, name in enumerate(("sim-newer", "sim-older", "sim-unfinished")):
         (tmp_path / name).mkdir()
-        os.utime(tmp_path / name, times=(0, time.time() - 3600 * age))
+        os.utime(tmp_path / name, times=(0, 1_000_000 - age))
+    os.utime(held.root, times=(0, 0))
+    monkeypatch.setattr(toolkits, "find_torch", lambda: Torch(Path("/torch"), "2.13.0+cpu", "-std=c++20"))
     current = ensure_toolkit(tmp_path, print)
-    assert {path.name for path in tmp_path.glob("sim-*")} == {"sim-in-use", "sim-also-in-use", current.root.name}
+    assert set(tmp_path.glob("sim-*")) == {current.root, held.root, tmp_path / "sim-newer"}
+
+
+@pytest.mark.usefixtures("_machine")
+def test_toolkit_out_of_use_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("2.7.0", "2.8.0", "2.10.0"):
+        monkeypatch.setattr(
+            toolkits, "find_torch", lambda version=version: Torch(Path("/torch"), version, "-std=c++17")
+        )
+        last = ensure_toolkit(tmp_path, print)
+        os.utime(last.root, times=(0, int(version.split(".")[1])))
+        assert last.in_use is not None
+        os.close(last.in_use)
+    assert len(list(tmp_path.glob("sim-*"))) == 2
+    assert last.root.is_dir()
+
+
+@pytest.mark.usefixtures("_machine")
+def test_prepared_is_said_of_the_very_toolkit(tmp_path: Path) -> None:
+    (tmp_path / "sim-of-another-torch").mkdir()
+    assert not toolkits.is_prepared(tmp_path)
+    ensure_toolkit(tmp_path, print)
+    assert toolkits.is_prepared(tmp_path)
 
 
 def test_environment_names_the_stand_ins() -> None:
@@ -119,7 +142,8 @@ def fake_torch(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str, cuda
     package = folder / "torch"
     (package / "utils").mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    (package / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda}\nhip = None\n")
+    hip = "'6.4'" if version.endswith("rocm6.4") else "None"
+    (package / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda}\nhip = {hip}\n")
     (package / "utils/cpp_extension.py").write_text("cflags = common_cflags + ['-fPIC', '-std=c++20']")
     monkeypatch.setattr(
         importlib.util,
@@ -133,10 +157,25 @@ def test_cpu_build_of_torch_is_found_without_importing_it(tmp_path: Path, monkey
     assert compilers.find_torch() == Torch(tmp_path / "torch", "2.7.1+cpu", "-std=c++20")
 
 
+def test_cuda_build_of_torch_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_torch(tmp_path, monkeypatch, "2.9.0+cu128", "'12.8'")
+    assert compilers.find_torch() == Torch(tmp_path / "torch", "2.9.0+cu128", "-std=c++20", cuda="12.8")
+
+
+def test_old_strings_of_torch_are_those_of_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_torch(tmp_path, monkeypatch, "2.6.0+cu124", "'12.4'")
+    configuration = tmp_path / "torch/share/cmake/Torch/TorchConfig.cmake"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text('  set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")\n')
+    assert compilers.find_torch().include_flags[0] == "-D_GLIBCXX_USE_CXX11_ABI=0"
+    configuration.write_text('  set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=1")\n')
+    assert compilers.find_torch().include_flags[0] == "-isystem"
+
+
 @pytest.mark.parametrize(
     ("version", "cuda", "message"),
     [
-        ("2.9.0+cu128", "'12.8'", "needs a CPU build of torch, and torch 2.9.0"),
+        ("2.9.0+rocm6.4", "None", "torch 2.9.0\\+rocm6.4 is built for AMD's GPUs"),
         ("2.5.1+cpu", "None", "needs torch 2.6 or later, not 2.5.1"),
     ],
 )
@@ -148,9 +187,17 @@ def test_other_torch_is_refused(
         compilers.find_torch()
 
 
-def test_other_platform_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    with pytest.raises(SimUnavailable, match="Linux x86-64 only, not on Darwin"):
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("system", "Darwin", "Linux x86-64 only, not on Darwin"),
+        ("machine", "aarch64", "Linux x86-64 only, not on Linux aarch64"),
+        ("libc_ver", ("", ""), "needs glibc.*rather than Alpine"),
+    ],
+)
+def test_other_platform_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, answer: object, message: str) -> None:
+    monkeypatch.setattr(platform, name, lambda: answer)
+    with pytest.raises(SimUnavailable, match=message):
         compilers.find_torch()
 
 

@@ -12,13 +12,15 @@ void Worker::wait_at_barrier(int predicate, const Source& source) {
   Thread& self = threads_[current->thread];
   self.barrier = source;
   self.state = ThreadState::at_barrier;
-  waiting_++;
+  if (waiting_++ == 0) first_line_ = source.line;
+  lines_differ_ |= source.line != first_line_;
   if (waiting_ + exited_ == threads_total_) release_barrier();
   suspend();
 }
 
 void Worker::release_barrier() {
-  report_divergence();
+  if (lines_differ_) report_divergence();
+  lines_differ_ = false;
   for (unsigned thread = 0; thread < threads_total_; thread++) {
     if (threads_[thread].state != ThreadState::at_barrier) continue;
     if (exited_) report_early_exit(threads_[thread].barrier);

@@ -38,6 +38,7 @@ namespace sim {
 namespace {
 constexpr size_t stack_nbytes = 768 * 1024;  // a CUDA thread has at most 512 KiB of local memory
 constexpr int saved_registers = 6;
+constexpr size_t cache_line_nbytes = 64, colours = 61;
 }  // namespace
 
 Fiber::Fiber() {
@@ -51,7 +52,9 @@ Fiber::Fiber() {
 Fiber::~Fiber() { munmap(mapping_, stack_nbytes + page_size); }
 
 void Fiber::reset(void (*entry)()) {
-  auto top = reinterpret_cast<void**>(mapping_ + page_size + stack_nbytes);
+  // Stacks lie at equal distances: with equal tops all would share a few sets of the cache, and each switch would miss.
+  size_t colour = reinterpret_cast<uintptr_t>(mapping_) / (stack_nbytes + page_size) % colours * cache_line_nbytes;
+  auto top = reinterpret_cast<void**>(mapping_ + page_size + stack_nbytes - colour);
   *--top = nullptr;  // keeps the stack aligned as after a call
   *--top = reinterpret_cast<void*>(entry);
   for (int i = 0; i < saved_registers; i++) *--top = nullptr;

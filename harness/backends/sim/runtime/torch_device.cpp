@@ -43,6 +43,7 @@ struct PinnedAllocator final : c10::Allocator {
 
 PinnedAllocator pinned_allocator;
 
+// Older torch wants some of these noexcept, and all may be.
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   static c10::Stream default_stream() { return c10::Stream(c10::Stream::DEFAULT, cuda_device); }
 
@@ -51,10 +52,10 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Device getDevice() const override { return cuda_device; }
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::Stream getStream(c10::Device) const override { return default_stream(); }
+  c10::Stream getStream(c10::Device) const noexcept override { return default_stream(); }
   c10::Stream getDefaultStream(c10::Device) const override { return default_stream(); }
   c10::Stream getNewStream(c10::Device, int) const override { return default_stream(); }
-  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
@@ -75,8 +76,9 @@ struct Hooks final : at::CUDAHooksInterface {
   explicit Hooks(at::CUDAHooksArgs) {}
   void init() const override {}
   bool hasCUDA() const override { return true; }
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
+  // torch 2.6 doesn't ask these two.
+  bool isBuilt() const { return true; }
+  bool isAvailable() const { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   int getNumGPUs() const override { return 1; }
   c10::DeviceIndex deviceCount() const override { return 1; }

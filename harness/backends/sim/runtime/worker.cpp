@@ -24,8 +24,12 @@ namespace {
 constexpr size_t signal_stack_nbytes = 64 * 1024;
 constexpr unsigned atomics_per_turn = 512;
 
-uint3 index_of(unsigned thread, const dim3& block) {
-  return {thread % block.x, thread / block.x % block.y, thread / (block.x * block.y)};
+// The index of the thread after that with this one: three divisions less than from its number.
+uint3 following(uint3 index, const dim3& block) {
+  if (++index.x < block.x) return index;
+  index.x = 0;
+  if (++index.y < block.y) return index;
+  return {0, 0, index.z + 1};
 }
 
 }  // namespace
@@ -90,9 +94,10 @@ void Worker::run_block(uint64_t number) {
 
 void Worker::reset_block() {
   next_thread_ = exited_ = waiting_ = 0;
+  next_index_ = {0, 0, 0};
   ready_.clear();
   ready_head_ = 0;
-  early_exit_reported_ = is_abandoned_ = false;
+  early_exit_reported_ = is_abandoned_ = lines_differ_ = false;
   vote_ = Vote{};
   poison_shared();
   for (auto& thread : threads_) thread.state = ThreadState::fresh;
@@ -119,7 +124,8 @@ void Worker::run_fresh_threads(Fiber* self) {
   while (next_thread_ < threads_total_) {
     unsigned thread = next_thread_++;
     self->thread = thread;
-    self->index = threadIdx = index_of(thread, launch->block);
+    self->index = threadIdx = next_index_;
+    next_index_ = following(next_index_, launch->block);
     threads_[thread].fiber = self;
     threads_[thread].state = ThreadState::running;
     launch->body(launch->argument);
@@ -132,11 +138,15 @@ void Worker::exit_thread(unsigned thread) {
   exited_++;
   Warp& left = warps_[thread / warp_size];
   left.exited |= 1u << thread % warp_size;
-  // The hardware counts an exited lane as arrived.
+  if (!left.pending.empty()) count_as_arrived(left, thread);
+  if (waiting_ && waiting_ + exited_ == threads_total_) release_barrier();
+}
+
+// The hardware counts an exited lane as arrived.
+void Worker::count_as_arrived(Warp& left, unsigned thread) {
   auto pending = left.pending;
   for (Collective* met : pending)
     if (left.is_complete(*met)) complete(left, met, thread / warp_size * warp_size);
-  if (waiting_ && waiting_ + exited_ == threads_total_) release_barrier();
 }
 
 // Null when no thread can go on: the block is done, or deadlocked.
@@ -144,6 +154,7 @@ Fiber* Worker::next_fiber() {
   if (next_thread_ < threads_total_) return take_idle();
   if (ready_head_ == ready_.size()) return nullptr;
   Fiber* fiber = ready_[ready_head_++];
+  if (ready_head_ + 1 < ready_.size()) ready_[ready_head_ + 1]->prefetch();
   if (ready_head_ == ready_.size()) {
     ready_.clear();
     ready_head_ = 0;
@@ -159,6 +170,7 @@ Fiber* Worker::take_idle() {
   }
   Fiber* fiber = idle_.back();
   idle_.pop_back();
+  if (!idle_.empty()) idle_.back()->prefetch();
   return fiber;
 }
 

@@ -100,6 +100,7 @@ class Worker {
   void reset_block();
   void run_fresh_threads(Fiber* self);
   void exit_thread(unsigned thread);
+  void count_as_arrived(Warp& left, unsigned thread);
   void release_barrier();
   void complete(Warp& warp, Collective* met, unsigned first_thread);
   void make_ready(unsigned thread);
@@ -120,11 +121,14 @@ class Worker {
   std::unique_ptr<char[]> signal_stack_;
 
   unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0;
+  uint3 next_index_{};  // of thread next_thread_
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Collective*> free_collectives_;
   Vote vote_;
+  int first_line_ = 0;  // of the __syncthreads() that the first to wait waits at
+  bool lines_differ_ = false;
   bool early_exit_reported_ = false;
   bool is_abandoned_ = false;
   unsigned atomics_ = 0;

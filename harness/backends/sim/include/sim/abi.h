@@ -95,5 +95,9 @@ void sim_sample_blocks(long count, unsigned long seed);
 void sim_count_operator(const char* name);
 const char* sim_take_report(void);
 void sim_reset_errors(void);
+
+// CUDA builds of torch: where a stand-in's functions end, with their name and first argument; from when on they throw.
+void* sim_absent(const char* mangled, void* self);
+void sim_torch_is_loaded(void);
 #pragma GCC visibility pop
 }
