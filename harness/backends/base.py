@@ -41,6 +41,8 @@ class Finding:
     block: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None
     count: int = 1
+    code: str | None = None
+    """The line itself."""
 
 
 @dataclass(frozen=True)

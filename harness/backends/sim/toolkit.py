@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
-from harness.backends.sim.toolkit_build import SOURCES_VARIABLE, build_toolkit
+from harness.backends.sim.toolkit_build import SOURCES_VARIABLE, build_toolkit, checked_header, precompile_checked
 
 __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
@@ -27,13 +27,14 @@ _MANIFEST = "toolkit.json"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A built toolkit. Workers get its `root` and `environment()`."""
+    """A built toolkit. Workers get its `root` and `environment()`. `is_checked`: for `--sanitize`."""
 
     root: Path
+    is_checked: bool = False
 
     @property
     def nvcc(self) -> Path:
-        return self.root / "bin/nvcc"
+        return self.root / ("bin/nvcc-checked" if self.is_checked else "bin/nvcc")
 
     @property
     def cxx(self) -> Path:
@@ -55,8 +56,9 @@ class Toolkit:
         }
 
 
-def ensure_toolkit(cache: Path, progress: Callable[[str], None]) -> Toolkit:
-    """The toolkit of this machine in `cache`, built on first use (about half a minute).
+def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: bool = False) -> Toolkit:
+    """The toolkit of this machine in `cache`, built on first use (about half a minute, as long again when it is first
+    to be a checked one).
 
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """
@@ -68,8 +70,12 @@ def ensure_toolkit(cache: Path, progress: Callable[[str], None]) -> Toolkit:
             if not _is_built(root):
                 _build(root, torch, compiler, progress)
                 _remove_old(cache, keep=root)
+    if is_checked and not checked_header(root).is_file():
+        with _locked(cache / "sim.lock"):
+            if not checked_header(root).is_file():
+                precompile_checked(root, torch, compiler, progress)
     os.utime(root)
-    return Toolkit(root)
+    return Toolkit(root, is_checked)
 
 
 def _is_built(root: Path) -> bool:
