@@ -24,6 +24,7 @@ from harness.cli.options import (
     Quiet,
     Results,
     Resume,
+    Sanitize,
     Seed,
     Timing,
     Verbose,
@@ -61,6 +62,7 @@ def compare(
     seed: Seed = None,
     timing: Timing = True,
     lock_clocks: LockClocks = None,
+    sanitize: Sanitize = False,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -83,7 +85,7 @@ def compare(
 
     workspace = find_workspace(Path.cwd())
     tasks = select_tasks(workspace, problem or [], solution or [], case or [])
-    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline)
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline).sanitized(sanitize)
     for chosen in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(chosen, [settings.timing.case])
 

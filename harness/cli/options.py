@@ -55,6 +55,9 @@ LockClocks = Annotated[
         "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
     ),
 ]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Simulator: look at every access of a kernel; several times slower.")
+]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
 Jobs = Annotated[

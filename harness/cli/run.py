@@ -22,6 +22,7 @@ from harness.cli.options import (
     Quiet,
     Results,
     Resume,
+    Sanitize,
     Seed,
     Solutions,
     Timing,
@@ -44,6 +45,7 @@ def run(
     seed: Seed = None,
     timing: Timing = True,
     lock_clocks: LockClocks = None,
+    sanitize: Sanitize = False,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -66,7 +68,7 @@ def run(
     chosen = workspace.problem(problem)
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
-    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline)
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline).sanitized(sanitize)
     select_cases(chosen, [settings.timing.case])
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:

@@ -17,6 +17,7 @@ from harness.cli.options import (
     ConfigName,
     ProblemName,
     Results,
+    Sanitize,
     Seed,
     SolutionName,
     Verbose,
@@ -39,6 +40,7 @@ def watch(
     config: ConfigName = None,
     seed: Seed = None,
     timing: Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")] = False,
+    sanitize: Sanitize = False,
     results: Results = None,
     verbose: Verbose = False,
 ) -> None:
@@ -50,7 +52,7 @@ def watch(
 
     workspace = find_workspace(Path.cwd())
     _task(workspace, problem, solution, case or [])  # a mistyped name ends here; later faults are shown and waited out
-    settings = workspace.config(config)
+    settings = workspace.config(config).sanitized(sanitize)
     settings = replace(settings, timing=replace(settings.timing, enabled=timing))
 
     from rich.console import Console

@@ -15,5 +15,5 @@ def registration(path: str, text: str) -> str:
 def _literal(text: str) -> str:
     """Any byte but letters, digits and blanks in octal, whatever macros and trigraphs would make of it."""
     encoded = text.encode(errors="replace")
-    plain = (byte == 32 or chr(byte).isalnum() and byte < 128 for byte in encoded)
+    plain = (byte == 32 or (chr(byte).isalnum() and byte < 128) for byte in encoded)
     return '"' + "".join(chr(b) if is_plain else f"\\{b:03o}" for b, is_plain in zip(encoded, plain, strict=True)) + '"'

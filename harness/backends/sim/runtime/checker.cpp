@@ -25,6 +25,7 @@ std::string action_of(const Access& access) {
 
 // The bits of the bytes that lie in granule `index`.
 unsigned mask_of(size_t index, size_t begin, size_t end) {
+  if (index * granule >= begin && (index + 1) * granule <= end) return 0xF;
   unsigned mask = 0;
   for (unsigned byte = 0; byte < granule; byte++) {
     size_t at = index * granule + byte;
@@ -67,8 +68,12 @@ void Checker::begin_launch(const Launch& launch, const std::vector<KernelArgumen
   arguments_ = arguments;
   allocations_ = allocations();
   latest_ = 0;
-  // A kernel's arguments lie on the stack of the thread that launches it.
-  host_ranges_ = {stack_of_this_thread()};
+  is_constant_.clear();
+  for (auto& allocation : allocations_) is_constant_.push_back(was_given_as_constant(allocation));
+  modules_.clear();
+  auto [low, high] = stack_of_this_thread();
+  stack_begin_ = low;
+  stack_nbytes_ = high - low;
   first_block_ = next_block_;
   global_races_.begin_at(first_block_);
   blocks_.begin_launch();
@@ -93,12 +98,22 @@ void Checker::access(const Access& access) {
   settle_write();
   Place place;
   if (!find(access.address, access.nbytes, place)) {
-    if (is_on_host(access.address, access.nbytes)) return;
+    if (is_in_module(access.address, access.nbytes)) return;
     refuse(access);
   }
   if (access.writes && (place.is_input || place.is_constant)) check_permission(access, place);
-  check_contents(access, place);
-  check_order(access, place);
+  if (access.writes && !launch_->blocks.empty()) place.shadow->is_partial = true;
+  Actor self = actor(access, place);
+  if (self.is_atomic) synchronize(access, place, self);
+  size_t begin = access.address - place.start, end = begin + access.nbytes;
+  Conflict worst;
+  for (size_t index = begin / granule; index <= (end - 1) / granule; index++) {
+    unsigned mask = mask_of(index, begin, end);
+    check_contents(access, place, index, mask);
+    // Nobody may write an input, so nothing races with its readers.
+    if (!place.is_input) check_order(access, place, index, mask, self, worst);
+  }
+  if (worst.kind != Conflict::none) take_conflict(access, place, worst);
 }
 
 bool Checker::find(uintptr_t address, size_t nbytes, Place& place) {
@@ -138,19 +153,20 @@ bool Checker::find_global(uintptr_t address, size_t nbytes, Place& place) {
   place.start = reinterpret_cast<uintptr_t>(found.data);
   place.nbytes = found.nbytes;
   place.is_input = found.is_input;
-  place.is_constant = is_constant(found);
+  place.is_constant = is_constant_[latest_];
   return true;
 }
 
-bool Checker::is_on_host(uintptr_t address, size_t nbytes) {
-  if (host_ranges_.size() == 1) dl_iterate_phdr(&add_module, &host_ranges_);  // __constant__ and __device__ variables
-  return std::any_of(host_ranges_.begin(), host_ranges_.end(), [&](const std::pair<uintptr_t, uintptr_t>& range) {
+// __constant__ and __device__ variables.
+bool Checker::is_in_module(uintptr_t address, size_t nbytes) {
+  if (modules_.empty()) dl_iterate_phdr(&add_module, &modules_);
+  return std::any_of(modules_.begin(), modules_.end(), [&](const std::pair<uintptr_t, uintptr_t>& range) {
     return address >= range.first && address + nbytes <= range.second;
   });
 }
 
 // A structure may hold another pointer to the same memory, so then nobody knows.
-bool Checker::is_constant(const Allocation& allocation) const {
+bool Checker::was_given_as_constant(const Allocation& allocation) const {
   bool is_constant = false;
   for (auto& argument : arguments_) {
     if (argument.is_opaque) return false;
@@ -172,24 +188,18 @@ void Checker::check_permission(const Access& access, const Place& place) {
                                            ", which the kernel was given as a pointer to const");
 }
 
-void Checker::check_contents(const Access& access, const Place& place) {
-  size_t begin = access.address - place.start, end = begin + access.nbytes;
-  for (size_t index = begin / granule; index <= (end - 1) / granule; index++) {
-    unsigned mask = mask_of(index, begin, end);
-    unsigned unwritten = access.reads ? place.shadow->unwritten(index, mask) : 0;
-    // What blocks that were left out would have written is nobody's fault.
-    bool is_known = place.variable || (launch_->blocks.empty() && !place.shadow->is_partial);
-    if (unwritten && is_known) {
-      uintptr_t first = place.start + index * granule + __builtin_ctz(unwritten);
-      report_access(place.variable ? "uninitialised-shared-read" : "uninitialised-global-read", access,
-                    action_of(access) + " at " + where(place, access.address) + ": " +
-                        (place.variable ? "no thread of the block has written " : "nobody has written ") +
-                        (first == access.address ? "it" : where(place, first)));
-      place.shadow->mark_granule(index, unwritten);  // once is enough
-    }
-    if (access.writes) place.shadow->mark_granule(index, mask);
+void Checker::check_contents(const Access& access, const Place& place, size_t index, unsigned mask) {
+  unsigned unwritten = access.reads ? place.shadow->unwritten(index, mask) : 0;
+  // What blocks that were left out would have written is nobody's fault.
+  if (unwritten && (place.variable || (launch_->blocks.empty() && !place.shadow->is_partial))) {
+    uintptr_t first = place.start + index * granule + __builtin_ctz(unwritten);
+    report_access(place.variable ? "uninitialised-shared-read" : "uninitialised-global-read", access,
+                  action_of(access) + " at " + where(place, access.address) + ": " +
+                      (place.variable ? "no thread of the block has written " : "nobody has written ") +
+                      (first == access.address ? "it" : where(place, first)));
+    place.shadow->mark_granule(index, unwritten);  // once is enough
   }
-  if (access.writes && !launch_->blocks.empty()) place.shadow->is_partial = true;
+  if (access.writes) place.shadow->mark_granule(index, mask);
 }
 
 // ---- Order among threads.
@@ -203,33 +213,29 @@ Actor Checker::actor(const Access& access, const Place& place) const {
           threads_.changes(thread), uint32_t(instruction), is_atomic};
 }
 
-void Checker::check_order(const Access& access, const Place& place) {
-  if (place.is_input) return;  // nobody may write it, so nothing can race
-  Actor self = actor(access, place);
-  if (self.is_atomic) {
-    if (access.reads) threads_.acquire(access.address, self.thread);
-    if (access.reads && !place.variable) blocks_.acquire(access.address);
-    auto is_resolved = [&](const Doubt& doubt) {
-      return doubt.thread == self.thread && doubt.access.address == access.address;
-    };
-    doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), is_resolved), doubts_.end());
+void Checker::check_order(const Access& access, const Place& place, size_t index, unsigned mask, const Actor& self,
+                          Conflict& worst) {
+  Cell& cell = place.shadow->cell(index);
+  if (access.reads) {
+    Conflict found = place.races->read(cell, self, mask);
+    if (found.kind != Conflict::none) worst = found;
   }
-  size_t begin = access.address - place.start, end = begin + access.nbytes;
-  Conflict worst;
-  for (size_t index = begin / granule; index <= (end - 1) / granule; index++) {
-    unsigned mask = mask_of(index, begin, end);
-    Cell& cell = place.shadow->cell(index);
-    for (bool writes : {false, true}) {
-      if (writes ? !access.writes : !access.reads) continue;
-      Conflict found = writes ? place.races->write(cell, self, mask) : place.races->read(cell, self, mask);
-      if (found.kind != Conflict::none) worst = found;
-    }
+  if (access.writes) {
+    Conflict found = place.races->write(cell, self, mask);
+    if (found.kind != Conflict::none) worst = found;
   }
-  if (self.is_atomic && access.writes) {
-    threads_.release(access.address, self.thread);
-    if (!place.variable) blocks_.release(access.address);
-  }
-  if (worst.kind != Conflict::none) take_conflict(access, place, worst);
+}
+
+// An atomic orders what came before it in other threads, and settles what its own thread has read.
+void Checker::synchronize(const Access& access, const Place& place, const Actor& self) {
+  if (access.reads) threads_.acquire(access.address, self.thread);
+  if (access.reads && !place.variable) blocks_.acquire(access.address);
+  if (access.writes) threads_.release(access.address, self.thread);
+  if (access.writes && !place.variable) blocks_.release(access.address);
+  auto is_settled = [&](const Doubt& doubt) {
+    return doubt.thread == self.thread && doubt.access.address == access.address;
+  };
+  doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), is_settled), doubts_.end());
 }
 
 void Checker::take_conflict(const Access& access, const Place& place, const Conflict& conflict) {

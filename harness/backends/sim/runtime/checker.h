@@ -25,6 +25,9 @@ class Checker {
   void begin_launch(const Launch& launch, const std::vector<KernelArgument>& arguments);
   void begin_block(Worker& worker);
 
+  // Of the thread that launched: a kernel's arguments lie there.
+  bool is_launch_stack(uintptr_t address) const { return address - stack_begin_ < stack_nbytes_; }
+
   // On a fiber.
   void access(const Access& access);
   // `instruction` stands for a place in the source that the compiler named itself.
@@ -70,12 +73,14 @@ class Checker {
   bool find(uintptr_t address, size_t nbytes, Place& place);
   bool find_shared(uintptr_t address, size_t nbytes, Place& place);
   bool find_global(uintptr_t address, size_t nbytes, Place& place);
-  bool is_on_host(uintptr_t address, size_t nbytes);
-  bool is_constant(const Allocation& allocation) const;
+  bool is_in_module(uintptr_t address, size_t nbytes);
+  bool was_given_as_constant(const Allocation& allocation) const;
 
   void check_permission(const Access& access, const Place& place);
-  void check_contents(const Access& access, const Place& place);
-  void check_order(const Access& access, const Place& place);
+  void check_contents(const Access& access, const Place& place, size_t index, unsigned mask);
+  void check_order(const Access& access, const Place& place, size_t index, unsigned mask, const Actor& self,
+                   Conflict& worst);
+  void synchronize(const Access& access, const Place& place, const Actor& self);
   void take_conflict(const Access& access, const Place& place, const Conflict& conflict);
   [[noreturn]] void refuse(const Access& access);
 
@@ -94,7 +99,9 @@ class Checker {
   const Launch* launch_ = nullptr;
   std::vector<Allocation> allocations_;  // by address
   std::vector<KernelArgument> arguments_;
-  std::vector<std::pair<uintptr_t, uintptr_t>> host_ranges_;
+  std::vector<bool> is_constant_;        // by allocation
+  std::vector<std::pair<uintptr_t, uintptr_t>> modules_;
+  uintptr_t stack_begin_ = 0, stack_nbytes_ = 0;
   size_t latest_ = 0;  // the allocation that was found last
   Shadow shared_shadow_{shared_capacity, false};
   BlockOrder blocks_;

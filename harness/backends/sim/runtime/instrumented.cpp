@@ -16,19 +16,13 @@ enum Kind : unsigned { read = 1, write = 2, atomic = 4, is_volatile = 8 };
 
 bool in_kernel() { return sim::worker && sim::worker->current && sim::worker->checker; }
 
-// threadIdx and the like: the most frequent accesses of all.
-bool is_index(uintptr_t address) {
-  auto within = [address](const auto& variable) {
-    return address - reinterpret_cast<uintptr_t>(&variable) < sizeof variable;
-  };
-  return within(threadIdx) || within(blockIdx) || within(blockDim) || within(gridDim);
-}
-
 inline void take(const volatile void* pointer, size_t nbytes, unsigned kind, const Site& site) {
-  if (!in_kernel()) return;
+  sim::Worker* worker = sim::worker;
+  if (!worker || !worker->current || !worker->checker) return;
   auto address = reinterpret_cast<uintptr_t>(pointer);
-  if (sim::worker->current->holds(address) || is_index(address) || !nbytes) return;
-  sim::worker->checker->access(
+  if (worker->current->holds(address) || worker->is_index(address) || !nbytes) return;
+  if (worker->checker->is_launch_stack(address)) return;
+  worker->checker->access(
       {address, nbytes, (kind & read) != 0, (kind & write) != 0, (kind & atomic) != 0, (kind & is_volatile) != 0, site});
 }
 

@@ -61,6 +61,11 @@ void Worker::prepare(Launch& to_run) {
   launch = &to_run;
   blockDim = {to_run.block.x, to_run.block.y, to_run.block.z};
   gridDim = {to_run.grid.x, to_run.grid.y, to_run.grid.z};
+  // Next to each other, since nothing else here is thread-local but a pointer.
+  auto [first, last] = std::minmax({reinterpret_cast<uintptr_t>(&threadIdx), reinterpret_cast<uintptr_t>(&blockIdx),
+                                    reinterpret_cast<uintptr_t>(&blockDim), reinterpret_cast<uintptr_t>(&gridDim)});
+  index_begin_ = first;
+  index_nbytes_ = last + sizeof threadIdx - first;
   threads_total_ = to_run.threads();
   threads_.resize(threads_total_);
   warps_.resize((threads_total_ + warp_size - 1) / warp_size);

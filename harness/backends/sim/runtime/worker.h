@@ -110,6 +110,9 @@ class Worker {
   // Gives up the block and the launch; does not return. Also called from a signal handler.
   [[noreturn]] void abandon_block();
 
+  // threadIdx and its kind, of the host thread that runs the worker.
+  bool is_index(uintptr_t address) const { return address - index_begin_ < index_nbytes_; }
+
   Launch* launch = nullptr;
   Fiber* current = nullptr;
   Vote last_vote;
@@ -148,6 +151,7 @@ class Worker {
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Collective*> free_collectives_;
   Vote vote_;
+  uintptr_t index_begin_ = 0, index_nbytes_ = 0;
   uint32_t barriers_met_ = 0;
   bool early_exit_reported_ = false;
   bool is_abandoned_ = false;
