@@ -48,6 +48,11 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "memory_error",
         "move the tensor to the GPU, or copy the value into the kernel's arguments",
     ),
+    "freed-pointer": _fast(
+        "a kernel was given device memory that was freed",
+        "memory_error",
+        "keep the tensor until after the launch: data_ptr() of a temporary, as of x.contiguous(), ends with it",
+    ),
     "shared-out-of-bounds": _fast(
         "an access outside the block's shared memory",
         "memory_error",
@@ -167,7 +172,7 @@ def parse_report(report: str) -> Report:
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote
     place = SourceLine(entry["file"], entry["line"]) if entry["line"] else source_line(_instructions(entry["trace"]))
-    in_kernel = entry["kind"] not in ("launch-error", "host-pointer")
+    in_kernel = entry["kind"] not in ("launch-error", "host-pointer", "freed-pointer")
     x, y, z = entry["block"]
     tx, ty, tz = entry["thread"]
     text = sources.get(place.file, "") if place else ""

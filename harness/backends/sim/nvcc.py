@@ -13,8 +13,8 @@ from pathlib import Path
 
 from harness.backends.sim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
 from harness.backends.sim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
-from harness.backends.sim.source_texts import registration
 from harness.backends.sim.slim import can_be_slim, was_too_slim
+from harness.backends.sim.source_texts import registration
 from harness.backends.sim.translate import Unsupported, translate
 
 UNSUPPORTED_MARK = "harness-sim-unsupported:"

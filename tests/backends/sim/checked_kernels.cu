@@ -235,6 +235,10 @@ __global__ void barrier_in_both_branches(float* b) {
     b[threadIdx.x] = 2.0f;
   }
 }
+__global__ void barrier_in_one_branch(float* b) {
+  if (threadIdx.x % 32 < 16) __syncthreads();
+  b[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 16);
+}
 __global__ void touch(float* b) { b[0] = 1.0f; }
 
 // ---- Honest.
@@ -442,6 +446,46 @@ __global__ void struct_copy(const float* a, float* b) {
   b[threadIdx.x] = other.first + other.second + other.third;
 }
 
+__global__ void same_flag_of_blocks(int* b) { *b = 1; }
+__global__ void signed_hash(float* b) {
+  int hash = (int)threadIdx.x + 77777;
+  hash = hash * 1103515245;
+  b[threadIdx.x] = (float)hash;
+}
+__global__ void list_by_counter(const float* a, float* b) {
+  __shared__ float kept[64];
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  if (a[threadIdx.x] > 10.0f) kept[atomicAdd(&count, 1)] = a[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < count) b[threadIdx.x] = kept[threadIdx.x];
+}
+__global__ void largest_block(const float* a, int* b) {
+  __shared__ int largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  atomicMax(&largest, (int)a[blockIdx.x * 64 + threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMax(b, largest);
+}
+template <typename Index>
+__global__ void average_pairs(const float* in, float* out, Index n) {
+  Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = (in[2 * i] + in[2 * i + 1]) / 2;
+}
+torch::Tensor pool(torch::Tensor x, bool wide) {
+  auto out = torch::empty({x.numel() / 2}, x.options());
+  int64_t blocks = (out.numel() + 255) / 256;
+  if (wide) average_pairs<int64_t><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  else average_pairs<int><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  return out;
+}
+__global__ void fill_but(float* b, int left_out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < 1000 && i != left_out) b[i] = 1.0f;
+}
+
 // ---- Each by its name.
 
 typedef std::function<void(torch::Tensor, torch::Tensor)> Case;
@@ -517,6 +561,7 @@ static const std::map<std::string, Case>& cases() {
       {"half_at_the_barrier", [](Tensor a, Tensor b) { half_at_the_barrier<<<1, 32>>>(); }},
       {"loop_of_different_length", [](Tensor a, Tensor b) { loop_of_different_length<<<1, 64>>>(f(b)); }},
       {"mask_too_wide", [](Tensor a, Tensor b) { mask_too_wide<<<1, 32>>>(i(b)); }},
+      {"barrier_in_one_branch", [](Tensor a, Tensor b) { barrier_in_one_branch<<<1, 32>>>(f(b)); }},
       {"lane_of_nobody", [](Tensor a, Tensor b) { lane_of_nobody<<<1, 32>>>(i(b)); }},
       {"lanes_beyond_the_block", [](Tensor a, Tensor b) { lanes_beyond_the_block<<<1, 48>>>(i(b)); }},
       {"lane_that_left", [](Tensor a, Tensor b) { lane_that_left<<<1, 32>>>(i(b)); }},
@@ -537,6 +582,10 @@ static const std::map<std::string, Case>& cases() {
       {"tree_in_shared", [](Tensor a, Tensor b) { tree_in_shared<<<1, 256>>>(f(a), f(b)); }},
       {"warp_tree", [](Tensor a, Tensor b) { warp_tree<<<1, 32>>>(f(a), f(b)); }},
       {"same_flag", [](Tensor a, Tensor b) { same_flag<<<1, 64>>>(f(a), i(b)); }},
+      {"same_flag_of_blocks", [](Tensor a, Tensor b) { same_flag_of_blocks<<<4, 32>>>(i(b)); }},
+      {"signed_hash", [](Tensor a, Tensor b) { signed_hash<<<1, 32>>>(f(b)); }},
+      {"list_by_counter", [](Tensor a, Tensor b) { list_by_counter<<<1, 64>>>(f(a), f(b)); }},
+      {"largest_block", [](Tensor a, Tensor b) { largest_block<<<4, 64>>>(f(a), i(b.zero_())); }},
       {"exchange_loop", [](Tensor a, Tensor b) { exchange_loop<<<40, 64>>>(f(a), f(b.zero_())); }},
       {"last_block_sums", [](Tensor a, Tensor b) { last_block_sums<<<8, 32>>>(f(a), f(b), (unsigned*)i(torch::zeros({1}, a.options()))); }},
       {"spin_on_a_flag", [](Tensor a, Tensor b) { spin_on_a_flag<<<1, 64>>>(f(a), f(b), i(torch::zeros({1}, a.options()))); }},
@@ -560,6 +609,10 @@ static const std::map<std::string, Case>& cases() {
       {"copied_memory", [](Tensor a, Tensor b) { copied_memory(f(b)); }},
       {"written_by_torch", [](Tensor a, Tensor b) { b.copy_(a); accumulate<<<1, 32>>>(f(a), f(b)); }},
       {"made_by_torch", [](Tensor a, Tensor b) { accumulate<<<1, 32>>>(f(torch::relu(a)), f(torch::zeros_like(b))); }},
+      {"half_an_output", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 16); }},
+      {"gap_in_an_output", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), 205); }},
+      {"second_output", [](Tensor a, Tensor b) { touch<<<1, 1>>>(f(a)); }},
+      {"whole_outputs", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), -1); }},
       {"second_launch", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 32); copy<<<1, 32>>>(f(b), f(a)); }},
   };
   return all;

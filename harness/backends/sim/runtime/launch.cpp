@@ -168,7 +168,11 @@ void sim_note_argument(const void* pointer, int position, bool is_const, bool is
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line) {
   Dl_info library;  // a __device__ variable lives in the extension
   if (!pointer || is_near_device_memory(pointer) || dladdr(pointer, &library)) return true;
-  report_host_pointer(position, kernel, {file, line});
+  if (size_t freed = freed_nbytes(pointer))
+    report_argument("freed-pointer", position, "device memory of " + std::to_string(freed) + " bytes that was freed",
+                    kernel, {file, line});
+  else
+    report_argument("host-pointer", position, "the host's memory", kernel, {file, line});
   raise_sticky(cudaErrorIllegalAddress);
   return false;
 }

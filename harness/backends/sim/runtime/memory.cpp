@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,13 @@ struct Region {
 std::mutex mutex;
 std::map<char*, Region> regions;
 bool is_checking = false;
+
+struct Freed {
+  const char* data;
+  size_t nbytes;
+};
+constexpr size_t most_freed = 256;
+std::deque<Freed> freed;  // the latest first
 
 // Inaccessible address space: a guard, `body` bytes, a guard. Null if there is none.
 char* reserve(size_t body, size_t nbytes, Region& region) {
@@ -100,6 +108,14 @@ std::pair<char* const, Region>* region_at(const char* address) {
 }
 
 }  // namespace
+
+size_t freed_nbytes(const void* pointer) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* address = static_cast<const char*>(pointer);
+  for (auto& one : freed)
+    if (address >= one.data && address < one.data + one.nbytes) return one.nbytes;
+  return 0;
+}
 
 std::vector<Allocation> allocations() {
   std::lock_guard<std::mutex> guard(mutex);
@@ -180,6 +196,8 @@ int sim_device_free(void* pointer) {
   std::lock_guard<std::mutex> guard(mutex);
   auto found = regions.find(static_cast<char*>(pointer));
   if (found == regions.end()) return 1;
+  freed.push_front({found->first, found->second.nbytes});
+  if (freed.size() > most_freed) freed.pop_back();
   drop(found->second);
   regions.erase(found);
   return 0;

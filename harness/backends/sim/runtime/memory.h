@@ -16,6 +16,9 @@ constexpr size_t round_up(size_t value, size_t multiple) { return (value + multi
 // Whether the address lies in a device allocation or at one of its guards.
 bool is_near_device_memory(const void* pointer);
 
+// The size of the allocation that an address lay in until lately; 0 where it lay in none.
+size_t freed_nbytes(const void* pointer);
+
 // An allocation as the checker sees it. An input's memory is the harness's: kernels only read it.
 struct Allocation {
   char* data;

@@ -159,10 +159,11 @@ void raise_launch_error(cudaError_t error, const std::string& detail, const char
   add({"launch-error", detail, kernel, source, {0, 0, 0}, {0, 0, 0}, 1, true, {}});
 }
 
-void report_host_pointer(int position, const char* kernel, const Source& source) {
+void report_argument(const char* kind, int position, const std::string& memory, const char* kernel,
+                     const Source& source) {
   std::lock_guard<std::mutex> guard(mutex);
-  add({"host-pointer", "argument " + std::to_string(position) + " of the kernel points to the host's memory", kernel,
-       source, {0, 0, 0}, {0, 0, 0}, 1, false, {}});
+  add({kind, "argument " + std::to_string(position) + " of the kernel points to " + memory, kernel, source,
+       {0, 0, 0}, {0, 0, 0}, 1, false, {}});
 }
 
 void count_launch(const std::string& kernel) {

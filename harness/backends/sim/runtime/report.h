@@ -24,7 +24,9 @@ void raise_sticky(cudaError_t error);
 // An error that the host may still ask for: its finding is withdrawn when it does.
 void raise_launch_error(cudaError_t error, const std::string& detail, const char* kernel, const Source& source);
 
-void report_host_pointer(int position, const char* kernel, const Source& source);
+// An argument that points to what no kernel can use.
+void report_argument(const char* kind, int position, const std::string& memory, const char* kernel,
+                     const Source& source);
 
 void count_launch(const std::string& kernel);
 
