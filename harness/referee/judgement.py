@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from harness.backends.base import Finding
-from harness.backends.sim.findings import FINDING_KINDS
 from harness.protocol.messages import CallTaken
 from harness.records.check import Check, OutputComparison, Tolerance
+from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdict import Verdict
 from harness.referee.comparison import Comparison
 from harness.referee.outcome import SolutionFailed

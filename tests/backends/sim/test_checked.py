@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.backends.sim.findings import FINDING_KINDS
 from harness.backends.sim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
+from harness.records.simulator_findings import FINDING_KINDS
 
 pytestmark = pytest.mark.sim
 
