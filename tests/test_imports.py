@@ -52,7 +52,6 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.markers",
         "harness.backends.cuda.telemetry",
         "harness.backends.sim.diagnose",
-        "harness.backends.sim.findings",
         "harness.backends.sim.host",
         "harness.backends.sim.host_calls",
         "harness.backends.sim.nvcc",

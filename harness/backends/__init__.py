@@ -15,7 +15,7 @@ def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
         from harness.backends.sim.device import activate
         from harness.backends.sim.toolkit import Toolkit
 
-        return activate(Toolkit(Path(options[0])))
+        return activate(Toolkit(Path(options[0]), is_checked="checked" in options[1:]))
     from harness.backends.cuda.device import activate as activate_gpu
 
     return activate_gpu()

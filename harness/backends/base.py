@@ -33,7 +33,7 @@ class Finding:
     """A fault that the backend itself saw while a kernel ran."""
 
     kind: str
-    """Closed list, see harness/backends/sim/findings.py."""
+    """Closed list, see harness/records/simulator_findings.py."""
     detail: str
     kernel: str | None = None
     file: str | None = None
@@ -41,6 +41,8 @@ class Finding:
     block: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None
     count: int = 1
+    code: str | None = None
+    """The line itself."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from harness.cli.options import (
     Quiet,
     Results,
     Resume,
+    Sanitize,
     Seed,
     Timing,
     Verbose,
@@ -63,6 +64,7 @@ def compare(
     timing: Timing = True,
     lock_clocks: LockClocks = None,
     nvcc: Nvcc = True,
+    sanitize: Sanitize = False,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -85,7 +87,7 @@ def compare(
 
     workspace = find_workspace(Path.cwd())
     tasks = select_tasks(workspace, problem or [], solution or [], case or [])
-    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc)
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc).sanitized(sanitize)
     for chosen in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(chosen, [settings.timing.case])
 

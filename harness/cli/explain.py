@@ -1,4 +1,4 @@
-"""`harness explain`: what a verdict, a check or a word of a timing means."""
+"""`harness explain`: what a verdict, a check, a word of a timing or a finding of the simulator means."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[WORD]",
-            help="A verdict, a check that ends in 'cheating', or a word of a timing. Default: the list.",
+            help="A verdict, a check, a word of a timing, a finding of the simulator. Default: the list.",
             show_default=False,
             autocompletion=completion.explained_words,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Explain a verdict, a check or a word of a timing: how it is seen, what causes it, what to do.
+    """Explain a verdict, a check, a word of a timing or a finding: how it is seen, what causes it, what to do.
 
     Example: harness explain wall_clock
     """
@@ -38,7 +38,7 @@ def explain(
     if word is not None and word not in known:
         from harness.suggest import did_you_mean
 
-        raise UsageError(f"no verdict, check or word of a timing is '{word}'.{did_you_mean(word, known)}")
+        raise UsageError(f"no verdict, check, word of a timing or finding is '{word}'.{did_you_mean(word, known)}")
     chosen = known if word is None else {word: known[word]}
     if json:
         texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.options import Backend, BackendChoice, ConfigName, Quiet, Results, Seed, Verbose
+from harness.cli.options import Backend, BackendChoice, ConfigName, Quiet, Results, Sanitize, Seed, Verbose
 
 if TYPE_CHECKING:
     from harness.records.gate import GateReport
@@ -76,6 +76,7 @@ def gate(
     backend: Backend = BackendChoice.AUTO,
     config: ConfigName = None,
     seed: Seed = None,
+    sanitize: Sanitize = False,
     results: Results = None,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -110,6 +111,7 @@ def gate(
         backend=backend.value,
         config=config,
         seed=seed,
+        sanitize=sanitize,
         results=results,
         quiet=quiet,
     )

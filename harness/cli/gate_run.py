@@ -43,6 +43,7 @@ class Request:
     backend: Literal["auto", "cuda", "sim"]
     config: str | None
     seed: int | None
+    sanitize: bool
     results: Path | None
     quiet: bool
 
@@ -63,7 +64,7 @@ def run_gate(request: Request) -> GateReport:
     workspace = find_workspace(Path.cwd())
     results = request.results or workspace.results
     policy = _policy(request, workspace)
-    config = workspace.config(request.config)
+    config = workspace.config(request.config).sanitized(request.sanitize)
     snapshot = open_snapshot(request.snapshot, workspace.root, results)
     scope = find_scope(workspace, request.problems, request.solutions)
     tasks: Sequence[Task] = scope.tasks

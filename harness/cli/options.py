@@ -58,6 +58,9 @@ LockClocks = Annotated[
 Nvcc = Annotated[
     bool, typer.Option("--nvcc/--no-nvcc", help="Beside the simulator, also compile for a GPU where nvcc is installed.")
 ]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Simulator: look at every access of a kernel; several times slower.")
+]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
 Jobs = Annotated[

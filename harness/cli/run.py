@@ -23,6 +23,7 @@ from harness.cli.options import (
     Quiet,
     Results,
     Resume,
+    Sanitize,
     Seed,
     Solutions,
     Timing,
@@ -46,6 +47,7 @@ def run(
     timing: Timing = True,
     lock_clocks: LockClocks = None,
     nvcc: Nvcc = True,
+    sanitize: Sanitize = False,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -68,7 +70,7 @@ def run(
     chosen = workspace.problem(problem)
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
-    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc)
+    settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc).sanitized(sanitize)
     select_cases(chosen, [settings.timing.case])
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:

@@ -36,6 +36,7 @@ _DESCRIPTIONS = {
     "Config.timing": "How speed is measured.",
     "Config.limits": "When a worker is given up.",
     "CorrectnessConfig.seeds": "Turns per case, each with inputs of its own, drawn at run time.",
+    "CorrectnessConfig.sanitize": "Simulator: look at every access of a kernel, as --sanitize does.",
     "TimingConfig.enabled": "Measure speed after correctness.",
     "TimingConfig.case": "The case that is timed.",
     "TimingConfig.control": "Measure the first baseline twice: what differs between the two is no speed-up.",

@@ -53,8 +53,9 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
-    from harness.executors.early_start import ForkServers, start_early, surroundings_of
+    from harness.executors.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
+    require_simulator(choices.backend, choices.config.correctness.sanitize)
     around = surroundings_of(workspace.root, choices.results, choices.config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not choices.dry_run

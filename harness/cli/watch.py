@@ -18,6 +18,7 @@ from harness.cli.options import (
     Nvcc,
     ProblemName,
     Results,
+    Sanitize,
     Seed,
     SolutionName,
     Verbose,
@@ -41,6 +42,7 @@ def watch(
     seed: Seed = None,
     timing: Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")] = False,
     nvcc: Nvcc = True,
+    sanitize: Sanitize = False,
     results: Results = None,
     verbose: Verbose = False,
 ) -> None:
@@ -52,7 +54,7 @@ def watch(
 
     workspace = find_workspace(Path.cwd())
     _task(workspace, problem, solution, case or [])  # a mistyped name ends here; later faults are shown and waited out
-    settings = workspace.config(config)
+    settings = workspace.config(config).sanitized(sanitize)
     settings = replace(settings, timing=replace(settings.timing, enabled=timing))
     settings = settings if nvcc else settings.without_nvcc()
 

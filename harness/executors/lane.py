@@ -119,6 +119,7 @@ class LaneSettings:
     lock: GpuLock | None
     cpus: frozenset[int] | None
     surroundings: Surroundings = field(default_factory=Surroundings)
+    sanitize: bool = False
 
 
 class ProcessLane:

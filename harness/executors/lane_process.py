@@ -35,7 +35,7 @@ def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
     from harness.referee.unchanged import remember_harness
 
     remember_harness()
-    host = open_host(settings.backend, settings.cache, lambda what: None)
+    host = open_host(settings.backend, settings.cache, lambda what: None, settings.sanitize)
     return LocalLane(
         Workers(host, settings.cache, settings.memory_gib, stop, surroundings=settings.surroundings), settings.lock
     )

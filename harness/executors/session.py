@@ -6,7 +6,7 @@ import datetime
 import secrets
 import sys
 from collections.abc import Callable, Generator, Iterable, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -81,7 +81,7 @@ def open_session(
     journal = Journal(results, run)
     journal.require_writable()
     cache = cache_folder()
-    host = open_host(backend, cache, say)
+    host = open_host(backend, cache, say, config.correctness.sanitize)
     environment = read_environment(host.name, workspace)
     if host.name == "cuda" and config.timing.sm_mhz_asked is not None:
         _require_clock(config.timing.sm_mhz_asked, cache)
@@ -101,7 +101,7 @@ def open_session(
         seed=draw_master_seed() if seed is None else seed,
         floor=_gpu_floor(workers, environment, lanes)
         if host.name == "cuda"
-        else _sim_floor(workers, environment, lanes),
+        else _sim_floor(workers, environment, lanes, config.correctness.sanitize),
     )
 
 
@@ -130,12 +130,12 @@ def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -
     return Floor(lanes, workers, cores, environment)
 
 
-def _sim_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
+def _sim_floor(workers: Workers, environment: Environment, wanted: int | None, sanitize: bool) -> Floor:
     """One lane unless more are asked for: a simulated launch may take much of the memory. Nothing is timed, so cores
     are shared."""
     if wanted is None or wanted == 1:
         return Floor({"the simulator": LocalLane(workers, None)}, workers, None, environment)
-    settings = _settings(workers, None, None)
+    settings = replace(_settings(workers, None, None), sanitize=sanitize)
     lanes = {f"lane {number}": ProcessLane(settings, {}, workers.stop) for number in range(wanted)}
     return Floor(lanes, workers, None, environment)
 

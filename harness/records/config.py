@@ -18,6 +18,8 @@ class CorrectnessConfig:
     seeds: int = 3
     sampled_blocks: int = 4
     """Blocks of the full shape's launch that the simulator runs."""
+    sanitize: bool = False
+    """Whether the simulator's checked build judges, which looks at every access of a kernel."""
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.sampled_blocks < 2:
@@ -140,12 +142,18 @@ class Config:
         """The same, simulated alone."""
         return replace(self, nvcc=replace(self.nvcc, enabled=False))
 
+    def sanitized(self, is_wanted: bool) -> Config:
+        """The same for the simulator's checked build; False changes nothing."""
+        return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
+
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
         what was found before it came still answers the same question."""
         encoded = encode(self)
         if not self.limits.pass_environment:
             del encoded["limits"]["pass_environment"]
+        if not self.correctness.sanitize:
+            del encoded["correctness"]["sanitize"]
         for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
             if getattr(self.timing, key) == getattr(TimingConfig(), key):
                 del encoded["timing"][key]

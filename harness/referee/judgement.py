@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from harness.backends.base import Finding
-from harness.backends.sim.findings import FINDING_KINDS
 from harness.protocol.messages import CallTaken
 from harness.records.check import Check, OutputComparison, Tolerance
+from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdict import Verdict
 from harness.referee.comparison import Comparison
 from harness.referee.outcome import SolutionFailed
@@ -106,8 +106,20 @@ def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
     for finding in findings:
         kind = FINDING_KINDS.get(finding.kind)  # a worker may send any word
         if kind is not None and kind.verdict is not None:
-            return SolutionFailed(Verdict(kind.verdict), describe_finding(finding))
+            details = "\n".join([*_quoted(finding), *_beside(finding, findings)])
+            return SolutionFailed(Verdict(kind.verdict), describe_finding(finding), details, kind.next_step)
     return None
+
+
+def _quoted(finding: Finding) -> list[str]:
+    return [f"{finding.line:>5} | {finding.code}"] if finding.line and finding.code else []
+
+
+def _beside(fault: Finding, findings: Sequence[Finding]) -> list[str]:
+    """Faults come in company, and the first is not always the cause."""
+    others = [finding for finding in findings if finding is not fault]
+    lines = [line for other in others for line in (describe_finding(other), *_quoted(other))]
+    return ["also seen:", *lines] if lines else []
 
 
 def describe_finding(finding: Finding) -> str:

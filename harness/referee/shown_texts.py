@@ -27,4 +27,5 @@ def show_reply(reply: Reply, folder: Path) -> Reply:
 
 def _show_finding(finding: Finding, folder: Path) -> Finding:
     file = finding.file and show_text(finding.file, folder)
-    return replace(finding, file=file, detail=show_text(finding.detail, folder))
+    code = finding.code and show_text(finding.code, folder)
+    return replace(finding, file=file, detail=show_text(finding.detail, folder), code=code)

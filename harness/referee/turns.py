@@ -111,7 +111,10 @@ def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | 
 
 def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
     fault = fault_among(findings)
-    return SolutionFailed(fault.verdict, fault.failure.reason, raised.traceback) if fault else None
+    if fault is None:
+        return None
+    seen = "\n\n".join(filter(None, (fault.failure.details, raised.traceback)))
+    return SolutionFailed(fault.verdict, fault.failure.reason, seen, fault.failure.next_step)
 
 
 def _weights_source(reply: Constructed) -> WeightsSource:

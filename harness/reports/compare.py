@@ -26,7 +26,7 @@ from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.baselines import compiled_lines, fastest_table, over_fastest
-from harness.reports.console import LIGHT, SIMULATED, failure_text, resources_text, verdict_text
+from harness.reports.console import LIGHT, failure_text, resources_text, simulated_text, verdict_text
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
@@ -109,7 +109,7 @@ def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Ren
     ours = sum(evaluation.id in kept for evaluation in evaluations)
     lines: list[RenderableType] = [Text(head + (f"; {ours} kept from earlier runs" if ours else ""), style="bold")]
     if evaluations[0].environment.backend == "sim":
-        return Group(*lines, Text(SIMULATED, style="yellow"))
+        return Group(*lines, Text(simulated_text(evaluations[0]), style="yellow"))
     counted, _ = of_totals(evaluations)
     lines.append(Text(_mean(summary, _headline(counted))))
     if summary.left_out:

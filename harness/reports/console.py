@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -21,7 +22,12 @@ from harness.reports.untrusted import harmless
 _NAME_WIDTH = 8
 LIGHT = "SOL"
 """The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
-SIMULATED = "simulated, not verified on a GPU; times are not measured"
+
+
+def simulated_text(evaluation: Evaluation) -> str:
+    """What a verdict of the simulator is worth."""
+    how = "simulated with --sanitize" if evaluation.config.correctness.sanitize else "simulated"
+    return f"{how}, not verified on a GPU; times are not measured"
 
 
 def verdict_text(verdict: Verdict) -> Text:
@@ -86,8 +92,8 @@ def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:
         lines.append(
             Padding(Text(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')"), (0, 0, 0, 2))
         )
-    if failure.details and (verbose or evaluation.verdict in _DETAILS_AT_ONCE):
-        lines.append(Padding(Text(harmless(failure.details), style="dim"), (0, 0, 0, 2)))
+    if details := _shown_details(evaluation, verbose):
+        lines.append(Padding(Text(harmless(details), style="dim"), (0, 0, 0, 2)))
     lines.append(Padding(Text.assemble(("next: ", "bold"), failure.next_step), (0, 0, 0, 2)))
     return Group(*lines)
 
@@ -137,7 +143,7 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
     for part in baselines_parts(evaluations):
         console.print(part)
     if evaluations[0].environment.backend == "sim":
-        console.print(Text(SIMULATED, style="yellow"))
+        console.print(Text(simulated_text(evaluations[0]), style="yellow"))
         if compiled := compiled_text(evaluations):
             console.print(compiled)
     for evaluation in evaluations:
@@ -153,6 +159,15 @@ def print_report(console: Console, evaluations: Sequence[Evaluation], verbose: b
         console.print(Text(harmless(f"remark: {remark}"), style="dim"))
 
 
+def _shown_details(evaluation: Evaluation, verbose: bool) -> str | None:
+    """Where the simulator has seen a fault, its line and what else was seen, and no traceback unless asked for."""
+    details = evaluation.failure.details if evaluation.failure else None
+    if not details or verbose or evaluation.verdict in _DETAILS_AT_ONCE:
+        return details
+    return details.partition("\n\n")[0] if _QUOTED_LINE.match(details) else None
+
+
+_QUOTED_LINE = re.compile(r" *\d+ \| ")
 _DETAILS_AT_ONCE = {Verdict.COMPILE_ERROR, Verdict.WRONG_VALUES}
 
 

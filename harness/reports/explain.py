@@ -1,4 +1,4 @@
-"""Explanations of verdicts, checks and the words of a timing for the terminal."""
+"""Explanations of verdicts, checks, the words of a timing and the simulator's findings for the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from rich.text import Text
 
 from harness.records.checks_explained import CHECKS
 from harness.records.explanation import Explanation
+from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdicts_explained import VERDICTS
 from harness.records.words_explained import WORDS
 
-_MORE = "'harness explain NAME' tells more of one; docs/referee.md and\ndocs/timing.md of all together."
+_MORE = (
+    "'harness explain NAME' tells more of one; docs/referee.md,\ndocs/timing.md and docs/simulator.md of all together."
+)
 
 
 def explained(name: str, explanation: Explanation) -> RenderableType:
@@ -38,6 +41,8 @@ def listed() -> RenderableType:
         _table("check", checks),
         Text(),
         _table("timing", ((name, explanation.meaning) for name, explanation in WORDS.items())),
+        Text(),
+        _table("simulator", ((name, kind.meaning) for name, kind in FINDING_KINDS.items())),
         Text(),
         Text(_MORE, style="dim"),
     )

@@ -20,7 +20,7 @@ from harness.records.roofline import share_of_baseline
 from harness.records.timing import Timing
 from harness.records.trace import Trace
 from harness.reports.baselines import compiled_lines, over_fastest
-from harness.reports.console import SIMULATED, failure_text, nvcc_words, verdict_text
+from harness.reports.console import failure_text, nvcc_words, simulated_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.numbers import (
@@ -80,7 +80,7 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
     if evaluation.timing:
         yield from _section(f"timing, case {harmless(evaluation.timing.case)}", *_timing(evaluation, evaluation.timing))
     elif evaluation.environment.backend == "sim":
-        yield from _section("timing", Text(SIMULATED))
+        yield from _section("timing", Text(simulated_text(evaluation)))
     if evaluation.work:
         yield from _section("speed of light", *_light(evaluation, evaluation.work))
     if evaluation.checks:

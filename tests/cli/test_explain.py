@@ -7,6 +7,7 @@ import json
 import pytest
 
 from harness.records.evidence import CHECK_NAMES
+from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdict import Verdict
 from harness.records.words_explained import WORDS
 from tests.cli.shell import Shell
@@ -38,16 +39,22 @@ def test_a_check_is_explained(harness: Shell) -> None:
         ("noisy", "an A/A interval that lies beyond 0.5 % of 1"),
         ("inconclusive", "measure longer (timing.blocks"),
         ("gpu_cold", "after the cache was swept"),
+        ("shared-race", "in its checked build (--sanitize); it leads to nondeterministic"),
+        ("host-pointer", "in both of its builds; it leads to memory_error"),
+        ("same-value-write", "a remark, which leads to no verdict"),
     ],
 )
-def test_a_word_of_a_timing_is_explained(harness: Shell, word: str, said: str) -> None:
+def test_a_word_is_explained(harness: Shell, word: str, said: str) -> None:
     assert said in " ".join(harness("explain", word).out.split())
 
 
 def test_a_typo_gets_a_suggestion(harness: Shell) -> None:
     outcome = harness("explain", "wall_clok")
     assert outcome.code == 2
-    assert outcome.err == "harness: no verdict, check or word of a timing is 'wall_clok'. Did you mean 'wall_clock'?\n"
+    assert (
+        outcome.err
+        == "harness: no verdict, check, word of a timing or finding is 'wall_clok'. Did you mean 'wall_clock'?\n"
+    )
 
 
 def test_programs_get_json(harness: Shell) -> None:
@@ -56,7 +63,7 @@ def test_programs_get_json(harness: Shell) -> None:
     assert one["meaning"] == "no answer within the time limit"
     assert set(one) == {"name", "meaning", "observed", "causes", "avoid", "look"}
     every = json.loads(harness("explain", "--json").out)
-    assert len(every) == len(Verdict) + len(CHECK_NAMES) + len(WORDS)
+    assert len(every) == len(Verdict) + len(CHECK_NAMES) + len(WORDS) + len(FINDING_KINDS)
 
 
 @pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",), ("noisy",)])

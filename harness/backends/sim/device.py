@@ -46,6 +46,7 @@ def activate(toolkit: Toolkit) -> SimDevice:
     from harness.backends.sim.torch_cuda import patch_torch
 
     runtime.sim_torch_is_loaded()
+    runtime.sim_check(int(toolkit.is_checked))
     device = SimDevice(runtime)
     patch_torch(device.synchronize)
 
@@ -110,9 +111,26 @@ class SimDevice:
     ) -> Measured:
         """The call's result, its outputs stored; simulated time means nothing."""
         result = call()
-        for source, destination in fitting(result):
+        for number, (source, destination) in enumerate(fitting(result)):
+            self._require_written(number, source)
             self.store(source, destination)
         return Measured(result, None, None)
+
+    def _require_written(self, number: int, output: torch.Tensor) -> None:
+        """A finding where kernels left elements out, in the checked build; of sampled blocks it is expected."""
+        import torch
+
+        count, first = torch.ops.harness_sim.count_unwritten(output) if not self._is_sampling else (0, 0)
+        if not count:
+            return
+        self._read_report()  # what kernels did comes before what came of it
+        index = [int(place) for place in torch.unravel_index(torch.tensor(first), output.shape)]
+        shape = "×".join(map(str, output.shape)) or "a scalar"
+        detail = (
+            f"{count:,} of the {output.numel():,} elements of output {number} ({shape}, "
+            f"{str(output.dtype).removeprefix('torch.')}) were never written, the first at {index}"
+        )
+        self._findings.append(Finding("unwritten-output", detail))
 
     def store(self, source: torch.Tensor, destination: torch.Tensor) -> None:
         """Copy an output into its shared buffer; when sampling blocks, only the pages that were written.

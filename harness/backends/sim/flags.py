@@ -14,20 +14,37 @@ TORCH_DEVICE_DEFINITIONS = (
 
 TORCH_DEFINITIONS = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
 
-# Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line. A misaligned access faults on a
-# GPU alone: the checks make it one here, as an illegal instruction and without a library.
-DEVICE_FLAGS = (
+_LANGUAGE_FLAGS = (
     "-DHARNESS_SIM_DEVICE=1",
-    "-O2",
-    "-g1",
-    "-fwrapv",
-    "-fsanitize=alignment",
-    "-fsanitize-undefined-trap-on-error",
     "-fPIC",
     "-fno-strict-aliasing",
     "-ffp-contract=fast",
     "-fno-gnu-unique",
     "-w",
+)
+
+# Signed overflow wraps on a GPU, and so must here; -g1 gives faults their line. A misaligned access faults on a
+# GPU alone: the checks make it one here, as an illegal instruction and without a library.
+DEVICE_FLAGS = (
+    *_LANGUAGE_FLAGS,
+    "-O2",
+    "-g1",
+    "-fwrapv",
+    "-fsanitize=alignment",
+    "-fsanitize-undefined-trap-on-error",
+)
+
+# g++ calls the runtime at every access, and where arithmetic overflows. What it would rather read too early, or for
+# several threads' sakes at once, it must read as written; frame pointers lead a finding in a header to its user's line.
+CHECKED_FLAGS = (
+    *_LANGUAGE_FLAGS,
+    "-O1",
+    "-g1",
+    "-fsanitize=thread,bounds-strict,signed-integer-overflow,alignment",
+    *("--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1"),
+    *("-finline-small-functions", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"),
+    *("-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-loop-if-convert"),
+    *("-U_FORTIFY_SOURCE", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),
 )
 
 # Bindings run once per call: the time to compile them is all that counts.

@@ -12,10 +12,11 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.backends.sim.flags import DEVICE_FLAGS, without_tuning
+from harness.backends.sim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
 from harness.backends.sim.host_calls import HOST_CALL_MARK, host_calls
 from harness.backends.sim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
 from harness.backends.sim.slim import can_be_slim, was_too_slim
+from harness.backends.sim.source_texts import registration
 from harness.backends.sim.translate import Unsupported, translate
 
 UNSUPPORTED_MARK = "harness-sim-unsupported:"
@@ -63,16 +64,19 @@ class Invocation:
     dependencies: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     """All of the command line, and of nvcc's variables."""
+    is_checked: bool = False
 
 
-def main(arguments: list[str], toolkit: Path) -> int:
+def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
     """nvcc's exit status; 3 for a construct that can't be simulated."""
     if "--version" in arguments or "-V" in arguments:
-        print("nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.0 (simulated)")
+        kind = "simulated, checked" if is_checked else "simulated"
+        print(f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.0 ({kind})")
         return 0
     note_call(arguments)
     try:
         invocation = parse(arguments)
+        invocation.is_checked = is_checked
         return _compile(invocation, toolkit)
     except UsageError as error:
         print(f"nvcc fatal   : {error}", file=sys.stderr)
@@ -155,7 +159,8 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
         raise UsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
     output = invocation.output or Path(invocation.source.with_suffix(".o").name)
     translated = output.with_suffix(".translated.cpp")
-    translated.write_text(translate(text, os.path.abspath(invocation.source)))
+    path = os.path.abspath(invocation.source)
+    translated.write_text(translate(text, path) + registration(path, text))
     for line, what in host_calls(text, invocation.flags):
         print(f"{HOST_CALL_MARK} {invocation.source.name}:{line}: {what}", file=sys.stderr)
     is_slim = can_be_slim(text, is_device=True)
@@ -171,11 +176,12 @@ def _run_compiler(
 ) -> subprocess.CompletedProcess[str]:
     settings = json.loads((toolkit / "toolkit.json").read_text())
     headers = toolkit / "headers"
-    prelude = "prelude_slim.h" if is_slim else "prelude_full.h"
+    width = "slim" if is_slim else "full"
+    prelude = f"prelude_checked_{width}.h" if invocation.is_checked else f"prelude_{width}.h"
     slim = [f"-I{headers / 'slim'}"] if is_slim else []
     command = [
         *settings["compiler"],
-        *DEVICE_FLAGS,
+        *(CHECKED_FLAGS if invocation.is_checked else DEVICE_FLAGS),
         *settings["machine_flags"],
         invocation.standard,
         *["-include", str(headers / "sim" / prelude)],

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
-from harness.backends.sim.toolkit_build import RUNTIME_FILE, SOURCES_VARIABLE, STAND_INS, build_toolkit
+from harness.backends.sim.toolkit_build import (
+    RUNTIME_FILE,
+    SOURCES_VARIABLE,
+    STAND_INS,
+    build_toolkit,
+    checked_header,
+    precompile_checked,
+)
 
 __all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
@@ -27,15 +34,16 @@ _MANIFEST = "toolkit.json"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A built toolkit. Workers get its `root` and `environment()`."""
+    """A built toolkit. Workers get its `root` and `environment()`. `is_checked`: for `--sanitize`."""
 
     root: Path
+    is_checked: bool = False
     in_use: int | None = field(default=None, compare=False, repr=False)
     """A descriptor: as long as it is open, which is until this process ends, nobody removes the toolkit."""
 
     @property
     def nvcc(self) -> Path:
-        return self.root / "bin/nvcc"
+        return self.root / ("bin/nvcc-checked" if self.is_checked else "bin/nvcc")
 
     @property
     def cxx(self) -> Path:
@@ -71,23 +79,26 @@ class Toolkit:
         }
 
 
-def ensure_toolkit(cache: Path, progress: Callable[[str], None]) -> Toolkit:
-    """The toolkit of this machine in `cache`, built on first use (about half a minute).
+def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: bool = False) -> Toolkit:
+    """The toolkit of this machine in `cache`, built on first use (about half a minute, as long again when it is first
+    to be a checked one).
 
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """
     torch, compiler = find_torch(), find_compiler()
     root = _root(cache, torch, compiler)
     in_use = _used(root)
-    if in_use is None:
+    if in_use is None or (is_checked and not checked_header(root).is_file()):
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache / "sim.lock"):
             if not _is_built(root):
                 _build(root, torch, compiler, progress)
+            if is_checked and not checked_header(root).is_file():
+                precompile_checked(root, torch, compiler, progress)
             in_use = _used(root)
             _remove_old(cache, keep=root)
     os.utime(root)
-    return Toolkit(root, in_use=in_use)
+    return Toolkit(root, is_checked, in_use=in_use)
 
 
 def is_prepared(cache: Path) -> bool:

@@ -14,7 +14,13 @@ from pathlib import Path
 
 from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
-from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS, TORCH_DEVICE_DEFINITIONS
+from harness.backends.sim.flags import (
+    CHECKED_FLAGS,
+    DEVICE_FLAGS,
+    HOST_FLAGS,
+    TORCH_DEFINITIONS,
+    TORCH_DEVICE_DEFINITIONS,
+)
 from harness.backends.sim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
@@ -67,6 +73,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
         folder.mkdir(parents=True)
     _copy_headers(root / "headers")
     _write_launcher(root, "nvcc", "nvcc")
+    _write_launcher(root, "nvcc-checked", "nvcc_checked")
     _write_launcher(root, "c++", "cxx")
     # The longest first.
     commands = [
@@ -81,6 +88,29 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
         header.rename(root / "headers/sim" / header.name)
     shutil.rmtree(objects)
     progress("the simulator is ready")
+
+
+def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+    """What the checked build needs besides: another precompiled header. Raises SimUnavailable as build_toolkit()."""
+    progress("precompiling torch's headers for --sanitize (once, about half a minute)")
+    part = root / f"checked-{os.getpid()}.gch"
+    flags = [*CHECKED_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
+    header = checked_header(root)
+    try:
+        _run([*compiler.command, *flags, "-x", "c++-header", str(header.with_suffix("")), "-o", str(part)])
+        part.rename(header)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def checked_header(root: Path) -> Path:
+    """Where the checked build's precompiled header lies."""
+    return root / "headers/sim/prelude_checked_slim.h.gch"
+
+
+def _device_header_flags(root: Path, torch: Torch) -> list[str]:
+    ours = [f"-I{root / 'headers/slim'}", f"-I{root / 'headers'}", *TORCH_DEVICE_DEFINITIONS]
+    return [*ours, torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
 
 
 def _copy_headers(headers: Path) -> None:
@@ -104,12 +134,10 @@ def _write_launcher(root: Path, name: str, module: str) -> None:
 def _precompile_command(root: Path, objects: Path, torch: Torch, compiler: Compiler, is_device: bool) -> list[str]:
     prelude = "prelude_slim.h" if is_device else "prelude_host.h"
     header = root / "headers/sim" / prelude
-    slim = f"-I{root / 'headers/slim'}"
-    flags = [*HOST_FLAGS, slim]
     if is_device:
-        ours = f"-I{root / 'headers'}"
-        flags = [*DEVICE_FLAGS, *compiler.machine_flags, slim, ours, *TORCH_DEVICE_DEFINITIONS]
-    flags += [torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
+        flags = [*DEVICE_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
+    else:
+        flags = [*HOST_FLAGS, f"-I{root / 'headers/slim'}", torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
     return [*compiler.command, *flags, "-x", "c++-header", str(header), "-o", str(objects / f"{prelude}.gch")]
 
 

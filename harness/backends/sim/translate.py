@@ -114,7 +114,8 @@ def _shared_code(declaration: list[Token], count: int) -> str:
     if "extern" in words:
         return _dynamic_code(text, names, count, declaration[0].line)
     struct = f"sim_shared_{count}"
-    references = "; ".join(f"auto& {name} = ::sim::shared_static<{struct}>().{name}" for name in names)
+    declared = ", ".join(names)
+    references = "; ".join(f'auto& {name} = ::sim::shared_static<{struct}>("{declared}").{name}' for name in names)
     return f"struct {struct} {{ {text}; }}; {references}"
 
 

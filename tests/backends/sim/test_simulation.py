@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends.sim.findings import FINDING_KINDS
+from harness.records.simulator_findings import FINDING_KINDS
 
 pytestmark = pytest.mark.sim
 

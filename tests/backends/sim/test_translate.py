@@ -59,7 +59,8 @@ def test_text_that_only_looks_like_cuda_is_left_alone(harmless: str) -> None:
 def test_static_shared_memory_keeps_its_types() -> None:
     assert body("{ __shared__ float a[8][T + 1], b; }") == (
         "{ struct sim_shared_0 { float a[8][T + 1], b; }; "
-        "auto& a = ::sim::shared_static<sim_shared_0>().a; auto& b = ::sim::shared_static<sim_shared_0>().b; }"
+        'auto& a = ::sim::shared_static<sim_shared_0>("a, b").a; '
+        'auto& b = ::sim::shared_static<sim_shared_0>("a, b").b; }'
     )
 
 

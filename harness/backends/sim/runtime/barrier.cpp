@@ -1,11 +1,12 @@
 // __syncthreads() and what goes wrong around it.
 #include <map>
 
-#include "worker.h"
+#include "checker.h"
 
 namespace sim {
 
 void Worker::wait_at_barrier(int predicate, const Source& source) {
+  if (checker) checker->settle();
   vote_.count += predicate != 0;
   vote_.all = vote_.all && predicate;
   vote_.any = vote_.any || predicate;
@@ -27,6 +28,8 @@ void Worker::release_barrier() {
     make_ready(thread);
   }
   waiting_ = 0;
+  barriers_met_++;
+  if (checker) checker->end_interval();
   last_vote = vote_;
   vote_ = Vote{};
 }
@@ -94,7 +97,8 @@ int sim_syncthreads_vote(sim_vote vote, int predicate, const char* file, int lin
 
 unsigned sim_linear_thread(void) { return worker->current->thread; }
 
+// Instrumented atomics yield by themselves, once the checker knows of them.
 void sim_before_atomic(void) {
-  if (worker && worker->current) worker->yield();
+  if (worker && worker->current && !worker->checker) worker->yield();
 }
 }

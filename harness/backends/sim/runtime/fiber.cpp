@@ -36,7 +36,6 @@ sim_switch_stack:
 
 namespace sim {
 namespace {
-constexpr size_t stack_nbytes = 768 * 1024;  // a CUDA thread has at most 512 KiB of local memory
 constexpr int saved_registers = 6;
 constexpr size_t cache_line_nbytes = 64, colours = 61;
 }  // namespace
@@ -47,6 +46,7 @@ Fiber::Fiber() {
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mprotect(mapping, page_size, PROT_NONE);
   mapping_ = static_cast<char*>(mapping);
+  stack_ = mapping_ + page_size;
 }
 
 Fiber::~Fiber() { munmap(mapping_, stack_nbytes + page_size); }

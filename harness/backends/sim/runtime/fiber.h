@@ -1,10 +1,13 @@
 // A stack that can be left and come back to.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "sim/abi.h"
 
 namespace sim {
+
+constexpr size_t stack_nbytes = 768 * 1024;  // a CUDA thread has at most 512 KiB of local memory
 
 struct Fiber {
   Fiber();
@@ -19,6 +22,9 @@ struct Fiber {
   void prefetch() const {
     for (int line = 0; line < 4; line++) __builtin_prefetch(static_cast<char*>(stack_pointer) + 64 * line);
   }
+  const char* lowest() const { return stack_; }
+  const char* highest() const { return stack_ + stack_nbytes; }
+  bool holds(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(stack_) < stack_nbytes; }
 
   void* stack_pointer = nullptr;
   unsigned thread = 0;  // linear index of the CUDA thread that it runs
@@ -26,6 +32,7 @@ struct Fiber {
 
  private:
   char* mapping_;
+  const char* stack_;
 };
 
 // Saves the callee-saved registers and the stack pointer, then continues at `load`.

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "checker.h"
 #include "faults.h"
 #include "memory.h"
 #include "worker.h"
@@ -25,6 +26,8 @@ constexpr uint64_t worth_a_thread = 2048;
 
 std::mutex launch_mutex;  // one launch at a time, as in one stream
 std::vector<std::unique_ptr<Worker>> workers;
+std::unique_ptr<Checker> checker;
+thread_local std::vector<KernelArgument> arguments;  // of the launch that comes next
 std::map<std::string, size_t> dynamic_shared_limits;
 uint64_t sampled_blocks = 0, sampling_seed = 0;
 
@@ -107,11 +110,13 @@ uint64_t workers_for(const Launch& launch) {
 
 void run(Launch& launch) {
   FaultHandlers handlers;
-  uint64_t count = workers_for(launch);
+  // The checker follows one thread at a time.
+  uint64_t count = sim_is_checking() ? 1 : workers_for(launch);
   while (workers.size() < count) workers.push_back(std::make_unique<Worker>());
   uint3 thread = threadIdx, block = blockIdx;
   std::vector<std::thread> others;
   for (uint64_t i = 1; i < count; i++) others.emplace_back([&launch, i] { workers[i]->run(launch); });
+  workers[0]->checker = sim_is_checking() ? checker.get() : nullptr;
   workers[0]->run(launch);
   for (auto& other : others) other.join();
   threadIdx = thread;
@@ -132,6 +137,8 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
     raise_sticky(cudaErrorNotSupported);
     worker->abandon_block();
   }
+  std::vector<KernelArgument> given;
+  given.swap(arguments);
   std::lock_guard<std::mutex> guard(launch_mutex);
   if (sim_sticky_error() != cudaSuccess) return;
   Launch launch{};
@@ -146,13 +153,26 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
   if (!is_accepted(launch)) return;
   launch.blocks = choose_blocks(launch.grid_blocks());
   count_launch(kernel);
+  if (sim_is_checking()) {
+    if (!checker) checker = std::make_unique<Checker>();
+    checker->begin_launch(launch, given);
+  }
   run(launch);
+}
+
+void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque) {
+  if (position == 1) arguments.clear();
+  if (sim_is_checking()) arguments.push_back({pointer, position, is_const, is_opaque});
 }
 
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line) {
   Dl_info library;  // a __device__ variable lives in the extension
   if (!pointer || is_near_device_memory(pointer) || dladdr(pointer, &library)) return true;
-  report_host_pointer(position, kernel, {file, line});
+  if (size_t freed = freed_nbytes(pointer))
+    report_argument("freed-pointer", position, "device memory of " + std::to_string(freed) + " bytes that was freed",
+                    kernel, {file, line});
+  else
+    report_argument("host-pointer", position, "the host's memory", kernel, {file, line});
   raise_sticky(cudaErrorIllegalAddress);
   return false;
 }

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 
+#include "shadow.h"
 #include "sim/abi.h"
 
 namespace sim {
@@ -29,10 +32,20 @@ struct Region {
   char* mapping;
   size_t mapping_nbytes;
   bool shared;  // with another process: its pages may not be replaced
+  bool is_input = false;
+  std::shared_ptr<Shadow> shadow{};
 };
 
 std::mutex mutex;
 std::map<char*, Region> regions;
+bool is_checking = false;
+
+struct Freed {
+  const char* data;
+  size_t nbytes;
+};
+constexpr size_t most_freed = 256;
+std::deque<Freed> freed;  // the latest first
 
 // Inaccessible address space: a guard, `body` bytes, a guard. Null if there is none.
 char* reserve(size_t body, size_t nbytes, Region& region) {
@@ -40,7 +53,7 @@ char* reserve(size_t body, size_t nbytes, Region& region) {
   size_t total = body + 2 * guard;
   void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
-  region = {nbytes, static_cast<char*>(mapping), total, false};
+  region = {nbytes, static_cast<char*>(mapping), total, false, false, nullptr};
   return region.mapping + guard;
 }
 
@@ -74,8 +87,9 @@ bool map_poisoned(char* at, size_t nbytes) {
   return true;
 }
 
-void* add_region(char* data, const Region& region) {
+void* add_region(char* data, Region region) {
   std::lock_guard<std::mutex> guard(mutex);
+  if (is_checking) region.shadow = std::make_shared<Shadow>(region.nbytes, region.is_input);
   regions[data] = region;
   return data;
 }
@@ -85,7 +99,33 @@ void* drop(const Region& region) {
   return nullptr;
 }
 
+// The region that holds an address; null where none does.
+std::pair<char* const, Region>* region_at(const char* address) {
+  auto after = regions.upper_bound(const_cast<char*>(address));
+  if (after == regions.begin()) return nullptr;
+  auto& found = *std::prev(after);
+  return address < found.first + found.second.nbytes ? &found : nullptr;
+}
+
 }  // namespace
+
+size_t freed_nbytes(const void* pointer) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* address = static_cast<const char*>(pointer);
+  for (auto& one : freed)
+    if (address >= one.data && address < one.data + one.nbytes) return one.nbytes;
+  return 0;
+}
+
+std::vector<Allocation> allocations() {
+  std::lock_guard<std::mutex> guard(mutex);
+  std::vector<Allocation> all;
+  for (auto& [data, region] : regions) {
+    auto begin = reinterpret_cast<uintptr_t>(region.mapping);
+    all.push_back({data, region.nbytes, region.shadow.get(), region.is_input, begin, begin + region.mapping_nbytes});
+  }
+  return all;
+}
 
 bool is_private(const void* pointer, size_t nbytes) {
   std::lock_guard<std::mutex> guard(mutex);
@@ -148,6 +188,7 @@ void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period) {
   bool mapped = period ? map_repeatedly(start, body, fd, period) : map_over(start, body, MAP_SHARED, fd, first_page);
   if (!mapped) return drop(region);
   region.shared = period == 0;
+  region.is_input = true;
   return add_region(start + lead, region);
 }
 
@@ -155,12 +196,42 @@ int sim_device_free(void* pointer) {
   std::lock_guard<std::mutex> guard(mutex);
   auto found = regions.find(static_cast<char*>(pointer));
   if (found == regions.end()) return 1;
+  freed.push_front({found->first, found->second.nbytes});
+  if (freed.size() > most_freed) freed.pop_back();
   drop(found->second);
   regions.erase(found);
   return 0;
 }
 
+void sim_check(int is_on) {
+  std::lock_guard<std::mutex> guard(mutex);
+  is_checking = is_on != 0;
+}
+
+int sim_is_checking(void) { return is_checking; }
+
+void sim_mark_written(void* pointer, size_t nbytes) {
+  if (!is_checking) return;
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* start = static_cast<char*>(pointer);
+  auto* found = region_at(start);
+  if (found) found->second.shadow->mark_written(start - found->first, start - found->first + nbytes);
+}
+
+size_t sim_count_unwritten(const void* pointer, size_t nbytes, size_t* first) {
+  if (!is_checking) return 0;
+  std::lock_guard<std::mutex> guard(mutex);
+  auto* start = static_cast<const char*>(pointer);
+  auto* found = region_at(start);
+  if (!found) return 0;
+  size_t offset = start - found->first;
+  size_t count = found->second.shadow->count_unwritten(offset, offset + nbytes, *first);
+  *first -= offset;
+  return count;
+}
+
 void sim_fill(void* pointer, int byte, size_t nbytes) {
+  sim_mark_written(pointer, nbytes);
   char* start = static_cast<char*>(pointer);
   char* end = start + nbytes;
   auto address = reinterpret_cast<uintptr_t>(start);

@@ -19,6 +19,8 @@ struct Finding {
   uint3 block, thread;
   long count;
   bool awaits_check;
+  std::vector<void*> callers;
+  void* other = nullptr;
 };
 
 constexpr size_t max_findings = 200;
@@ -30,6 +32,7 @@ std::map<std::string, long> kernels, operators;  // by name, how often each ran
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
+std::map<std::string, std::string> sources;  // texts by file
 
 void add(Finding finding) {
   for (auto& known : findings)
@@ -45,7 +48,8 @@ void append_string(std::string& json, const std::string& text) {
   json += '"';
   for (unsigned char c : text) {
     if (c == '"' || c == '\\') json += '\\';
-    json += c < 32 ? ' ' : static_cast<char>(c);
+    if (c == '\n') json += "\\n";
+    else json += c < 32 ? ' ' : static_cast<char>(c);
   }
   json += '"';
 }
@@ -60,8 +64,44 @@ void append_counts(std::string& json, const std::map<std::string, long>& counts)
   json += '}';
 }
 
+// All texts where there is something to quote.
+void append_sources(std::string& json) {
+  json += '{';
+  for (auto& [file, text] : sources) {
+    if (findings.empty()) break;
+    if (json.back() != '{') json += ',';
+    append_string(json, file);
+    json += ':';
+    append_string(json, text);
+  }
+  json += '}';
+}
+
 void append_index(std::string& json, const uint3& index) {
   json += '[' + std::to_string(index.x) + ',' + std::to_string(index.y) + ',' + std::to_string(index.z) + ']';
+}
+
+// After others or none.
+void append_place(std::string& json, void* instruction) {
+  Dl_info library{};
+  if (!dladdr(instruction, &library) || !library.dli_fname) return;
+  if (json.back() == '}') json += ',';
+  auto offset = static_cast<char*>(instruction) - static_cast<char*>(library.dli_fbase);
+  json += "{\"library\":";
+  append_string(json, library.dli_fname);
+  json += ",\"offset\":" + std::to_string(offset) + '}';
+}
+
+// Innermost first.
+void append_trace(std::string& json, const Finding& finding) {
+  std::vector<void*> instructions;
+  if (finding.source.instruction) instructions.push_back(finding.source.instruction);
+  instructions.insert(instructions.end(), finding.callers.begin(), finding.callers.end());
+  json += ",\"trace\":[";
+  for (auto* instruction : instructions) append_place(json, instruction);
+  json += "],\"other\":[";
+  if (finding.other) append_place(json, finding.other);
+  json += ']';
 }
 
 void append_finding(std::string& json, const Finding& finding) {
@@ -78,13 +118,7 @@ void append_finding(std::string& json, const Finding& finding) {
   append_index(json, finding.block);
   json += ",\"thread\":";
   append_index(json, finding.thread);
-  Dl_info library{};
-  if (finding.source.instruction && dladdr(finding.source.instruction, &library) && library.dli_fname) {
-    auto offset = static_cast<char*>(finding.source.instruction) - static_cast<char*>(library.dli_fbase);
-    json += ",\"library\":";
-    append_string(json, library.dli_fname);
-    json += ",\"offset\":" + std::to_string(offset);
-  }
+  append_trace(json, finding);
   json += '}';
 }
 
@@ -95,10 +129,22 @@ void withdraw_checked() {
 
 }  // namespace
 
-void report(const char* kind, const std::string& detail, const Source& source) {
+void report(const char* kind, const std::string& detail, const Source& source, const std::vector<void*>& callers,
+            void* other) {
   std::lock_guard<std::mutex> guard(mutex);
   const char* kernel = worker && worker->launch ? worker->launch->kernel : "";
-  add({kind, detail, kernel, source, blockIdx, threadIdx, 1, false});
+  add({kind, detail, kernel, source, blockIdx, threadIdx, 1, false, callers, other});
+}
+
+bool report_again(const char* kind, void* instruction) {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto is_same = [&](const Finding& known) {
+    return known.source.instruction == instruction && known.kind == kind && known.kernel == worker->launch->kernel;
+  };
+  auto known = std::find_if(findings.begin(), findings.end(), is_same);
+  if (known == findings.end()) return false;
+  known->count++;
+  return true;
 }
 
 void raise_sticky(cudaError_t error) {
@@ -110,13 +156,14 @@ void raise_launch_error(cudaError_t error, const std::string& detail, const char
   std::lock_guard<std::mutex> guard(mutex);
   last_error = error;
   launch_problem = detail;
-  add({"launch-error", detail, kernel, source, {0, 0, 0}, {0, 0, 0}, 1, true});
+  add({"launch-error", detail, kernel, source, {0, 0, 0}, {0, 0, 0}, 1, true, {}});
 }
 
-void report_host_pointer(int position, const char* kernel, const Source& source) {
+void report_argument(const char* kind, int position, const std::string& memory, const char* kernel,
+                     const Source& source) {
   std::lock_guard<std::mutex> guard(mutex);
-  add({"host-pointer", "argument " + std::to_string(position) + " of the kernel points to the host's memory", kernel,
-       source, {0, 0, 0}, {0, 0, 0}, 1, false});
+  add({kind, "argument " + std::to_string(position) + " of the kernel points to " + memory, kernel, source,
+       {0, 0, 0}, {0, 0, 0}, 1, false, {}});
 }
 
 void count_launch(const std::string& kernel) {
@@ -174,6 +221,12 @@ void sim_count_operator(const char* name) {
   operators[name]++;
 }
 
+bool sim_add_source(const char* file, const char* text) {
+  std::lock_guard<std::mutex> guard(mutex);
+  sources[file] = text;
+  return true;
+}
+
 const char* sim_take_report(void) {
   static std::string json;
   std::lock_guard<std::mutex> guard(mutex);
@@ -186,6 +239,8 @@ const char* sim_take_report(void) {
   append_counts(json, kernels);
   json += ",\"operators\":";
   append_counts(json, operators);
+  json += ",\"sources\":";
+  append_sources(json);
   json += '}';
   findings.clear();
   launches = 0;

@@ -7,20 +7,36 @@
 #include "worker.h"
 
 namespace sim {
+namespace {
+// Between variables, for the checker: an index that is a little too large hits nothing.
+constexpr size_t checked_gap = 128;
+}  // namespace
 
 // NaN in each block, so that what a kernel forgot to fill shows in its result.
 void Worker::poison_shared() { memset(lowest_shared_, 0xFF, shared_ + shared_capacity - lowest_shared_); }
 
-bool Worker::guards_shared(const void* address) const {
-  return address >= shared_ - shared_guard && address < shared_ + shared_capacity + shared_guard;
+const SharedVariable* Worker::shared_variable_at(uintptr_t address) const {
+  for (auto& variable : variables_)
+    if (address - reinterpret_cast<uintptr_t>(variable.address) < variable.nbytes) return &variable;
+  return nullptr;
 }
 
-void* Worker::shared_static(const void* key, size_t size, size_t alignment) {
-  for (auto& variable : statics_)
+const SharedVariable* Worker::shared_variable_before(uintptr_t address) const {
+  const SharedVariable* nearest = nullptr;
+  for (auto& variable : variables_)
+    if (reinterpret_cast<uintptr_t>(variable.address) <= address && (!nearest || nearest->address < variable.address))
+      nearest = &variable;
+  return nearest;
+}
+
+void* Worker::shared_static(const void* key, size_t size, size_t alignment, const char* names) {
+  for (auto& variable : variables_)
     if (variable.key == key) return variable.address;
-  auto address = reinterpret_cast<uintptr_t>(lowest_shared_) - size;
+  size_t gap = checker ? checked_gap : 0;
+  auto address = reinterpret_cast<uintptr_t>(lowest_shared_) - gap - size;
   auto* placed = reinterpret_cast<char*>(address - address % std::max<size_t>(alignment, 16));
-  size_t used = shared_ + shared_capacity - placed;
+  shared_gaps_ += gap;
+  size_t used = shared_ + shared_capacity - placed - shared_gaps_;
   if (placed < shared_ || used > round_up(launch->shared_limit, 128)) {
     raise_launch_error(cudaErrorInvalidValue,
                        "static and dynamic shared memory together take " + std::to_string(used) + " bytes, " +
@@ -30,7 +46,7 @@ void* Worker::shared_static(const void* key, size_t size, size_t alignment) {
   }
   memset(placed, 0xFF, lowest_shared_ - placed);
   lowest_shared_ = placed;
-  statics_.push_back({key, placed});
+  variables_.push_back({key, placed, size, names});
   return placed;
 }
 
@@ -38,8 +54,8 @@ void* Worker::shared_static(const void* key, size_t size, size_t alignment) {
 
 extern "C" {
 
-void* sim_shared_static(const void* key, size_t size, size_t alignment) {
-  return sim::worker->shared_static(key, size, alignment);
+void* sim_shared_static(const void* key, size_t size, size_t alignment, const char* names) {
+  return sim::worker->shared_static(key, size, alignment, names);
 }
 
 void* sim_shared_dynamic(void) { return sim::worker->shared_dynamic(); }

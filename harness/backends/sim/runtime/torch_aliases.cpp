@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/abi.h"
 #include "torch_device.h"
 
 namespace sim {
@@ -25,11 +26,12 @@ c10::Storage cpu_view(const c10::Storage& storage) {
 }
 
 at::Tensor moved_to_device(const at::Tensor& tensor) {
-  auto moved = at::detail::empty_strided_generic(tensor.sizes(), tensor.strides(), cuda_allocator(),
+  at::Tensor moved = at::detail::empty_strided_generic(tensor.sizes(), tensor.strides(), cuda_allocator(),
                                                  c10::DispatchKeySet(c10::DispatchKey::CUDA), tensor.scalar_type());
   size_t available = tensor.storage().nbytes() - tensor.storage_offset() * tensor.itemsize();
   size_t nbytes = std::min<size_t>(available, moved.storage().nbytes());
   if (nbytes) memcpy(moved.mutable_data_ptr(), tensor.const_data_ptr(), nbytes);
+  mark_written(moved);
   return moved;
 }
 
@@ -38,6 +40,14 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 }
 
 }  // namespace
+
+// From the first element to the last, with what may lie between.
+void mark_written(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda() || tensor.layout() != at::kStrided || !tensor.numel()) return;
+  int64_t elements = 1;
+  for (int64_t i = 0; i < tensor.dim(); i++) elements += (tensor.size(i) - 1) * tensor.stride(i);
+  sim_mark_written(tensor.mutable_data_ptr(), elements * tensor.itemsize());
+}
 
 at::Tensor Aliases::on_cpu(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_cuda() || tensor.layout() != at::kStrided) return tensor;

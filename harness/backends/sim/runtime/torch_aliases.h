@@ -7,6 +7,9 @@
 
 namespace sim {
 
+// For the checked build: the host has written a tensor of the device.
+void mark_written(const at::Tensor& tensor);
+
 class Aliases {
  public:
   // The CPU alias of a CUDA tensor; any other tensor as it is.

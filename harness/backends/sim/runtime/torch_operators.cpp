@@ -54,6 +54,22 @@ c10::IValue raised(const c10::IValue& value, const Aliases& aliases, bool moves)
   return tensors;
 }
 
+void mark_all_written(const c10::IValue& value) {
+  if (value.isTensor()) mark_written(value.toTensor());
+  if (value.isTensorList())
+    for (const Tensor& tensor : value.toTensorVector()) mark_written(tensor);
+}
+
+// What an operator of this schema writes, of its arguments on the device.
+std::vector<c10::IValue> written(const c10::FunctionSchema& schema, const torch::jit::Stack& stack, size_t first) {
+  std::vector<c10::IValue> found;
+  for (size_t i = 0; i < schema.arguments().size(); i++) {
+    auto* alias = schema.arguments()[i].alias_info();
+    if (alias && alias->isWrite()) found.push_back(stack[first + i]);
+  }
+  return found;
+}
+
 // Indices may lie on the CPU, and a scalar tensor may be mixed in, as on a GPU.
 void refuse_mixed_devices(const c10::FunctionSchema& schema, const c10::IValue& value, const Aliases& aliases) {
   if (!value.isTensor() || !value.toTensor().defined()) return;
@@ -73,12 +89,14 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   size_t first = stack->size() - schema.arguments().size();
   Aliases aliases;
   Request request;
+  std::vector<c10::IValue> changed = written(schema, *stack, first);
   for (size_t i = first; i < stack->size(); i++) (*stack)[i] = lowered((*stack)[i], aliases, request);
   if (request.names_cuda)
     for (size_t i = first; i < stack->size(); i++) refuse_mixed_devices(schema, (*stack)[i], aliases);
   sim_count_operator(schema.name().c_str());
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   aliases.write_back();
+  for (auto& value : changed) mark_all_written(value);
   bool moves = request.names_cuda && !request.names_cpu;
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); i++)
     (*stack)[i] = raised((*stack)[i], aliases, moves);
@@ -101,6 +119,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
   Aliases aliases;
   at::NoGradGuard no_grad;
   aliases.on_cpu(self).copy_(aliases.on_cpu(source));
+  mark_written(self);
   return self;
 }
 
@@ -113,6 +132,7 @@ Tensor& fill_scalar(Tensor& self, const at::Scalar& value) {
   Aliases aliases;
   at::NoGradGuard no_grad;
   aliases.on_cpu(self).fill_(value);
+  mark_written(self);
   return self;
 }
 
@@ -161,6 +181,23 @@ int64_t copy_touched(const Tensor& source, const Tensor& destination) {
   return int64_t(sim_copy_touched(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes()));
 }
 
+// How many elements of a tensor nobody has written, and the first of them in order of its indices.
+std::tuple<int64_t, int64_t> count_unwritten(const Tensor& tensor) {
+  if (!sim_is_checking() || !tensor.is_cuda() || tensor.layout() != at::kStrided || !tensor.numel()) return {0, 0};
+  size_t size = tensor.itemsize(), offset = 0;
+  auto* data = static_cast<const char*>(tensor.const_data_ptr());
+  if (tensor.is_contiguous() && !sim_count_unwritten(data, tensor.nbytes(), &offset)) return {0, 0};
+  int64_t count = 0, first = 0;
+  std::vector<int64_t> index(tensor.dim(), 0);
+  for (int64_t element = 0; element < tensor.numel(); element++) {
+    int64_t at = 0;
+    for (size_t i = 0; i < index.size(); i++) at += index[i] * tensor.stride(i);
+    if (sim_count_unwritten(data + at * size, size, &offset) && !count++) first = element;
+    for (size_t i = index.size(); i-- > 0 && ++index[i] == tensor.size(i);) index[i] = 0;
+  }
+  return {count, first};
+}
+
 }  // namespace
 
 torch::CppFunction on_cpu() { return torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>(); }
@@ -186,6 +223,8 @@ TORCH_LIBRARY(harness_sim, library) {
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &map_buffer));
   library.def("copy_touched(Tensor source, Tensor(a!) destination) -> int",
               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &copy_touched));
+  library.def("count_unwritten(Tensor tensor) -> (int, int)",
+              torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &count_unwritten));
 }
 
 }  // namespace sim

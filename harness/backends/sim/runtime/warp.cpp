@@ -3,11 +3,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "worker.h"
+#include "checker.h"
 
 namespace sim {
 
 Collective* Worker::meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source) {
+  if (checker) checker->settle();
   Warp& own = warp();
   unsigned self = 1u << lane();
   if (!(mask & self)) {
@@ -45,6 +46,7 @@ Collective* Worker::meet(unsigned mask, const void* mine, unsigned size, const c
 
 void Worker::complete(Warp& met_in, Collective* met, unsigned first_thread) {
   met->still_reading = met->arrived;
+  met_in.syncs++;
   met_in.pending.erase(std::find(met_in.pending.begin(), met_in.pending.end(), met));
   for (unsigned lane = 0; lane < warp_size; lane++)
     if (met->arrived >> lane & 1) make_ready(first_thread + lane);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 
+#include "checker.h"
 #include "memory.h"
 
 __thread __attribute__((tls_model("initial-exec"))) uint3 threadIdx;
@@ -64,14 +65,21 @@ void Worker::prepare(Launch& to_run) {
   launch = &to_run;
   blockDim = {to_run.block.x, to_run.block.y, to_run.block.z};
   gridDim = {to_run.grid.x, to_run.grid.y, to_run.grid.z};
+  // Next to each other, since nothing else here is thread-local but a pointer.
+  auto [first, last] = std::minmax({reinterpret_cast<uintptr_t>(&threadIdx), reinterpret_cast<uintptr_t>(&blockIdx),
+                                    reinterpret_cast<uintptr_t>(&blockDim), reinterpret_cast<uintptr_t>(&gridDim)});
+  index_begin_ = first;
+  index_nbytes_ = last + sizeof threadIdx - first;
   threads_total_ = to_run.threads();
   threads_.resize(threads_total_);
   warps_.resize((threads_total_ + warp_size - 1) / warp_size);
-  statics_.clear();
+  variables_.clear();
+  shared_gaps_ = 0;
   // 128 bytes: wide enough for any vector type that a kernel may lay over it.
   char* end = shared_ + shared_capacity;
   dynamic_shared_ = end - round_up(to_run.dynamic_shared, 128);
   lowest_shared_ = dynamic_shared_;
+  if (to_run.dynamic_shared) variables_.push_back({nullptr, dynamic_shared_, to_run.dynamic_shared, nullptr});
 }
 
 void Worker::run_block(uint64_t number) {
@@ -99,12 +107,14 @@ void Worker::reset_block() {
   ready_head_ = 0;
   early_exit_reported_ = is_abandoned_ = lines_differ_ = false;
   vote_ = Vote{};
+  barriers_met_ = 0;
   poison_shared();
+  if (checker) checker->begin_block(*this);
   for (auto& thread : threads_) thread.state = ThreadState::fresh;
   for (size_t i = 0; i < warps_.size(); i++) {
     unsigned left = threads_total_ - i * warp_size;
     warps_[i].present = left >= warp_size ? ~0u : (1u << left) - 1;
-    warps_[i].exited = 0;
+    warps_[i].exited = warps_[i].syncs = 0;
     warps_[i].pending.clear();
   }
 }
@@ -134,6 +144,7 @@ void Worker::run_fresh_threads(Fiber* self) {
 }
 
 void Worker::exit_thread(unsigned thread) {
+  if (checker) checker->settle();
   threads_[thread].state = ThreadState::exited;
   exited_++;
   Warp& left = warps_[thread / warp_size];
@@ -197,6 +208,7 @@ void Worker::make_ready(unsigned thread) {
 void Worker::yield() {
   if (++atomics_ < atomics_per_turn) return;
   atomics_ = 0;
+  if (checker) checker->settle_write();
   make_ready(current->thread);
   suspend();
 }

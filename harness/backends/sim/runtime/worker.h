@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fiber.h"
@@ -12,7 +13,7 @@
 namespace sim {
 
 constexpr unsigned warp_size = 32;
-constexpr size_t shared_capacity = 232 * 1024;  // a little over what sm_90 lends a block
+constexpr size_t shared_capacity = 248 * 1024;  // a little over what sm_90 lends a block
 constexpr size_t shared_guard = 1 << 20;
 
 struct Launch {
@@ -52,6 +53,7 @@ struct Collective {
 struct Warp {
   unsigned present = 0, exited = 0;
   std::vector<Collective*> pending;
+  uint32_t syncs = 0;  // collectives that its lanes have met at
 
   bool is_complete(const Collective& met) const { return ((met.arrived | exited | ~present) & met.mask) == met.mask; }
 };
@@ -64,7 +66,20 @@ struct Vote {
 struct SharedVariable {
   const void* key;
   char* address;
+  size_t nbytes;
+  const char* names;  // as declared; null for the dynamic array
+
+  std::string name() const { return names ? std::string("shared `") + names + '`' : "the dynamic shared memory"; }
 };
+
+// What a launch was given, as far as it is a pointer; `is_opaque` is a structure, which may hold any.
+struct KernelArgument {
+  const void* pointer;
+  int position;
+  bool is_const, is_opaque;
+};
+
+class Checker;
 
 class Worker {
  public:
@@ -80,17 +95,28 @@ class Worker {
   Collective* meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source);
   void leave(Collective* met);
   void yield();
-  void* shared_static(const void* key, size_t size, size_t alignment);
+  void* shared_static(const void* key, size_t size, size_t alignment, const char* names);
   void* shared_dynamic() { return dynamic_shared_; }
-  bool guards_shared(const void* address) const;
+  bool guards_shared(const void* address) const {
+    return address >= shared_ - shared_guard && address < shared_ + shared_capacity + shared_guard;
+  }
+  // For the checker: the variable that holds an address, and the last that begins before it; null where there is none.
+  const SharedVariable* shared_variable_at(uintptr_t address) const;
+  const SharedVariable* shared_variable_before(uintptr_t address) const;
+  uintptr_t shared_start() const { return reinterpret_cast<uintptr_t>(shared_); }
+  uint32_t barriers_met() const { return barriers_met_; }
   unsigned lane() const { return current->thread % warp_size; }
   Warp& warp() { return warps_[current->thread / warp_size]; }
   // Gives up the block and the launch; does not return. Also called from a signal handler.
   [[noreturn]] void abandon_block();
 
+  // threadIdx and its kind, of the host thread that runs the worker.
+  bool is_index(uintptr_t address) const { return address - index_begin_ < index_nbytes_; }
+
   Launch* launch = nullptr;
   Fiber* current = nullptr;
   Vote last_vote;
+  Checker* checker = nullptr;  // in the checked build alone
 
  private:
   static void fiber_main();
@@ -129,6 +155,8 @@ class Worker {
   Vote vote_;
   int first_line_ = 0;  // of the __syncthreads() that the first to wait waits at
   bool lines_differ_ = false;
+  uintptr_t index_begin_ = 0, index_nbytes_ = 0;
+  uint32_t barriers_met_ = 0;
   bool early_exit_reported_ = false;
   bool is_abandoned_ = false;
   unsigned atomics_ = 0;
@@ -136,7 +164,8 @@ class Worker {
   char* shared_ = nullptr;  // the arena; its end lies at a guard page
   char* dynamic_shared_ = nullptr;
   char* lowest_shared_ = nullptr;
-  std::vector<SharedVariable> statics_;
+  size_t shared_gaps_ = 0;  // that the checker leaves between variables, and no GPU has
+  std::vector<SharedVariable> variables_;
 };
 
 extern __thread __attribute__((tls_model("initial-exec"))) Worker* worker;

@@ -56,6 +56,8 @@ typedef void (*sim_kernel_fn)(void*);
 // Launches.
 void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel, const char* file, int line,
                 sim_kernel_fn body, void* argument);
+// Each argument of the launch that comes next, before it; `pointer` is null for what is none.
+void sim_note_argument(const void* pointer, int position, bool is_const, bool is_opaque);
 // False, and a finding, for a pointer that only the host can read.
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line);
 // `call` is the text of cudaFuncSetAttribute's arguments: a kernel is known by its name.
@@ -76,12 +78,19 @@ void sim_before_atomic(void);
 void sim_trap(const char* what, const char* file, int line);
 
 // Memory.
-void* sim_shared_static(const void* key, size_t size, size_t alignment);
+// `names`: the variables as declared.
+void* sim_shared_static(const void* key, size_t size, size_t alignment, const char* names);
 void* sim_shared_dynamic(void);
 void* sim_device_alloc(size_t nbytes);
 void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period);
 int sim_device_free(void* pointer);
 void sim_fill(void* pointer, int byte, size_t nbytes);
+// The checked build: whether it is on (before any memory is allocated), what the host writes to device memory, and how
+// many bytes of a range nobody wrote.
+void sim_check(int is_on);
+int sim_is_checking(void);
+void sim_mark_written(void* pointer, size_t nbytes);
+size_t sim_count_unwritten(const void* pointer, size_t nbytes, size_t* first);
 size_t sim_copy_touched(void* destination, const void* source, size_t nbytes);
 
 // Errors and the account that the harness reads.
@@ -93,6 +102,8 @@ const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
 // An operator of torch that ran on the device, by its name.
 void sim_count_operator(const char* name);
+// The text of a translated file, for findings to quote.
+bool sim_add_source(const char* file, const char* text);
 const char* sim_take_report(void);
 void sim_reset_errors(void);
 

@@ -51,7 +51,7 @@ template <class To, class From>
 static inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From), "reinterpretation keeps the size");
   To to;
-  memcpy(&to, &from, sizeof to);
+  __builtin_memcpy(&to, &from, sizeof to);
   return to;
 }
 }  // namespace sim

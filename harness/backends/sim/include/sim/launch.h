@@ -47,11 +47,15 @@ struct BoundLaunch {
 
   template <class T>
   bool accepts_one(const T& argument, int position) const {
-    if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
-      return sim_accepts_pointer(const_cast<const void*>(static_cast<const volatile void*>(argument)), position, kernel,
-                                 file, line);
-    else
+    if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) {
+      auto* pointer = const_cast<const void*>(static_cast<const volatile void*>(argument));
+      sim_note_argument(pointer, position, std::is_const_v<std::remove_pointer_t<T>>, false);
+      return sim_accepts_pointer(pointer, position, kernel, file, line);
+    } else {
+      sim_note_argument(nullptr, position, false,
+                        std::is_class_v<T> && sizeof(T) >= sizeof(void*));
       return true;
+    }
   }
 };
 
@@ -68,10 +72,10 @@ struct Launcher {
 
 // `T` is a local struct that holds the declared variables, so each declaration has a key of its own.
 template <class T>
-inline T& shared_static() {
+inline T& shared_static(const char* names) {
   static_assert(sizeof(T) <= 49152, "ptxas error: kernel uses too much shared data (more than 0xc000 bytes)");
   static const char key = 0;
-  return *static_cast<T*>(sim_shared_static(&key, sizeof(T), alignof(T)));
+  return *static_cast<T*>(sim_shared_static(&key, sizeof(T), alignof(T), names));
 }
 
 }  // namespace sim

@@ -1,0 +1,3 @@
+#pragma once
+#include "sim/checked.h"
+#include "sim/prelude_slim.h"

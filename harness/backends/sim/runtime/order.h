@@ -1,0 +1,72 @@
+// What is ordered by atomics: blocks of a launch, and threads of a block between two barriers.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace sim {
+
+// Numbers of blocks, as intervals; above a bound the whole from the first to the last, so that it stays small.
+class BlockSet {
+ public:
+  void add(uint32_t first, uint32_t last);
+  void add(const BlockSet& other);
+  bool has(uint32_t block) const;
+  bool empty() const { return intervals_.empty(); }
+  void clear() { intervals_.clear(); }
+
+ private:
+  struct Interval {
+    uint32_t first, last;
+  };
+  std::vector<Interval> intervals_;
+};
+
+// An atomic acquires from every block that used the same address before, and all that those had acquired. That is more
+// than CUDA promises without fences: it may miss a race, and invents none.
+class BlockOrder {
+ public:
+  void begin_launch();
+  void begin_block(uint32_t block);
+  void acquire(uintptr_t address);
+  void release(uintptr_t address);
+  bool is_before(uint32_t block) const { return acquired_.has(block); }
+  bool has_acquired() const { return !acquired_.empty(); }
+
+ private:
+  uint32_t block_ = 0;
+  BlockSet acquired_;
+  std::unordered_map<uintptr_t, BlockSet> released_;
+};
+
+// Threads of a block between two barriers: vector clocks. Here what a thread does after its atomic stays unordered.
+class ThreadOrder {
+ public:
+  void begin_block(unsigned threads);
+  void begin_interval() { interval_++; }
+  void acquire(uintptr_t address, unsigned thread);
+  void release(uintptr_t address, unsigned thread);
+  // How often a thread has released; the count stays at the last that it can tell.
+  unsigned changes(unsigned thread) const { return is_current(threads_[thread]) ? threads_[thread].times[thread] : 0; }
+  bool is_before(unsigned earlier, unsigned its_changes, unsigned thread) const {
+    return is_current(threads_[thread]) && its_changes < threads_[thread].times[earlier];
+  }
+  bool has_acquired(unsigned thread) const { return is_current(threads_[thread]) && threads_[thread].has_acquired; }
+
+ private:
+  struct Clock {
+    uint64_t interval = 0;
+    bool has_acquired = false;
+    std::vector<uint8_t> times;  // by thread
+  };
+  bool is_current(const Clock& clock) const { return clock.interval == interval_; }
+  Clock& current(Clock& clock);
+  void join(Clock& into, const Clock& from);
+
+  uint64_t interval_ = 1;
+  std::vector<Clock> threads_;
+  std::unordered_map<uintptr_t, Clock> addresses_;
+};
+
+}  // namespace sim

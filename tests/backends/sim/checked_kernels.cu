@@ -1,0 +1,627 @@
+// For the checked build: faulty kernels, then honest ones that resemble them. `a` holds 1,000 floats that were written,
+// `b` 1,000 that were not (torch.empty); both end 0 bytes before the end of their storage, whose padding is 8 bytes.
+#include <torch/extension.h>
+#include <c10/cuda/CUDAException.h>
+#include <cuda_fp16.h>
+#include <functional>
+#include <map>
+#include <string>
+
+// ---- Out of bounds: global memory.
+
+__global__ void write_one_past(float* a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) a[i] = 1.0f;
+}
+__global__ void read_neighbour(const float* a, float* b, int n) {
+  int i = threadIdx.x;
+  b[i] = a[i - 1];
+}
+__global__ void read_vector_past(const float4* a, float4* b, int n) {
+  int i = threadIdx.x;
+  if (i < (n + 4) / 4) b[0] = a[i];
+}
+__global__ void add_past(float* a, int n) { atomicAdd(&a[n + threadIdx.x], 1.0f); }
+__global__ void copy_past(float* b, const float* a, int n) { memcpy(b, a, (n + 1) * sizeof(float)); }
+
+// ---- Out of bounds: shared memory.
+
+__device__ float sum_of(const float* values, int count) {
+  float sum = 0.0f;
+  for (int i = 0; i < count; i++) sum += values[i];
+  return sum;
+}
+__global__ void sum_one_too_many(float* b) {
+  __shared__ float tile[33];
+  tile[threadIdx.x] = 1.0f;
+  if (threadIdx.x == 0) tile[32] = 1.0f;
+  __syncthreads();
+  b[threadIdx.x] = sum_of(tile, 34);
+}
+__global__ void dynamic_one_past(float* b) {
+  extern __shared__ float kept[];
+  kept[threadIdx.x + 1] = threadIdx.x;
+  __syncthreads();
+  b[threadIdx.x] = kept[threadIdx.x + 1];
+}
+__global__ void run_into_the_next(float* b) {
+  __shared__ float first[32];
+  __shared__ float second[32];
+  float* p = first;
+  second[threadIdx.x] = 0.0f;
+  p[threadIdx.x + 16] = 1.0f;
+  __syncthreads();
+  b[threadIdx.x] = second[threadIdx.x];
+}
+
+// ---- Out of bounds: arrays of a declared size.
+
+__global__ void local_past(const float* a, float* b, int n) {
+  float window[4];
+  for (int i = 0; i <= n; i++) window[i] = a[i];
+  b[0] = window[0] + window[3];
+}
+struct Window {
+  int size;
+  float weights[3];
+};
+__global__ void member_past(Window window, float* b, int n) { b[threadIdx.x] = window.weights[n + threadIdx.x]; }
+__device__ float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+__global__ void table_past(float* b, int n) { b[threadIdx.x] = table[threadIdx.x + n]; }
+
+// ---- Uninitialised.
+
+__global__ void halo_not_loaded(const float* a, float* b) {
+  __shared__ float tile[34];
+  tile[threadIdx.x + 1] = a[threadIdx.x];
+  __syncthreads();
+  b[threadIdx.x] = tile[threadIdx.x] + tile[threadIdx.x + 2];
+}
+__global__ void dynamic_half_filled(float* b) {
+  extern __shared__ float kept[];
+  if (threadIdx.x < 16) kept[threadIdx.x] = 1.0f;
+  __syncthreads();
+  b[threadIdx.x] = kept[threadIdx.x];
+}
+__global__ void first_block_alone(float* b) {
+  __shared__ float scale;
+  if (blockIdx.x == 0 && threadIdx.x == 0) scale = 2.0f;
+  __syncthreads();
+  b[blockIdx.x * blockDim.x + threadIdx.x] = scale;
+}
+__global__ void shared_counter(int* b) {
+  __shared__ int count;
+  atomicAdd(&count, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) *b = count;
+}
+__global__ void accumulate(const float* a, float* b) { b[threadIdx.x] += a[threadIdx.x]; }
+__global__ void add_atomically(const float* a, float* b) { atomicAdd(b, a[threadIdx.x]); }
+__global__ void fill(float* b, int n) {
+  if (threadIdx.x < n) b[threadIdx.x] = 1.0f;
+}
+__global__ void copy(const float* from, float* to) { to[threadIdx.x] = from[threadIdx.x]; }
+
+// ---- Misaligned.
+
+__global__ void load4(const float4* a, float* b) { b[threadIdx.x] = a[threadIdx.x].x; }
+__global__ void store2(float* b) {
+  float2* pairs = reinterpret_cast<float2*>(b + 1);
+  pairs[threadIdx.x] = make_float2(1.0f, 2.0f);
+}
+__global__ void load_double(const float* a, float* b) {
+  b[0] = (float)*reinterpret_cast<const double*>(a + 1 + 2 * threadIdx.x);
+}
+__global__ void shared4(float* b) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = tile[threadIdx.x + 32] = 1.0f;
+  __syncthreads();
+  float4 four = *reinterpret_cast<float4*>(&tile[threadIdx.x]);
+  b[threadIdx.x] = four.x;
+}
+
+// ---- Races in shared memory.
+
+__global__ void no_barrier(const float* a, float* b) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = a[threadIdx.x];
+  b[threadIdx.x] = tile[63 - threadIdx.x];
+}
+__global__ void one_barrier_in_a_loop(const float* a, float* b) {
+  __shared__ float tile[64];
+  float sum = 0.0f;
+  for (int step = 0; step < 3; step++) {
+    tile[threadIdx.x] = a[step * 64 + threadIdx.x];
+    __syncthreads();
+    sum += tile[63 - threadIdx.x];
+  }
+  b[threadIdx.x] = sum;
+}
+__global__ void all_write(const float* a, float* b) {
+  __shared__ float last;
+  last = a[threadIdx.x];
+  __syncthreads();
+  b[threadIdx.x] = last;
+}
+__global__ void warp_without_sync(const float* a, float* b) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = a[threadIdx.x];
+  if (threadIdx.x < 16) tile[threadIdx.x] += tile[threadIdx.x + 16];
+  b[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void count_and_look(int* b) {
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  atomicAdd(&count, 1);
+  b[threadIdx.x] = count;
+}
+
+// ---- Races in global memory.
+
+__global__ void histogram(const float* a, float* b) {
+  int bin = threadIdx.x % 4;
+  b[bin] += a[threadIdx.x];
+}
+__global__ void blocks_write_one(float* b) { b[threadIdx.x] = blockIdx.x; }
+__global__ void neighbour_s_result(float* b, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  b[i] = i;
+  if (i > 0) b[i] += b[i - 1];
+}
+__global__ void reset_by_everyone(int* b) {
+  if (threadIdx.x == 0) *b = 0;
+  atomicAdd(b, 1);
+}
+
+// ---- 32-bit overflow.
+
+__global__ void wide_product(const float* a, float* b, int rows, int columns) {
+  int last = rows * columns;
+  if ((int)threadIdx.x < last) b[threadIdx.x] = a[threadIdx.x];
+}
+__global__ void wide_offset(const float* a, float* b, int rows, int stride) {
+  int row = rows - 1 - threadIdx.x % 2;
+  const float* start = a + row * stride;
+  if (start == b) b[0] = 0.0f;
+}
+__global__ void wide_step(const float* a, float* b, int step) {
+  int n = 5;
+  for (int i = (int)threadIdx.x; i >= 0 && i < 2147483600; i += step) n++;
+  b[threadIdx.x] = a[threadIdx.x] + n;
+}
+
+// ---- Const.
+
+__global__ void cast_away(const float* a) { const_cast<float*>(a)[threadIdx.x] = 1.0f; }
+__global__ void cast_to_vector(const float* a) { ((float4*)a)[threadIdx.x] = make_float4(0, 0, 0, 0); }
+__global__ void add_to_const(const float* a, float* b) { atomicAdd((float*)a, 1.0f); b[threadIdx.x] = a[1]; }
+
+// ---- Barriers and lanes.
+
+__global__ void half_at_the_barrier() {
+  if (threadIdx.x < 16) __syncwarp();
+  else __syncthreads();
+}
+__global__ void loop_of_different_length(float* b) {
+  for (int i = 0; i < (threadIdx.x < 32 ? 2 : 3); i++) __syncthreads();
+  if (threadIdx.x < 32) __shfl_sync(0xffffffffu, 1, 0);
+}
+__global__ void mask_too_wide(int* b) {
+  if (threadIdx.x < 8) b[threadIdx.x] = __shfl_sync(0xffffffffu, (int)threadIdx.x, 0);
+  else __syncthreads();
+}
+__global__ void lane_of_nobody(int* b) {
+  if (threadIdx.x < 16) b[threadIdx.x] = __shfl_sync(0x0000ffffu, (int)threadIdx.x, 20);
+}
+__global__ void lanes_beyond_the_block(int* b) { b[threadIdx.x] = __shfl_down_sync(0xffffffffu, (int)threadIdx.x, 1); }
+__global__ void lane_that_left(int* b) {
+  if (threadIdx.x == 0) return;
+  b[threadIdx.x] = __shfl_sync(0xffffffffu, (int)threadIdx.x, 0);
+}
+__global__ void return_before_barrier(float* b, int n) {
+  __shared__ float tile[64];
+  if (threadIdx.x >= n) return;
+  tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  b[threadIdx.x] = tile[n - 1 - threadIdx.x];
+}
+__global__ void barrier_in_both_branches(float* b) {
+  if (threadIdx.x < 32) {
+    b[threadIdx.x] = 1.0f;
+    __syncthreads();
+  } else {
+    __syncthreads();
+    b[threadIdx.x] = 2.0f;
+  }
+}
+__global__ void barrier_in_one_branch(float* b) {
+  if (threadIdx.x % 32 < 16) __syncthreads();
+  b[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 16);
+}
+__global__ void touch(float* b) { b[0] = 1.0f; }
+
+// ---- Honest.
+
+__global__ void grid_stride(const float* a, float* b, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) b[i] = 2.0f * a[i];
+}
+__global__ void double_buffer(const float* a, float* b) {
+  __shared__ float tile[2][64];
+  float sum = 0.0f;
+  tile[0][threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  for (int step = 0; step < 4; step++) {
+    if (step < 3) tile[(step + 1) % 2][threadIdx.x] = a[(step + 1) * 64 + threadIdx.x];
+    sum += tile[step % 2][63 - threadIdx.x];
+    __syncthreads();
+  }
+  b[threadIdx.x] = sum;
+}
+__global__ void transpose_padded(const float* a, float* b) {
+  __shared__ float tile[16][17];
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  tile[y][x] = a[threadIdx.x];
+  __syncthreads();
+  b[threadIdx.x] = tile[x][y];
+}
+__global__ void reduce_by_shuffle(const float* a, float* b) {
+  __shared__ float partial[32];
+  float value = a[threadIdx.x];
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    value = threadIdx.x < blockDim.x / 32 ? partial[threadIdx.x] : 0.0f;
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+    if (threadIdx.x == 0) *b = value;
+  }
+}
+__global__ void tree_in_shared(const float* a, float* b) {
+  __shared__ float tile[256];
+  tile[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) tile[threadIdx.x] += tile[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *b = tile[0];
+}
+__global__ void warp_tree(const float* a, float* b) {
+  __shared__ volatile float tile[32];
+  tile[threadIdx.x] = a[threadIdx.x];
+  __syncwarp();
+  for (int half = 16; half > 0; half /= 2) {
+    float other = threadIdx.x < half ? tile[threadIdx.x + half] : 0.0f;
+    __syncwarp();
+    if (threadIdx.x < half) tile[threadIdx.x] = tile[threadIdx.x] + other;
+    __syncwarp();
+  }
+  if (threadIdx.x == 0) *b = tile[0];
+}
+__global__ void same_flag(const float* a, int* b) {
+  __shared__ int found;
+  if (threadIdx.x == 0) found = 0;
+  __syncthreads();
+  if (a[threadIdx.x] >= 0.0f) found = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) *b = found;
+}
+__device__ float add_by_exchange(float* address, float value) {
+  int* as_int = (int*)address;
+  int old = *as_int, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(as_int, assumed, __float_as_int(value + __int_as_float(assumed)));
+  } while (assumed != old);
+  return __int_as_float(old);
+}
+__global__ void exchange_loop(const float* a, float* b) { add_by_exchange(b, a[threadIdx.x] + 1.0f); }
+__device__ unsigned int done = 0;
+__global__ void last_block_sums(const float* a, float* b, unsigned int* count) {
+  __shared__ bool is_last;
+  float value = a[blockIdx.x * 32 + threadIdx.x];
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+  if (threadIdx.x == 0) {
+    b[blockIdx.x] = value;
+    __threadfence();
+    is_last = atomicInc(count, gridDim.x) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (is_last && threadIdx.x == 0) {
+    float sum = 0.0f;
+    for (int i = 0; i < gridDim.x; i++) sum += b[i];
+    b[0] = sum;
+  }
+}
+__global__ void spin_on_a_flag(const float* a, float* b, int* flag) {
+  if (threadIdx.x == 32) {
+    b[0] = a[0];
+    __threadfence();
+    atomicExch(flag, 1);
+  }
+  if (threadIdx.x == 0) {
+    volatile int* seen = flag;
+    while (*seen == 0) {
+    }
+  }
+}
+__global__ void spin_lock(int* lock, float* b) {
+  if (threadIdx.x % 32 == 0) {
+    while (atomicCAS(lock, 0, 1) != 0) {
+    }
+    b[0] += 1.0f;
+    __threadfence();
+    atomicExch(lock, 0);
+  }
+}
+union Bits {
+  float as_float;
+  unsigned as_bits;
+  unsigned char as_bytes[4];
+};
+__global__ void reinterpret(const float* a, float* b) {
+  float4 four = reinterpret_cast<const float4*>(a)[threadIdx.x];
+  Bits bits;
+  bits.as_float = four.x;
+  bits.as_bytes[3] ^= 0x80;
+  reinterpret_cast<float2*>(b)[threadIdx.x] = make_float2(bits.as_float, __uint_as_float(bits.as_bits));
+}
+__global__ void bytes_of_neighbours(unsigned char* b) {
+  b[threadIdx.x] = threadIdx.x;
+  b[threadIdx.x] += 1;
+}
+__global__ void halves_of_neighbours(__half* b) {
+  __shared__ __half tile[64];
+  tile[threadIdx.x] = __float2half(threadIdx.x);
+  tile[threadIdx.x] = __hadd(tile[threadIdx.x], __float2half(1.0f));
+  b[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void wrapping_hash(const float* a, float* b) {
+  unsigned int hash = threadIdx.x * 2654435761u;
+  hash ^= hash >> 15;
+  hash *= 2246822519u;
+  b[threadIdx.x] = a[hash % 1000];
+}
+__global__ void wide_index(const float* a, float* b, int rows, int columns) {
+  int64_t last = (int64_t)rows * columns;
+  if (threadIdx.x < last) b[threadIdx.x] = a[threadIdx.x];
+}
+__global__ void window_sum(const float* a, float* b, int n) {
+  float window[4] = {0, 0, 0, 0};
+  for (int i = 0; i < n; i++) window[i] = a[threadIdx.x + i];
+  b[threadIdx.x] = window[0] + window[1] + window[2] + window[3];
+}
+__global__ void read_const(const float* __restrict__ a, float* b) { b[threadIdx.x] = __ldg(&a[threadIdx.x]); }
+__global__ void in_place(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] * 2.0f; }
+__global__ void edge_of_the_padding(const float* a, float* b, int n) {
+  if (threadIdx.x == 0) b[n - 1] = a[n - 1];
+}
+__global__ void atomics_alone(const float* a, float* b) {
+  __shared__ int bins[4];
+  if (threadIdx.x < 4) bins[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&bins[threadIdx.x % 4], 1);
+  __syncthreads();
+  if (threadIdx.x < 4) atomicAdd(&b[threadIdx.x], (float)bins[threadIdx.x]);
+}
+__global__ void scan_in_place(float* b) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = 1.0f;
+  for (int offset = 1; offset < 64; offset *= 2) {
+    __syncthreads();
+    float before = threadIdx.x >= offset ? tile[threadIdx.x - offset] : 0.0f;
+    __syncthreads();
+    tile[threadIdx.x] += before;
+  }
+  b[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void shuffle_within_half(int* b) {
+  int value = threadIdx.x;
+  if (threadIdx.x < 16) value = __shfl_xor_sync(0x0000ffffu, value, 1, 16);
+  else value = __shfl_xor_sync(0xffff0000u, value, 2, 16);
+  b[threadIdx.x] = value;
+}
+__global__ void all_at_the_barrier(float* b, int n) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = 0.0f;
+  if (threadIdx.x < n) tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  if (threadIdx.x < n) b[threadIdx.x] = tile[n - 1 - threadIdx.x];
+}
+__global__ void flat_index(float* b) {
+  __shared__ float tile[4][16];
+  tile[0][threadIdx.x] = 1.0f;
+  __syncthreads();
+  b[threadIdx.x] = tile[threadIdx.x / 16][threadIdx.x % 16];
+}
+__global__ void struct_copy(const float* a, float* b) {
+  struct Pair {
+    float first, second, third;
+  };
+  __shared__ Pair kept[32];
+  kept[threadIdx.x] = Pair{a[threadIdx.x], 1.0f, 2.0f};
+  __syncthreads();
+  Pair other = kept[31 - threadIdx.x];
+  b[threadIdx.x] = other.first + other.second + other.third;
+}
+
+__global__ void same_flag_of_blocks(int* b) { *b = 1; }
+__global__ void signed_hash(float* b) {
+  int hash = (int)threadIdx.x + 77777;
+  hash = hash * 1103515245;
+  b[threadIdx.x] = (float)hash;
+}
+__global__ void list_by_counter(const float* a, float* b) {
+  __shared__ float kept[64];
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  if (a[threadIdx.x] > 10.0f) kept[atomicAdd(&count, 1)] = a[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < count) b[threadIdx.x] = kept[threadIdx.x];
+}
+__global__ void largest_block(const float* a, int* b) {
+  __shared__ int largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  atomicMax(&largest, (int)a[blockIdx.x * 64 + threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMax(b, largest);
+}
+template <typename Index>
+__global__ void average_pairs(const float* in, float* out, Index n) {
+  Index i = Index(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = (in[2 * i] + in[2 * i + 1]) / 2;
+}
+torch::Tensor pool(torch::Tensor x, bool wide) {
+  auto out = torch::empty({x.numel() / 2}, x.options());
+  int64_t blocks = (out.numel() + 255) / 256;
+  if (wide) average_pairs<int64_t><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  else average_pairs<int><<<blocks, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), out.numel());
+  return out;
+}
+__global__ void fill_but(float* b, int left_out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < 1000 && i != left_out) b[i] = 1.0f;
+}
+
+// ---- Each by its name.
+
+typedef std::function<void(torch::Tensor, torch::Tensor)> Case;
+
+static float* f(torch::Tensor t) { return t.data_ptr<float>(); }
+static int* i(torch::Tensor t) { return reinterpret_cast<int*>(t.data_ptr<float>()); }
+
+static void free_and_use(float* b) {
+  float* kept;
+  cudaMalloc(&kept, 400);
+  cudaFree(kept);
+  copy<<<1, 32>>>(kept, b);
+}
+static void own_memory(float* b, bool fills) {
+  float* kept;
+  C10_CUDA_CHECK(cudaMalloc(&kept, 400));
+  if (fills) C10_CUDA_CHECK(cudaMemset(kept, 0, 400));
+  copy<<<1, 32>>>(kept, b);
+  C10_CUDA_CHECK(cudaFree(kept));
+}
+static void copied_memory(float* b) {
+  float values[32] = {1.0f};
+  float* kept;
+  C10_CUDA_CHECK(cudaMalloc(&kept, sizeof values));
+  C10_CUDA_CHECK(cudaMemcpy(kept, values, sizeof values, cudaMemcpyHostToDevice));
+  copy<<<1, 32>>>(kept, b);
+  C10_CUDA_CHECK(cudaFree(kept));
+}
+
+static const std::map<std::string, Case>& cases() {
+  using torch::Tensor;
+  static const std::map<std::string, Case> all = {
+      {"write_one_past", [](Tensor a, Tensor b) { write_one_past<<<8, 128>>>(f(a), 1000); }},
+      {"read_neighbour", [](Tensor a, Tensor b) { read_neighbour<<<1, 32>>>(f(a), f(b), 1000); }},
+      {"read_vector_past", [](Tensor a, Tensor b) { read_vector_past<<<1, 256>>>((float4*)f(a), (float4*)f(b), 1000); }},
+      {"add_past", [](Tensor a, Tensor b) { add_past<<<1, 1>>>(f(a), 1000); }},
+      {"copy_past", [](Tensor a, Tensor b) { copy_past<<<1, 1>>>(f(b), f(a), 1000); }},
+      {"view_past", [](Tensor a, Tensor b) { copy<<<1, 32>>>(f(a.slice(0, 990)), f(b)); }},
+      {"freed", [](Tensor a, Tensor b) { free_and_use(f(b)); }},
+      {"sum_one_too_many", [](Tensor a, Tensor b) { sum_one_too_many<<<1, 32>>>(f(b)); }},
+      {"dynamic_one_past", [](Tensor a, Tensor b) { dynamic_one_past<<<1, 32, 128>>>(f(b)); }},
+      {"run_into_the_next", [](Tensor a, Tensor b) { run_into_the_next<<<1, 32>>>(f(b)); }},
+      {"local_past", [](Tensor a, Tensor b) { local_past<<<1, 1>>>(f(a), f(b), 4); }},
+      {"member_past", [](Tensor a, Tensor b) { member_past<<<1, 1>>>(Window{3, {1, 2, 3}}, f(b), 3); }},
+      {"table_past", [](Tensor a, Tensor b) { table_past<<<1, 1>>>(f(b), 8); }},
+      {"halo_not_loaded", [](Tensor a, Tensor b) { halo_not_loaded<<<1, 32>>>(f(a), f(b)); }},
+      {"dynamic_half_filled", [](Tensor a, Tensor b) { dynamic_half_filled<<<1, 32, 128>>>(f(b)); }},
+      {"first_block_alone", [](Tensor a, Tensor b) { first_block_alone<<<2, 32>>>(f(b)); }},
+      {"shared_counter", [](Tensor a, Tensor b) { shared_counter<<<1, 32>>>(i(b)); }},
+      {"accumulate", [](Tensor a, Tensor b) { accumulate<<<1, 32>>>(f(a), f(b)); }},
+      {"add_atomically", [](Tensor a, Tensor b) { add_atomically<<<1, 32>>>(f(a), f(b)); }},
+      {"half_written", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 16); copy<<<1, 32>>>(f(b), f(a)); }},
+      {"own_memory_unfilled", [](Tensor a, Tensor b) { own_memory(f(b), false); }},
+      {"load4", [](Tensor a, Tensor b) { load4<<<1, 32>>>((float4*)(f(a) + 1), f(b)); }},
+      {"store2", [](Tensor a, Tensor b) { store2<<<1, 32>>>(f(b)); }},
+      {"load_double", [](Tensor a, Tensor b) { load_double<<<1, 32>>>(f(a), f(b)); }},
+      {"shared4", [](Tensor a, Tensor b) { shared4<<<1, 32>>>(f(b)); }},
+      {"no_barrier", [](Tensor a, Tensor b) { no_barrier<<<1, 64>>>(f(a), f(b)); }},
+      {"one_barrier_in_a_loop", [](Tensor a, Tensor b) { one_barrier_in_a_loop<<<1, 64>>>(f(a), f(b)); }},
+      {"all_write", [](Tensor a, Tensor b) { all_write<<<1, 64>>>(f(a), f(b)); }},
+      {"warp_without_sync", [](Tensor a, Tensor b) { warp_without_sync<<<1, 32>>>(f(a), f(b)); }},
+      {"count_and_look", [](Tensor a, Tensor b) { count_and_look<<<1, 64>>>(i(b)); }},
+      {"histogram", [](Tensor a, Tensor b) { histogram<<<1, 64>>>(f(a), f(b.zero_())); }},
+      {"blocks_write_one", [](Tensor a, Tensor b) { blocks_write_one<<<2, 32>>>(f(b)); }},
+      {"neighbour_s_result", [](Tensor a, Tensor b) { neighbour_s_result<<<4, 32>>>(f(b), 128); }},
+      {"reset_by_everyone", [](Tensor a, Tensor b) { reset_by_everyone<<<2, 32>>>(i(b)); }},
+      {"wide_product", [](Tensor a, Tensor b) { wide_product<<<1, 32>>>(f(a), f(b), 65536, 32769); }},
+      {"wide_offset", [](Tensor a, Tensor b) { wide_offset<<<1, 32>>>(f(a), f(b), 1 << 20, 4096); }},
+      {"wide_step", [](Tensor a, Tensor b) { wide_step<<<1, 32>>>(f(a), f(b), 1073741824); }},
+      {"cast_away", [](Tensor a, Tensor b) { cast_away<<<1, 32>>>(a.const_data_ptr<float>()); }},
+      {"cast_to_vector", [](Tensor a, Tensor b) { cast_to_vector<<<1, 32>>>(a.const_data_ptr<float>()); }},
+      {"add_to_const", [](Tensor a, Tensor b) { add_to_const<<<1, 32>>>(a.const_data_ptr<float>(), f(b)); }},
+      {"half_at_the_barrier", [](Tensor a, Tensor b) { half_at_the_barrier<<<1, 32>>>(); }},
+      {"loop_of_different_length", [](Tensor a, Tensor b) { loop_of_different_length<<<1, 64>>>(f(b)); }},
+      {"mask_too_wide", [](Tensor a, Tensor b) { mask_too_wide<<<1, 32>>>(i(b)); }},
+      {"barrier_in_one_branch", [](Tensor a, Tensor b) { barrier_in_one_branch<<<1, 32>>>(f(b)); }},
+      {"lane_of_nobody", [](Tensor a, Tensor b) { lane_of_nobody<<<1, 32>>>(i(b)); }},
+      {"lanes_beyond_the_block", [](Tensor a, Tensor b) { lanes_beyond_the_block<<<1, 48>>>(i(b)); }},
+      {"lane_that_left", [](Tensor a, Tensor b) { lane_that_left<<<1, 32>>>(i(b)); }},
+      {"return_before_barrier", [](Tensor a, Tensor b) { return_before_barrier<<<1, 64>>>(f(b), 40); }},
+      {"barrier_in_both_branches", [](Tensor a, Tensor b) { barrier_in_both_branches<<<1, 64>>>(f(b)); }},
+      {"too_many_threads", [](Tensor a, Tensor b) { touch<<<1, 1025>>>(f(b)); }},
+      {"empty_grid", [](Tensor a, Tensor b) { touch<<<a.numel() / 1001, 32>>>(f(b)); }},
+      {"grid_too_high", [](Tensor a, Tensor b) { touch<<<dim3(1, 65536), 32>>>(f(b)); }},
+      {"too_much_shared", [](Tensor a, Tensor b) { touch<<<1, 32, 49153>>>(f(b)); }},
+      {"input_write", [](Tensor a, Tensor b) { touch<<<1, 1>>>(f(a)); }},
+      {"input_scaled", [](Tensor a, Tensor b) { in_place<<<1, 32>>>(f(a), f(a)); }},
+      {"input_added_to", [](Tensor a, Tensor b) { exchange_loop<<<1, 1>>>(f(b.zero_()), f(a)); }},
+
+      {"grid_stride", [](Tensor a, Tensor b) { grid_stride<<<3, 64>>>(f(a), f(b), 1000); }},
+      {"double_buffer", [](Tensor a, Tensor b) { double_buffer<<<1, 64>>>(f(a), f(b)); }},
+      {"transpose_padded", [](Tensor a, Tensor b) { transpose_padded<<<1, 256>>>(f(a), f(b)); }},
+      {"reduce_by_shuffle", [](Tensor a, Tensor b) { reduce_by_shuffle<<<1, 128>>>(f(a), f(b)); }},
+      {"tree_in_shared", [](Tensor a, Tensor b) { tree_in_shared<<<1, 256>>>(f(a), f(b)); }},
+      {"warp_tree", [](Tensor a, Tensor b) { warp_tree<<<1, 32>>>(f(a), f(b)); }},
+      {"same_flag", [](Tensor a, Tensor b) { same_flag<<<1, 64>>>(f(a), i(b)); }},
+      {"same_flag_of_blocks", [](Tensor a, Tensor b) { same_flag_of_blocks<<<4, 32>>>(i(b)); }},
+      {"signed_hash", [](Tensor a, Tensor b) { signed_hash<<<1, 32>>>(f(b)); }},
+      {"list_by_counter", [](Tensor a, Tensor b) { list_by_counter<<<1, 64>>>(f(a), f(b)); }},
+      {"largest_block", [](Tensor a, Tensor b) { largest_block<<<4, 64>>>(f(a), i(b.zero_())); }},
+      {"exchange_loop", [](Tensor a, Tensor b) { exchange_loop<<<40, 64>>>(f(a), f(b.zero_())); }},
+      {"last_block_sums", [](Tensor a, Tensor b) { last_block_sums<<<8, 32>>>(f(a), f(b), (unsigned*)i(torch::zeros({1}, a.options()))); }},
+      {"spin_on_a_flag", [](Tensor a, Tensor b) { spin_on_a_flag<<<1, 64>>>(f(a), f(b), i(torch::zeros({1}, a.options()))); }},
+      {"spin_lock", [](Tensor a, Tensor b) { spin_lock<<<4, 64>>>(i(torch::zeros({1}, a.options())), f(b.zero_())); }},
+      {"reinterpret", [](Tensor a, Tensor b) { reinterpret<<<1, 32>>>(f(a), f(b)); }},
+      {"bytes_of_neighbours", [](Tensor a, Tensor b) { bytes_of_neighbours<<<1, 64>>>((unsigned char*)f(b)); }},
+      {"halves_of_neighbours", [](Tensor a, Tensor b) { halves_of_neighbours<<<1, 64>>>((__half*)f(b)); }},
+      {"wrapping_hash", [](Tensor a, Tensor b) { wrapping_hash<<<1, 64>>>(f(a), f(b)); }},
+      {"wide_index", [](Tensor a, Tensor b) { wide_index<<<1, 64>>>(f(a), f(b), 65536, 32769); }},
+      {"window_sum", [](Tensor a, Tensor b) { window_sum<<<1, 64>>>(f(a), f(b), 4); }},
+      {"read_const", [](Tensor a, Tensor b) { read_const<<<1, 64>>>(a.const_data_ptr<float>(), f(b)); }},
+      {"in_place", [](Tensor a, Tensor b) { in_place<<<1, 64>>>(f(a), f(a)); }},
+      {"edge_of_the_padding", [](Tensor a, Tensor b) { edge_of_the_padding<<<1, 32>>>(f(a), f(b), 1000); }},
+      {"atomics_alone", [](Tensor a, Tensor b) { atomics_alone<<<4, 64>>>(f(a), f(b.zero_())); }},
+      {"scan_in_place", [](Tensor a, Tensor b) { scan_in_place<<<1, 64>>>(f(b)); }},
+      {"shuffle_within_half", [](Tensor a, Tensor b) { shuffle_within_half<<<1, 32>>>(i(b)); }},
+      {"all_at_the_barrier", [](Tensor a, Tensor b) { all_at_the_barrier<<<1, 64>>>(f(b), 40); }},
+      {"flat_index", [](Tensor a, Tensor b) { flat_index<<<1, 64>>>(f(b)); }},
+      {"struct_copy", [](Tensor a, Tensor b) { struct_copy<<<1, 32>>>(f(a), f(b)); }},
+      {"own_memory_filled", [](Tensor a, Tensor b) { own_memory(f(b), true); }},
+      {"copied_memory", [](Tensor a, Tensor b) { copied_memory(f(b)); }},
+      {"written_by_torch", [](Tensor a, Tensor b) { b.copy_(a); accumulate<<<1, 32>>>(f(a), f(b)); }},
+      {"made_by_torch", [](Tensor a, Tensor b) { accumulate<<<1, 32>>>(f(torch::relu(a)), f(torch::zeros_like(b))); }},
+      {"half_an_output", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 16); }},
+      {"gap_in_an_output", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), 205); }},
+      {"second_output", [](Tensor a, Tensor b) { touch<<<1, 1>>>(f(a)); }},
+      {"whole_outputs", [](Tensor a, Tensor b) { fill_but<<<8, 128>>>(f(b), -1); }},
+      {"second_launch", [](Tensor a, Tensor b) { fill<<<1, 32>>>(f(b), 32); copy<<<1, 32>>>(f(b), f(a)); }},
+  };
+  return all;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (auto& entry : cases()) all.push_back(entry.first);
+  return all;
+}
+
+void run(std::string name, torch::Tensor a, torch::Tensor b) { cases().at(name)(a, b); }

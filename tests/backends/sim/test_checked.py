@@ -1,0 +1,195 @@
+"""The checked build: each fault is found with its line, block, thread and values, and honest look-alikes are not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backends.sim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
+from harness.records.simulator_findings import FINDING_KINDS
+
+pytestmark = pytest.mark.sim
+
+ROOT = Path(__file__).parents[3]
+KERNELS = Path(__file__).with_name("checked_kernels.cu")
+
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def toolkit() -> Toolkit:
+    cache = Path(os.environ.get("HARNESS_CACHE") or Path.home() / ".cache/harness")
+    try:
+        return ensure_toolkit(cache, progress=print, is_checked=True)
+    except SimUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def outcomes(toolkit: Toolkit) -> Outcomes:
+    """By the kernel's name in checked_kernels.cu."""
+    script = Path(__file__).with_name("checked_scenarios.py")
+    run = subprocess.run(
+        [sys.executable, str(script), str(toolkit.root)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    found: Outcomes = json.loads(run.stdout)
+    return found
+
+
+FAULTS = [
+    ("write_one_past", "illegal-address", "a[i] = 1.0f", [7, 0, 0], [104, 0, 0], "bytes 4000 to 4003 of argument 1"),
+    ("read_neighbour", "illegal-address", "a[i - 1]", [0, 0, 0], [0, 0, 0], "bytes -4 to -1 of argument 1"),
+    ("read_vector_past", "illegal-address", "b[0] = a[i]", [0, 0, 0], [250, 0, 0], "bytes 4000 to 4015 of argument 1"),
+    ("add_past", "illegal-address", "atomicAdd(", [0, 0, 0], [0, 0, 0], "atomic read of 4 bytes: bytes 4000 to 4003"),
+    ("copy_past", "illegal-address", "memcpy(b, a", [0, 0, 0], [0, 0, 0], "bytes 0 to 4003 of argument 2 (4000 bytes)"),
+    ("view_past", "illegal-address", "from[threadIdx.x]", [0, 0, 0], [10, 0, 0], "bytes 4000 to 4003 of argument 1"),
+    ("sum_one_too_many", "shared-out-of-bounds", "values[i]", [0, 0, 0], [0, 0, 0], "132 to 135 of shared `tile`"),
+    ("dynamic_one_past", "shared-out-of-bounds", "kept[", [0, 0, 0], [31, 0, 0], "128 to 131 of the dynamic shared"),
+    ("run_into_the_next", "shared-out-of-bounds", "p[thr", [0, 0, 0], [16, 0, 0], "128 to 131 of shared `first`"),
+    ("local_past", "array-index-out-of-bounds", "window[i]", [0, 0, 0], [0, 0, 0], "index 4 of an array"),
+    ("member_past", "array-index-out-of-bounds", "weights[n", [0, 0, 0], [0, 0, 0], "index 3 of an array"),
+    ("table_past", "array-index-out-of-bounds", "table[", [0, 0, 0], [0, 0, 0], "index 8 of an array"),
+    ("halo_not_loaded", "uninitialised-shared-read", "tile[", [0, 0, 0], [0, 0, 0], "at byte 0 of shared `tile`"),
+    ("dynamic_half_filled", "uninitialised-shared-read", "kept[", [0, 0, 0], [16, 0, 0], "at byte 64 of the dynamic"),
+    ("first_block_alone", "uninitialised-shared-read", "= scale", [1, 0, 0], [0, 0, 0], "byte 0 of shared `scale`"),
+    ("shared_counter", "uninitialised-shared-read", "atomicAdd", [0, 0, 0], [0, 0, 0], "byte 0 of shared `count`"),
+    ("accumulate", "uninitialised-global-read", "b[threadIdx.x] +=", [0, 0, 0], [0, 0, 0], "byte 0 of argument 2"),
+    ("add_atomically", "uninitialised-global-read", "atomicAdd", [0, 0, 0], [0, 0, 0], "byte 0 of argument 2"),
+    ("half_written", "uninitialised-global-read", "from[thr", [0, 0, 0], [16, 0, 0], "byte 64 of argument 1"),
+    ("own_memory_unfilled", "uninitialised-global-read", "from[thr", [0, 0, 0], [0, 0, 0], "argument 1 (400 bytes)"),
+    ("load4", "misaligned-address", "a[threadIdx.x].x", [0, 0, 0], [0, 0, 0], "byte 4 of argument 1"),
+    ("store2", "misaligned-address", "pairs[", [0, 0, 0], [0, 0, 0], "multiple of 8 bytes"),
+    ("load_double", "misaligned-address", "const double*", [0, 0, 0], [0, 0, 0], "is at 4 modulo 8"),
+    ("shared4", "misaligned-address", "float4 four", [0, 0, 0], [1, 0, 0], "byte 4 of shared `tile`"),
+    ("no_barrier", "shared-race", "tile[63 -", [0, 0, 0], [32, 0, 0], "thread [31, 0, 0] writes it at line"),
+    ("one_barrier_in_a_loop", "shared-race", "tile[", [0, 0, 0], [32, 0, 0], "no barrier lies between"),
+    ("all_write", "shared-race", "last = a", [0, 0, 0], [1, 0, 0], "thread [0, 0, 0] writes it at line"),
+    ("warp_without_sync", "shared-race", "tile[", [0, 0, 0], [16, 0, 0], "thread [0, 0, 0] reads it at line"),
+    ("count_and_look", "shared-race", "atomicAdd", [0, 0, 0], [1, 0, 0], "thread [0, 0, 0] reads it at line"),
+    ("histogram", "global-race", "b[bin] +=", [0, 0, 0], [4, 0, 0], "thread [0, 0, 0] writes it at line"),
+    ("blocks_write_one", "global-race", "b[thr", [1, 0, 0], [0, 0, 0], "thread [0, 0, 0] of block [0, 0, 0] writes it"),
+    ("neighbour_s_result", "global-race", "b[i - 1]", [0, 0, 0], [1, 0, 0], "thread [0, 0, 0] writes it at line"),
+    ("reset_by_everyone", "global-race", "*b = 0", [1, 0, 0], [0, 0, 0], "nothing orders blocks of one launch"),
+    ("wide_product", "index-overflow", "rows * columns", [0, 0, 0], [0, 0, 0], "65536 * 32769 doesn't fit into 'int'"),
+    ("wide_offset", "index-overflow", "row * stride", [0, 0, 0], [0, 0, 0], "1048575 * 4096 doesn't fit into 'int'"),
+    ("wide_step", "index-overflow", "i += step", [0, 0, 0], [0, 0, 0], "1073741824 + 1073741824"),
+    ("cast_away", "const-write", "const_cast", [0, 0, 0], [0, 0, 0], "write of 4 bytes at byte 0 of argument 1"),
+    ("cast_to_vector", "const-write", "(float4*)a", [0, 0, 0], [0, 0, 0], "write of 16 bytes at byte 0 of argument 1"),
+    ("add_to_const", "const-write", "(float*)a", [0, 0, 0], [0, 0, 0], "atomic change of 4 bytes"),
+    ("input_write", "input-write", "b[0] = 1.0f", [0, 0, 0], [0, 0, 0], "which is an input of the call"),
+    ("input_scaled", "input-write", "out[thr", [0, 0, 0], [0, 0, 0], "write of 4 bytes at byte 0"),
+    ("input_added_to", "input-write", "atomicCAS", [0, 0, 0], [0, 0, 0], "atomic change of 4 bytes"),
+    ("half_at_the_barrier", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
+    ("mask_too_wide", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "__shfl_sync with mask 0xffffffff"),
+    ("barrier_in_one_branch", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
+    ("lane_of_nobody", "warp-inactive-lane", "__shfl_sync", [0, 0, 0], [0, 0, 0], "reads lane 20"),
+    ("lanes_beyond_the_block", "warp-inactive-lane", "__shfl_down", [0, 0, 0], [47, 0, 0], "reads lane 16"),
+    ("lane_that_left", "warp-inactive-lane", "__shfl_sync", [0, 0, 0], [1, 0, 0], "reads lane 0"),
+    ("too_many_threads", "launch-error", "<<<1, 1025>>>", None, None, "blocks (1025, 1, 1)"),
+    ("empty_grid", "launch-error", "touch<<<", None, None, "grid (0, 1, 1)"),
+    ("grid_too_high", "launch-error", "dim3(1, 65536)", None, None, "grid (1, 65536, 1)"),
+    ("too_much_shared", "launch-error", "49153", None, None, "49153 bytes of dynamic shared memory, 49152 are allowed"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "code", "block", "thread", "words"), FAULTS, ids=[row[0] for row in FAULTS])
+def test_fault_is_found_with_its_values(
+    outcomes: Outcomes, name: str, kind: str, code: str, block: object, thread: object, words: str
+) -> None:
+    found = [finding for finding in outcomes[name]["findings"] if finding["kind"] == kind]
+    assert any(
+        code in (finding["code"] or "")
+        and words in finding["detail"]
+        and (finding["block"], finding["thread"]) == (block, thread)
+        for finding in found
+    ), outcomes[name]["findings"]
+    lines = ["", "", "", *KERNELS.read_text().splitlines()]  # load_inline puts three includes before
+    assert all(finding["code"] == lines[finding["line"] - 1].strip() for finding in found)
+    assert FINDING_KINDS[kind].severity == "fault"
+
+
+REMARKS = [
+    ("return_before_barrier", "barrier-after-exit"),
+    ("loop_of_different_length", "barrier-after-exit"),
+    ("barrier_in_both_branches", "barrier-divergence"),
+    ("same_flag", "same-value-write"),
+    ("same_flag_of_blocks", "same-value-write"),
+    ("flat_index", "array-row-overrun"),
+    ("signed_hash", "signed-overflow"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), REMARKS)
+def test_what_hardware_bears_is_a_remark(outcomes: Outcomes, name: str, kind: str) -> None:
+    assert {finding["kind"] for finding in outcomes[name]["findings"]} == {kind}
+    assert FINDING_KINDS[kind].severity == "remark"
+    assert outcomes[name]["error"] is None
+
+
+HONEST = [
+    *("grid_stride", "double_buffer", "transpose_padded", "reduce_by_shuffle", "tree_in_shared", "warp_tree"),
+    *("exchange_loop", "last_block_sums", "spin_on_a_flag", "spin_lock", "reinterpret", "bytes_of_neighbours"),
+    *("halves_of_neighbours", "wrapping_hash", "wide_index", "window_sum", "read_const", "in_place"),
+    *("edge_of_the_padding", "atomics_alone", "scan_in_place", "shuffle_within_half", "all_at_the_barrier"),
+    *("struct_copy", "own_memory_filled", "copied_memory", "written_by_torch", "made_by_torch", "second_launch"),
+    *("list_by_counter", "largest_block"),
+]
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_look_alike_is_left_alone(outcomes: Outcomes, name: str) -> None:
+    assert outcomes[name] == {"error": None, "findings": [], "value": None}
+
+
+def test_memory_that_was_freed_is_named(outcomes: Outcomes) -> None:
+    (finding,) = outcomes["freed"]["findings"]
+    assert (finding["kind"], finding["kernel"]) == ("freed-pointer", "copy")
+    assert finding["detail"] == "argument 1 of the kernel points to device memory of 400 bytes that was freed"
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        (
+            "half_an_output",
+            "984 of the 1,000 elements of output 0 (1000, float32) were never written, the first at [16]",
+        ),
+        (
+            "gap_in_an_output",
+            "1 of the 1,000 elements of output 0 (10×100, float32) were never written, the first at [2, 5]",
+        ),
+        (
+            "second_output",
+            "1,000 of the 1,000 elements of output 1 (1000, float32) were never written, the first at [0]",
+        ),
+    ],
+)
+def test_unwritten_elements_of_an_output_are_counted(outcomes: Outcomes, name: str, detail: str) -> None:
+    assert [finding["detail"] for finding in outcomes[name]["findings"]] == [detail]
+    assert outcomes[name]["findings"][0]["kind"] == "unwritten-output"
+
+
+def test_written_outputs_are_left_alone(outcomes: Outcomes) -> None:
+    assert outcomes["whole_outputs"]["findings"] == []
+
+
+def test_sampled_blocks_at_the_full_shape_cost_what_they_touch(outcomes: Outcomes) -> None:
+    outcome = outcomes["sampled_at_the_full_shape"]
+    assert outcome["findings"] == []
+    assert outcome["value"] == [[1.5, 1.5], True]
+
+
+def test_narrow_index_at_the_full_shape_is_found(outcomes: Outcomes) -> None:
+    kinds = [finding["kind"] for finding in outcomes["sampled_with_a_narrow_index"]["findings"]]
+    assert kinds == ["index-overflow", "illegal-address"]
