@@ -89,7 +89,7 @@ void Worker::run_block(uint64_t number) {
 }
 
 void Worker::reset_block() {
-  next_thread_ = exited_ = waiting_ = 0;
+  next_thread_ = exited_ = waiting_ = converging_ = 0;
   ready_.clear();
   ready_head_ = 0;
   early_exit_reported_ = is_abandoned_ = false;
@@ -142,7 +142,7 @@ void Worker::exit_thread(unsigned thread) {
 // Null when no thread can go on: the block is done, or deadlocked.
 Fiber* Worker::next_fiber() {
   if (next_thread_ < threads_total_) return take_idle();
-  if (ready_head_ == ready_.size()) return nullptr;
+  if (ready_head_ == ready_.size() && !release_converged()) return nullptr;
   Fiber* fiber = ready_[ready_head_++];
   if (ready_head_ == ready_.size()) {
     ready_.clear();
