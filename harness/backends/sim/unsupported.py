@@ -68,10 +68,12 @@ _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES
 class Unsupported(Exception):
     """The source uses something that the simulator can't run. No verdict on the solution."""
 
-    def __init__(self, construct: str, line: int) -> None:
-        super().__init__(f"{construct} at line {line}")
+    def __init__(self, construct: str, line: int, file: str | None = None) -> None:
+        """`file` is the name of the header that it stands in, None for the source itself."""
+        super().__init__(f"{construct} at line {line}" + (f" of {file}" if file else ""))
         self.construct = construct
         self.line = line
+        self.file = file
 
 
 def refuse_unsupported(tokens: list[Token]) -> None:

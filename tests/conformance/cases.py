@@ -1,0 +1,21 @@
+"""The conformance table: every case of every theme."""
+
+from __future__ import annotations
+
+from tests.conformance.case import Case
+from tests.conformance.themes import (
+    atomics,
+    bfloat16,
+    floats,
+    groups,
+    half,
+    integers,
+    launch,
+    memory,
+    runtime,
+    warps,
+)
+
+_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, runtime)
+
+CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)
