@@ -13,9 +13,10 @@ from tests.conformance.themes import (
     launch,
     memory,
     runtime,
+    torch_names,
     warps,
 )
 
-_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, runtime)
+_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, runtime, torch_names)
 
 CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)

@@ -69,8 +69,8 @@ CASES = (
     *sixteen_bit.cases("half", "half", torch.float16, HALF_FAST),
     case(
         "half_integers",
-        "`__half2int_rn/rz/rd`, `__half2uint_ru`, `__half2short_rn`, `__half2ll_rz`, `__int2half_rn/rz`, `__ll2half_ru`, "
-        "bits as `ushort`; NaN and what doesn't fit",
+        "`__half2int_rn/rz/rd`, `__half2uint_ru`, `__half2short_rn`, `__half2ll_rz`, `__int2half_rn/rz`, "
+        "`__ll2half_ru`, bits as `ushort`; NaN and what doesn't fit",
         (NUMBERS,),
         _integers,
     ),

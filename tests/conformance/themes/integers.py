@@ -129,7 +129,7 @@ CASES = (
     ),
     case(
         "integer_products",
-        "`__mulhi`, `__umulhi`, `__mul24`, `__mul64hi`, `__hadd`, `__rhadd`, `__uhadd`, `__sad`, `__usad`, `max`, `min`",
+        "`__mulhi`, `__mul24`, `__mul64hi`, `__hadd`, `__rhadd`, `__uhadd`, `__sad`, `__usad`, `max`, `min`",
         (ints(64, -(2**30), 2**30, 1), ints(64, -(2**30), 2**30, 2)),
         _products,
     ),

@@ -34,7 +34,7 @@ def _shuffles(x: torch.Tensor) -> torch.Tensor:
         read(LANES + 4, LANES < 28),
         read(LANES + 1, LANES % 4 < 3),
         read(LANES ^ 17),
-        read(LANES ^ 6, (LANES ^ 6) < quarter + 4),
+        read(LANES ^ 6, quarter + 4 > (LANES ^ 6)),
     ]
     return torch.cat(rows)
 

@@ -9,6 +9,7 @@
 #define SIM_RAW __nv_bfloat16_raw
 #define SIM_RAW2 __nv_bfloat162_raw
 #define SIM_TORCH c10::BFloat16
+#define SIM_EXPLICIT explicit
 #define SIM_EXPONENT_BITS 8
 #define SIM_FRACTION_BITS 7
 #if defined(__CUDA_NO_BFLOAT16_CONVERSIONS__)

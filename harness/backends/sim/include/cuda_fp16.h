@@ -10,6 +10,7 @@
 #define SIM_RAW __half_raw
 #define SIM_RAW2 __half2_raw
 #define SIM_TORCH c10::Half
+#define SIM_EXPLICIT
 #define SIM_EXPONENT_BITS 5
 #define SIM_FRACTION_BITS 10
 #if defined(__CUDA_NO_HALF_CONVERSIONS__)

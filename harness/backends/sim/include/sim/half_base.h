@@ -1,5 +1,5 @@
 // One 16-bit float type and its pair, with all of its functions. Included once per type with SIM_N (`half` or
-// `bfloat16`, as CUDA's names have it), SIM_HALF, SIM_HALF2, SIM_RAW, SIM_RAW2, SIM_TORCH (c10's type),
+// `bfloat16`, as CUDA's names have it), SIM_HALF, SIM_HALF2, SIM_RAW, SIM_RAW2, SIM_TORCH (c10's type), SIM_EXPLICIT,
 // SIM_EXPONENT_BITS, SIM_FRACTION_BITS, and SIM_CONVERTS, SIM_OPERATES, SIM_OPERATES2 as 0 where torch's build flags
 // take those away. Results are rounded once: float holds more than twice the bits, which makes the second rounding of
 // + - * / and sqrt harmless; a fused multiply-add goes through double with its lost bits remembered.
@@ -20,8 +20,8 @@ struct SIM_HALF {
   SIM_HALF() = default;
   constexpr SIM_HALF(const SIM_RAW& raw) : bits(raw.x) {}
   operator SIM_RAW() const { return SIM_RAW{bits}; }
-  // torch's type converts both ways when nvcc compiles it.
-  SIM_HALF(const SIM_TORCH& value) : bits(value.x) {}
+  // torch's type converts both ways when nvcc compiles it; to bfloat16 only on request.
+  SIM_EXPLICIT SIM_HALF(const SIM_TORCH& value) : bits(value.x) {}
   operator SIM_TORCH() const { return SIM_TORCH(bits, SIM_TORCH::from_bits()); }
 #if SIM_CONVERTS
   SIM_HALF(float value) : SIM_HALF(of(value)) {}
@@ -310,6 +310,7 @@ SIM_SHUFFLES(SIM_HALF2)
 #undef SIM_RAW
 #undef SIM_RAW2
 #undef SIM_TORCH
+#undef SIM_EXPLICIT
 #undef SIM_EXPONENT_BITS
 #undef SIM_FRACTION_BITS
 #undef SIM_CONVERTS
