@@ -11,12 +11,13 @@ from tests.conformance.themes import (
     half,
     integers,
     launch,
+    matrices,
     memory,
     runtime,
     torch_names,
     warps,
 )
 
-_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, runtime, torch_names)
+_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, matrices, runtime, torch_names)
 
 CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)

@@ -16,6 +16,7 @@ import torch
 from harness.backends.sim.toolkit import SimUnavailable, ensure_toolkit
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
+from tests.conformance.table import PAGE, with_tables
 from tests.machine import ROOT
 
 HERE = Path(__file__).parent
@@ -90,3 +91,8 @@ def test_theme_names_the_file_of_its_cases() -> None:
     for case in CASES:
         text = (KERNELS / f"{case.theme}.cu").read_text()
         assert re.search(rf"_CASE\({case.name}\b|\bCASE\({case.name}\)", text), f"{case.name} is not in {case.theme}.cu"
+
+
+def test_documentation_has_the_tables_as_they_are() -> None:
+    page = PAGE.read_text()
+    assert with_tables(page) == page, "python -m tests.conformance.table"

@@ -7,7 +7,7 @@ import re
 from harness.backends.sim.tokens import Token, next_visible, previous_visible
 
 _HEADERS = {
-    r"mma\.h": "wmma",
+    r"crt/mma": "mma",
     r"cooperative_groups/memcpy_async": "asynchronous copies and barriers",
     r"cub/": "CUB",
     r"thrust/": "Thrust",
@@ -57,9 +57,11 @@ _NAMESPACES = {
     "thrust": "Thrust",
     "cutlass": "CUTLASS",
     "cute": "CUTLASS",
-    "wmma": "wmma",
-    "nvcuda": "wmma",
+    "experimental": "wmma on less than 8 bits",
 }
+
+CONSTRUCTS = tuple(sorted({*_HEADERS.values(), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold))
+"""All of them, for the documentation."""
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, construct in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}

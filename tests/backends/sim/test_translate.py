@@ -118,8 +118,8 @@ FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and sh
     ("source", "construct", "line"),
     [
         ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
-        ("#include <mma.h>", "wmma", 1),
-        ("\n\nwmma::fill_fragment(f, 0.0f);", "wmma", 3),
+        ("\n\nwmma::experimental::precision::b1 x;", "wmma on less than 8 bits", 3),
+        ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
         ("#include <cooperative_groups/memcpy_async.h>", "asynchronous copies and barriers", 1),
         ("auto c = cg::this_cluster();", "thread block clusters", 1),
         ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),

@@ -95,7 +95,7 @@ __global__ void special_values(const float* a, const float* b, float* out, int n
   out[n * row++ + i] = fminf(x, y);
   out[n * row++ + i] = max(x, y);
   out[n * row++ + i] = min(x, y);
-  out[n * row++ + i] = __saturatef(x);
+  out[n * row++ + i] = __saturatef(x) + 0.0f;
   out[n * row++ + i] = fabsf(x);
   out[n * row++ + i] = copysignf(2.0f, y);
   out[n * row++ + i] = isnan(x) + 2 * isinf(x) + 4 * (x == CUDART_INF_F);

@@ -108,7 +108,7 @@ CASE(refused_calls) {
   int seen[4], value;
   void* pointer = buffers.data[0];
   seen[0] = cudaSetDevice(99);
-  seen[1] = cudaMemcpy2D(pointer, 4, pointer, 8, 8, 1, cudaMemcpyDeviceToDevice);
+  seen[1] = cudaMemcpy2D(pointer, 4, pointer, 8, 8, 2, cudaMemcpyDeviceToDevice);
   seen[2] = cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20);
   seen[3] = cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 99);
   cudaGetLastError();

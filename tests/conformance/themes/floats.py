@@ -88,7 +88,7 @@ def _to_integers(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return value.clamp(-(2**31), 2**31 - 1).long()
 
     rows = [whole(d.round()), whole(d.trunc()), whole(d.floor()), whole(d.ceil())]
-    rows += [d.round().clamp(0, 2**32 - 1).long(), whole((d + 0.5).round())]
+    rows += [d.round().clamp(0, 2**32 - 1).long(), torch.where(x.isnan(), -(2**31), whole((d + 0.5).round()))]
     limit = torch.where(d > 0, 2**63 - 1, -(2**63))
     signed = torch.where(d.abs() < 2.0**63, d.clamp(-9e18, 9e18).trunc().long(), limit)
     signed = torch.where(x.isnan(), torch.full((count,), -(2**63)), signed)

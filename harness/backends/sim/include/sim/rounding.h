@@ -46,11 +46,13 @@ static inline T to_integral(T x) {
   }
 }
 
-// As the hardware does it: what doesn't fit becomes the nearest that does, NaN becomes 0 (64 bits: the least number).
+// As the hardware does it: what doesn't fit becomes the nearest that does; NaN becomes 0, or the highest bit alone
+// where either side has 64 bits (PTX ISA, cvt).
 template <class To, Rounding rounding, class From>
 static inline To to_integer(From value) {
   using Limits = std::numeric_limits<To>;
-  if (value != value) return sizeof(To) == 8 ? To(1) << 63 : To(0);
+  constexpr bool is_wide = sizeof(To) == 8 || sizeof(From) == 8;
+  if (value != value) return is_wide ? To(To(1) << (8 * sizeof(To) - 1)) : To(0);
   From whole = to_integral<rounding>(value);
   if (whole >= std::ldexp(From(1), Limits::digits)) return Limits::max();
   if (whole < From(Limits::min())) return Limits::min();
