@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends.sim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
+from harness.backends.sim.headers import Translation
 from harness.backends.sim.host_calls import HOST_CALL_MARK, host_calls
 from harness.backends.sim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
 from harness.backends.sim.slim import can_be_slim, was_too_slim
-from harness.backends.sim.source_texts import registration
-from harness.backends.sim.translate import Unsupported, translate
+from harness.backends.sim.source_texts import registrations
+from harness.backends.sim.translate import Unsupported
 
 UNSUPPORTED_MARK = "harness-sim-unsupported:"
 UNSUPPORTED_EXIT = 3
@@ -153,22 +154,32 @@ def _host_options(quoted: str) -> list[str]:
 
 def _compile(invocation: Invocation, toolkit: Path) -> int:
     assert invocation.source is not None
+    output = Path(os.path.abspath(invocation.output or invocation.source.with_suffix(".o").name))
+    translated = output.with_suffix(".translated.cpp")
+    source = Path(os.path.abspath(invocation.source))
+    translation = Translation(_user_folders(invocation), output.with_suffix(".headers"))
     try:
-        text = invocation.source.read_text()
+        text = translation.translate(source)
+        translated.write_text(text + registrations(translation.texts))
     except OSError as error:
         raise UsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
-    output = invocation.output or Path(invocation.source.with_suffix(".o").name)
-    translated = output.with_suffix(".translated.cpp")
-    path = os.path.abspath(invocation.source)
-    translated.write_text(translate(text, path) + registration(path, text))
-    for line, what in host_calls(text, invocation.flags):
-        print(f"{HOST_CALL_MARK} {invocation.source.name}:{line}: {what}", file=sys.stderr)
-    is_slim = can_be_slim(text, is_device=True)
+    for line, what in host_calls(translation.texts[source], invocation.flags):
+        print(f"{HOST_CALL_MARK} {source.name}:{line}: {what}", file=sys.stderr)
+    is_slim = all(can_be_slim(text, is_device=True) for text in translation.texts.values())
     result = _run_compiler(invocation, toolkit, translated, output, is_slim)
     if result.returncode and is_slim and was_too_slim(result.stderr):
         result = _run_compiler(invocation, toolkit, translated, output, is_slim=False)
     sys.stderr.write(result.stderr)
+    if "-MF" in invocation.dependencies and result.returncode == 0:
+        translation.name_originals(Path(invocation.dependencies[invocation.dependencies.index("-MF") + 1]))
     return result.returncode
+
+
+def _user_folders(invocation: Invocation) -> list[Path]:
+    """The folders of -I: torch names its own and the toolkit's with -isystem."""
+    options = iter(invocation.host)
+    named = [next(options) if option == "-I" else option[2:] for option in options if option.startswith("-I")]
+    return [Path(os.path.abspath(folder)) for folder in named]
 
 
 def _run_compiler(
@@ -184,7 +195,7 @@ def _run_compiler(
         *(CHECKED_FLAGS if invocation.is_checked else DEVICE_FLAGS),
         *settings["machine_flags"],
         invocation.standard,
-        *["-include", str(headers / "sim" / prelude)],
+        *["-include", str(headers / "sim" / prelude), "-include", str(headers / "sim/compiler_macros.h")],
         *slim,
         f"-I{headers}",
         *without_tuning(invocation.host),

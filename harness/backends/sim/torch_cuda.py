@@ -11,6 +11,9 @@ from typing import Any  # torch.cuda's functions take arguments of many shapes, 
 
 import torch
 import torch.cuda
+import torch.cuda.nvtx
+
+from harness.backends.sim.nvcc import UNSUPPORTED_MARK
 
 _GiB = 1 << 30
 
@@ -59,13 +62,22 @@ class Event:
 
 
 class Stream:
-    """The default stream, whatever was asked for."""
+    """The default stream, whatever was asked for: all of them are alike."""
 
     cuda_stream = 0
     stream_id = 0
+    device_index = 0
+    device_type = 1
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
         self.device = torch.device("cuda", 0)
+        self.priority = priority
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream)
+
+    def __hash__(self) -> int:
+        return hash((self.device, self.cuda_stream))
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
@@ -98,6 +110,7 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
     _patch_generator()
     _patch_streams(synchronize)
     _patch_memory()
+    _patch_tools()
     # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
     setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
 
@@ -142,6 +155,8 @@ def _patch_device() -> None:
         manual_seed_all=_seed,
         get_rng_state=_rng_state,
         set_rng_state=_set_rng_state,
+        initial_seed=torch.initial_seed,
+        can_device_access_peer=_always(False),
         ipc_collect=_always(None),
     )
 
@@ -196,7 +211,13 @@ def _patch_streams(synchronize: Callable[[], None]) -> None:
         current_stream=a_stream,
         default_stream=a_stream,
         synchronize=synchronize_device,
+        ExternalStream=Stream,
+        is_current_stream_capturing=_always(False),
+        CUDAGraph=_unsupported("torch.cuda.CUDAGraph"),
+        graph=_unsupported("torch.cuda.graph"),
+        make_graphed_callables=_unsupported("torch.cuda.make_graphed_callables"),
     )
+    setattr(torch.Tensor, "record_stream", _always(None))  # noqa: B010
 
 
 def _patch_memory() -> None:
@@ -210,7 +231,22 @@ def _patch_memory() -> None:
         reset_peak_memory_stats=_always(None),
         reset_max_memory_allocated=_always(None),
         memory_stats=_always({}),
+        memory_summary=_always("The simulator counts no device memory."),
     )
+
+
+def _patch_tools() -> None:
+    """Marks for profilers, and a pause: nothing that a result depends on."""
+    _set(_sleep=_always(None))
+    for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
+        setattr(torch.cuda.nvtx, name, _always(0))
+
+
+def _unsupported(construct: str) -> Callable[..., Any]:
+    def refuse(*_: object, **__: object) -> Any:
+        raise NotImplementedError(f"{UNSUPPORTED_MARK} {construct}")
+
+    return refuse
 
 
 def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:

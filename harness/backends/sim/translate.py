@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from harness.backends.sim.file_scope import SharedReference, with_references
 from harness.backends.sim.tokens import (
     Token,
     Unbalanced,
@@ -18,14 +22,15 @@ __all__ = ["Unsupported", "translate"]
 _STATEMENT_ENDS = (";", "{", "}", ")", ":")
 
 
-def translate(source: str, path: str) -> str:
-    """The C++ of a `.cu` file that will be known to the compiler as `path`.
+def translate(source: str, path: str, include: Callable[[str], str] = str, is_header: bool = False) -> str:
+    """The C++ of a `.cu` file, or of a header of one, that will be known to the compiler as `path`.
 
-    Raises Unsupported for what the simulator has no counterpart for.
+    `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
     tokens = tokenize(source)
     refuse_unsupported(tokens)
-    tokens = _with_launches(_with_shared_memory(tokens))
+    tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
+    tokens = _with_launches(_with_shared_memory(tokens, is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{quoted}"\n' + "".join(token.text for token in tokens)
 
@@ -33,19 +38,24 @@ def translate(source: str, path: str) -> str:
 # ---- __shared__ declarations.
 
 
-def _with_shared_memory(tokens: list[Token]) -> list[Token]:
+def _with_shared_memory(tokens: list[Token], is_header: bool) -> list[Token]:
     tokens = list(tokens)
     i, count = 0, 0
+    for_functions: list[SharedReference] = []
     while i < len(tokens):
         if tokens[i].kind == "name" and tokens[i].text == "__shared__":
             start, end = _declaration(tokens, i)
+            line, shared = tokens[start].line, _shared_code(tokens[start:end], count)
+            code = f"{shared.type}; {'; '.join(reference.code for reference in shared.references)}"
             if not _is_in_macro(tokens, start) and _is_outside_functions(tokens, start):
-                raise Unsupported("__shared__ outside a function", tokens[i].line)
-            code = _shared_code(tokens[start:end], count)
-            tokens[start:end] = [Token("code", code, tokens[start].line)]
+                if is_header:
+                    raise Unsupported("__shared__ outside a function", tokens[i].line)
+                for_functions += shared.references
+                code = shared.type
+            tokens[start:end] = [Token("code", code, line)]
             i, count = start, count + 1
         i += 1
-    return tokens
+    return with_references(tokens, for_functions)
 
 
 def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
@@ -106,7 +116,15 @@ def _opens_namespace(tokens: list[Token], brace: int) -> bool:
     return "namespace" in words or '"C"' in words
 
 
-def _shared_code(declaration: list[Token], count: int) -> str:
+@dataclass(frozen=True)
+class _Shared:
+    """The C++ of a declaration: a type at its place, and what brings each name into a function."""
+
+    type: str
+    references: tuple[SharedReference, ...]
+
+
+def _shared_code(declaration: list[Token], count: int) -> _Shared:
     words = [token.text for token in declaration if token.kind == "name"]
     body = [t for t in declaration if t.text not in ("__shared__", "static", "extern") or t.kind != "name"]
     names = _declared_names(body)
@@ -115,17 +133,20 @@ def _shared_code(declaration: list[Token], count: int) -> str:
         return _dynamic_code(text, names, count, declaration[0].line)
     struct = f"sim_shared_{count}"
     declared = ", ".join(names)
-    references = "; ".join(f'auto& {name} = ::sim::shared_static<{struct}>("{declared}").{name}' for name in names)
-    return f"struct {struct} {{ {text}; }}; {references}"
+    references = (
+        SharedReference(name, f'auto& {name} = ::sim::shared_static<{struct}>("{declared}").{name}') for name in names
+    )
+    return _Shared(f"struct {struct} {{ {text}; }}", tuple(references))
 
 
-def _dynamic_code(text: str, names: list[str], count: int, line: int) -> str:
+def _dynamic_code(text: str, names: list[str], count: int, line: int) -> _Shared:
     if len(names) != 1:
         raise Unsupported("several names in one extern __shared__ declaration", line)
     array = f"sim_dynamic_{count}"
     head, bracket, tail = text.rpartition("[")
     stem = head.rstrip().removesuffix(names[0])
-    return f"typedef {stem}{array}{bracket}{tail}; auto& {names[0]} = *({array}*)sim_shared_dynamic()"
+    reference = SharedReference(names[0], f"auto& {names[0]} = *({array}*)sim_shared_dynamic()")
+    return _Shared(f"typedef {stem}{array}{bracket}{tail}", (reference,))
 
 
 def _declared_names(declaration: list[Token]) -> list[str]:

@@ -7,8 +7,8 @@ import re
 from harness.backends.sim.tokens import Token, next_visible, previous_visible
 
 _HEADERS = {
-    r"mma\.h": "wmma",
-    r"cooperative_groups": "cooperative groups",
+    r"crt/mma": "mma",
+    r"cooperative_groups/memcpy_async": "asynchronous copies and barriers",
     r"cub/": "CUB",
     r"thrust/": "Thrust",
     r"cutlass|cute/": "CUTLASS",
@@ -29,7 +29,6 @@ _HEADERS = {
 _NAMES = {
     r"asm|__asm|__asm__": "inline PTX (asm)",
     r"__wmma\w*|__mma\w*": "mma",
-    r"cooperative_groups": "cooperative groups",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
     r"cublas\w+": "cuBLAS",
@@ -40,7 +39,16 @@ _NAMES = {
     r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
     r"cuTensorMap\w*|CUtensorMap": "TMA",
     r"cuModule\w+|cuCtx\w+": "the CUDA driver API",
-    r"__cluster_dims__": "thread block clusters",
+    r"__cluster_dims__|__cluster\w+|cluster_group|this_cluster|__threadfence_cluster": "thread block clusters",
+    r"this_multi_grid|multi_grid_group": "barriers of several devices",
+    r"cudaFuncGetAttributes": "what only nvcc knows of a kernel (registers, local and shared memory)",
+    r"cudaMemPrefetchAsync|cudaMemAdvise\w*": "hints for managed memory",
+    r"cudaStreamSetAttribute|cudaAccessPolicyWindow": "hints for the L2 cache",
+    r"cudaMemcpy3D\w*|cudaMalloc(3D)?Array|cudaMalloc3D|cudaMemcpy\w*Array\w*": "3-D copies and arrays",
+    r"cudaIpc\w+|cudaImport\w+": "memory of other processes",
+    r"__nv_fp8\w*|__nv_fp6\w*|__nv_fp4\w*": "8-bit and smaller floats",
+    r"__v(ia|ib|i)(dd)?(max|min)\w*": "DPX instructions",
+    r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "barriers of the whole grid",
 }
 
 # Their namespaces; a variable may well bear such a name.
@@ -49,9 +57,11 @@ _NAMESPACES = {
     "thrust": "Thrust",
     "cutlass": "CUTLASS",
     "cute": "CUTLASS",
-    "wmma": "wmma",
-    "nvcuda": "wmma",
+    "experimental": "wmma on less than 8 bits",
 }
+
+CONSTRUCTS = tuple(sorted({*_HEADERS.values(), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold))
+"""All of them, for the documentation."""
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, construct in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
@@ -60,10 +70,12 @@ _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES
 class Unsupported(Exception):
     """The source uses something that the simulator can't run. No verdict on the solution."""
 
-    def __init__(self, construct: str, line: int) -> None:
-        super().__init__(f"{construct} at line {line}")
+    def __init__(self, construct: str, line: int, file: str | None = None) -> None:
+        """`file` is the name of the header that it stands in, None for the source itself."""
+        super().__init__(f"{construct} at line {line}" + (f" of {file}" if file else ""))
         self.construct = construct
         self.line = line
+        self.file = file
 
 
 def refuse_unsupported(tokens: list[Token]) -> None:

@@ -301,6 +301,35 @@ def torch_surface(device: SimDevice, extension: Any) -> object:
     ]
 
 
+def torch_streams(device: SimDevice, extension: Any) -> object:
+    """What solutions do around streams, and marks for profilers."""
+    import torch
+
+    side = torch.cuda.Stream(priority=-1)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side), torch.cuda.nvtx.range("part"):
+        y = torch.ones(2).cuda(non_blocking=True) * 2
+    y.record_stream(side)
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        product = torch.ones(2, 2, device="cuda") @ torch.ones(2, 2, device="cuda")
+    return [
+        y.tolist(),
+        str(product.dtype),
+        side.priority,
+        side == torch.cuda.current_stream(),
+        torch.cuda.is_current_stream_capturing(),
+        torch.cuda.memory_summary(),
+        torch.cuda.initial_seed() == torch.initial_seed(),
+    ]
+
+
+def cuda_graph(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return torch.cuda.CUDAGraph()
+
+
 def torch_operators(device: SimDevice, extension: Any) -> object:
     """Layers on the device give what they give on the CPU, gradients included."""
     import copy
@@ -369,6 +398,8 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "wide_index_at_full_shape": lambda d, e: _pool(d, e, wide=True),
     "lazy_zeros": lazy_zeros,
     "torch_surface": torch_surface,
+    "torch_streams": torch_streams,
+    "cuda_graph": cuda_graph,
     "torch_operators": torch_operators,
     "operator_without_cpu_kernel": operator_without_cpu_kernel,
     "mixed_devices": mixed_devices,

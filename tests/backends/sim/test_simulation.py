@@ -132,6 +132,16 @@ def test_torch_sees_one_device(outcomes: Outcomes) -> None:
     assert outcomes["torch_surface"]["value"] == [True, 1, [9, 0], 132, True, [3, 2], True, "cuda:0"]
 
 
+def test_torch_s_streams_and_marks_are_there(outcomes: Outcomes) -> None:
+    summary = "The simulator counts no device memory."
+    expected = [[2.0, 2.0], "torch.bfloat16", -1, True, False, summary, True]
+    assert (outcomes["torch_streams"]["value"], outcomes["torch_streams"]["error"]) == (expected, None)
+
+
+def test_graphs_of_python_are_unsupported(outcomes: Outcomes) -> None:
+    assert outcomes["cuda_graph"]["error"] == "harness-sim-unsupported: torch.cuda.CUDAGraph"
+
+
 def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
     assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")
 

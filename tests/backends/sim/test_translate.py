@@ -86,13 +86,47 @@ def test_shared_memory_in_a_macro_is_declared_where_that_is_used() -> None:
     assert "sim_shared_0" in body("#define TILE(T) \\\n  __shared__ T tile[32]\n")
 
 
+def test_shared_memory_outside_functions_is_declared_in_the_device_functions_that_name_it() -> None:
+    source = (
+        "extern __shared__ float s[];\n"
+        "__global__ void k(float* o) { o[0] = s[1]; }\n"
+        "__device__ float f(const float* s) { return s[0]; }\n"
+        "struct T { __device__ int g(P p) const { return p.s; } };\n"
+        "void host() { int s = 0; k<<<1, 1>>>(&s); }\n"
+    )
+    _, kernel, parameter, member, host, _ = body(source).split("\n")
+    assert kernel == (
+        "__global__ void k(float* o) { auto& s = *(sim_dynamic_0*)sim_shared_dynamic(); { o[0] = s[1]; }}"
+    )
+    assert "sim_shared_dynamic" not in parameter + member + host
+
+
+def test_static_shared_memory_outside_functions_is_the_block_s_own_too() -> None:
+    assert "auto& t = ::sim::shared_static<sim_shared_0>().t; {" in body(
+        "namespace n { __shared__ int t[4]; }\n__global__ void k() { t[0] = 1; }"
+    )
+
+
+def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
+    with pytest.raises(Unsupported, match="__shared__ outside a function at line 2"):
+        translate("\nextern __shared__ float s[];", "a.cuh", is_header=True)
+
+
+FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
+
+
 @pytest.mark.parametrize(
     ("source", "construct", "line"),
     [
         ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
-        ("#include <mma.h>", "wmma", 1),
-        ("\n\nwmma::fill_fragment(f, 0.0f);", "wmma", 3),
-        ("#include <cooperative_groups.h>", "cooperative groups", 1),
+        ("\n\nwmma::experimental::precision::b1 x;", "wmma on less than 8 bits", 3),
+        ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
+        ("#include <cooperative_groups/memcpy_async.h>", "asynchronous copies and barriers", 1),
+        ("auto c = cg::this_cluster();", "thread block clusters", 1),
+        ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
+        ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
+        ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
+        ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
         ("cudaTextureObject_t t;", "textures and surfaces", 1),
         ("#include <cublas_v2.h>", "cuBLAS", 1),
         ("cudnnHandle_t h;", "cuDNN", 1),
@@ -100,9 +134,6 @@ def test_shared_memory_in_a_macro_is_declared_where_that_is_used() -> None:
         ("using namespace thrust;", "Thrust", 1),
         ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
         ("#define LOAD asm", "inline PTX (asm)", 1),
-        ("extern __shared__ float s[];", "__shared__ outside a function", 1),
-        ("#define N 4\n__shared__ float s[N];", "__shared__ outside a function", 2),
-        ("namespace n { __shared__ float s[4]; }", "__shared__ outside a function", 1),
     ],
 )
 def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct: str, line: int) -> None:

@@ -57,6 +57,37 @@ void Worker::leave(Collective* met) {
   if (!met->still_reading) free_collectives_.push_back(met);
 }
 
+// Which lanes execute together is the hardware's choice; here it is all that can come to the same line: a lane waits
+// there until no thread of the block can go on.
+unsigned Worker::converge(const Source& source) {
+  Thread& self = threads_[current->thread];
+  self.barrier = source;
+  self.state = ThreadState::converging;
+  converging_++;
+  suspend();
+  return self.converged;
+}
+
+bool Worker::release_converged() {
+  if (!converging_) return false;
+  unsigned first = 0;
+  while (threads_[first].state != ThreadState::converging) first++;
+  const Source place = threads_[first].barrier;
+  unsigned start = first / warp_size * warp_size, end = std::min(start + warp_size, threads_total_);
+  auto is_here = [&](const Thread& thread) {
+    return thread.state == ThreadState::converging && thread.barrier.line == place.line;
+  };
+  unsigned lanes = 0;
+  for (unsigned thread = start; thread < end; thread++) lanes |= unsigned(is_here(threads_[thread])) << (thread - start);
+  for (unsigned thread = start; thread < end; thread++) {
+    if (!(lanes >> (thread - start) & 1)) continue;
+    threads_[thread].converged = lanes;
+    converging_--;
+    make_ready(thread);
+  }
+  return true;
+}
+
 }  // namespace sim
 
 using namespace sim;
@@ -106,8 +137,15 @@ unsigned sim_warp_match(unsigned mask, const void* mine, unsigned size, const ch
   return lanes;
 }
 
-unsigned sim_active_mask(void) {
-  const Warp& own = worker->warp();
-  return own.present & ~own.exited;
+unsigned sim_warp_collect(unsigned mask, const void* mine, void* values, unsigned size, const char* what,
+                          const char* file, int line) {
+  Collective* met = worker->meet(mask, mine, size, what, {file, line});
+  for (unsigned lane = 0; lane < warp_size; lane++)
+    memcpy(static_cast<char*>(values) + lane * size, met->values[lane], size);
+  unsigned arrived = met->arrived;
+  worker->leave(met);
+  return arrived;
 }
+
+unsigned sim_active_mask(const char* file, int line) { return worker->converge({file, line}); }
 }

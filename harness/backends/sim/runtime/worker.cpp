@@ -101,7 +101,7 @@ void Worker::run_block(uint64_t number) {
 }
 
 void Worker::reset_block() {
-  next_thread_ = exited_ = waiting_ = 0;
+  next_thread_ = exited_ = waiting_ = converging_ = 0;
   next_index_ = {0, 0, 0};
   ready_.clear();
   ready_head_ = 0;
@@ -163,7 +163,7 @@ void Worker::count_as_arrived(Warp& left, unsigned thread) {
 // Null when no thread can go on: the block is done, or deadlocked.
 Fiber* Worker::next_fiber() {
   if (next_thread_ < threads_total_) return take_idle();
-  if (ready_head_ == ready_.size()) return nullptr;
+  if (ready_head_ == ready_.size() && !release_converged()) return nullptr;
   Fiber* fiber = ready_[ready_head_++];
   if (ready_head_ + 1 < ready_.size()) ready_[ready_head_ + 1]->prefetch();
   if (ready_head_ == ready_.size()) {

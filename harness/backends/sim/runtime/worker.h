@@ -34,12 +34,13 @@ struct Launch {
   unsigned threads() const { return block.x * block.y * block.z; }
 };
 
-enum class ThreadState : uint8_t { fresh, running, at_barrier, in_collective, ready, exited };
+enum class ThreadState : uint8_t { fresh, running, at_barrier, in_collective, converging, ready, exited };
 
 struct Thread {
   ThreadState state = ThreadState::fresh;
   Fiber* fiber = nullptr;
-  Source barrier;
+  Source barrier;          // or the line where it converges
+  unsigned converged = 0;  // the lanes it converged with
 };
 
 // Lanes of a warp that meet: each leaves up to 16 bytes for the others.
@@ -94,6 +95,7 @@ class Worker {
   void wait_at_barrier(int predicate, const Source& source);
   Collective* meet(unsigned mask, const void* mine, unsigned size, const char* what, const Source& source);
   void leave(Collective* met);
+  unsigned converge(const Source& source);
   void yield();
   void* shared_static(const void* key, size_t size, size_t alignment, const char* names);
   void* shared_dynamic() { return dynamic_shared_; }
@@ -128,6 +130,7 @@ class Worker {
   void exit_thread(unsigned thread);
   void count_as_arrived(Warp& left, unsigned thread);
   void release_barrier();
+  bool release_converged();
   void complete(Warp& warp, Collective* met, unsigned first_thread);
   void make_ready(unsigned thread);
   void suspend();
@@ -146,7 +149,7 @@ class Worker {
   void* host_stack_ = nullptr;
   std::unique_ptr<char[]> signal_stack_;
 
-  unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0;
+  unsigned threads_total_ = 0, next_thread_ = 0, exited_ = 0, waiting_ = 0, converging_ = 0;
   uint3 next_index_{};  // of thread next_thread_
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;

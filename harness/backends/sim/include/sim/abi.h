@@ -30,24 +30,39 @@ SIM_THREAD_LOCAL sim_extent gridDim;
 #undef SIM_THREAD_LOCAL
 #endif
 
-typedef enum cudaError {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidSymbol = 13,
-  cudaErrorInvalidDevicePointer = 17,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchOutOfResources = 701,
-  cudaErrorLaunchTimeout = 702,
-  cudaErrorAssert = 710,
-  cudaErrorMisalignedAddress = 716,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorNotSupported = 801,
-  cudaErrorUnknown = 999
-} cudaError_t;
+#define SIM_ERRORS(ITEM) \
+  ITEM(cudaSuccess, 0) \
+  ITEM(cudaErrorInvalidValue, 1) \
+  ITEM(cudaErrorMemoryAllocation, 2) \
+  ITEM(cudaErrorInitializationError, 3) \
+  ITEM(cudaErrorInvalidConfiguration, 9) \
+  ITEM(cudaErrorInvalidPitchValue, 12) \
+  ITEM(cudaErrorInvalidSymbol, 13) \
+  ITEM(cudaErrorInvalidHostPointer, 16) \
+  ITEM(cudaErrorInvalidDevicePointer, 17) \
+  ITEM(cudaErrorInvalidMemcpyDirection, 21) \
+  ITEM(cudaErrorInsufficientDriver, 35) \
+  ITEM(cudaErrorMissingConfiguration, 52) \
+  ITEM(cudaErrorInvalidDeviceFunction, 98) \
+  ITEM(cudaErrorNoDevice, 100) \
+  ITEM(cudaErrorInvalidDevice, 101) \
+  ITEM(cudaErrorNoKernelImageForDevice, 209) \
+  ITEM(cudaErrorInvalidResourceHandle, 400) \
+  ITEM(cudaErrorNotReady, 600) \
+  ITEM(cudaErrorIllegalAddress, 700) \
+  ITEM(cudaErrorLaunchOutOfResources, 701) \
+  ITEM(cudaErrorLaunchTimeout, 702) \
+  ITEM(cudaErrorAssert, 710) \
+  ITEM(cudaErrorIllegalInstruction, 715) \
+  ITEM(cudaErrorMisalignedAddress, 716) \
+  ITEM(cudaErrorInvalidAddressSpace, 717) \
+  ITEM(cudaErrorLaunchFailure, 719) \
+  ITEM(cudaErrorCooperativeLaunchTooLarge, 720) \
+  ITEM(cudaErrorNotSupported, 801) \
+  ITEM(cudaErrorUnknown, 999)
+#define SIM_ERROR(name, number) name = number,
+typedef enum cudaError { SIM_ERRORS(SIM_ERROR) } cudaError_t;
+#undef SIM_ERROR
 
 extern "C" {
 #pragma GCC visibility push(default)
@@ -72,7 +87,11 @@ void sim_warp_exchange(unsigned mask, const void* mine, void* out, int source, u
                        const char* file, int line);
 unsigned sim_warp_ballot(unsigned mask, int predicate, const char* what, const char* file, int line);
 unsigned sim_warp_match(unsigned mask, const void* mine, unsigned size, const char* file, int line);
-unsigned sim_active_mask(void);
+// Like an exchange, but hands over the values of all lanes (`size` bytes each, by lane) that came, and their mask.
+unsigned sim_warp_collect(unsigned mask, const void* mine, void* values, unsigned size, const char* what,
+                          const char* file, int line);
+// The lanes that stand at the same line when no other thread of the block can go on.
+unsigned sim_active_mask(const char* file, int line);
 unsigned sim_linear_thread(void);
 void sim_before_atomic(void);
 void sim_trap(const char* what, const char* file, int line);

@@ -1,4 +1,4 @@
-// Atomic operations, as one compare-and-swap loop.
+// Atomic operations, as one compare-and-swap loop; the types are those that CUDA has each of them for.
 #pragma once
 #include "sim/abi.h"
 
@@ -17,27 +17,37 @@ static inline T read_modify_write(T* address, Change change) {
 
 }  // namespace sim
 
-#define SIM_ATOMIC(name, T, expression) \
-  static inline T name(T* address, T value) { \
-    return sim::read_modify_write(address, [value](T old) -> T { return expression; }); \
+// The simulator runs one grid at a time, so that system and block scope are the same as the device's.
+#define SIM_ATOMIC_SCOPE(name, T, expression)                                              \
+  static inline T name(T* address, T value) {                                              \
+    return sim::read_modify_write(address, [value](T old) -> T { return expression; });    \
   }
+#define SIM_ATOMIC(name, T, expression)              \
+  SIM_ATOMIC_SCOPE(name, T, expression)              \
+  SIM_ATOMIC_SCOPE(name##_block, T, expression)      \
+  SIM_ATOMIC_SCOPE(name##_system, T, expression)
 #define SIM_ATOMIC_INTEGER(T)                             \
-  SIM_ATOMIC(atomicSub, T, old - value)                   \
   SIM_ATOMIC(atomicMax, T, old > value ? old : value)     \
   SIM_ATOMIC(atomicMin, T, old < value ? old : value)     \
   SIM_ATOMIC(atomicAnd, T, old & value)                   \
   SIM_ATOMIC(atomicOr, T, old | value)                    \
   SIM_ATOMIC(atomicXor, T, old ^ value)
-#define SIM_ATOMIC_CAS(T)                                                                                     \
-  static inline T atomicCAS(T* address, T expected, T value) {                                                \
+#define SIM_ATOMIC_CAS_SCOPE(name, T)                                                                         \
+  static inline T name(T* address, T expected, T value) {                                                     \
     return sim::read_modify_write(address, [expected, value](T old) { return old == expected ? value : old; }); \
   }
+#define SIM_ATOMIC_CAS(T)                    \
+  SIM_ATOMIC_CAS_SCOPE(atomicCAS, T)         \
+  SIM_ATOMIC_CAS_SCOPE(atomicCAS_block, T)   \
+  SIM_ATOMIC_CAS_SCOPE(atomicCAS_system, T)
 
 SIM_ATOMIC(atomicAdd, int, old + value)
 SIM_ATOMIC(atomicAdd, unsigned, old + value)
 SIM_ATOMIC(atomicAdd, unsigned long long, old + value)
 SIM_ATOMIC(atomicAdd, float, old + value)
 SIM_ATOMIC(atomicAdd, double, old + value)
+SIM_ATOMIC(atomicSub, int, old - value)
+SIM_ATOMIC(atomicSub, unsigned, old - value)
 SIM_ATOMIC(atomicExch, int, value)
 SIM_ATOMIC(atomicExch, unsigned, value)
 SIM_ATOMIC(atomicExch, unsigned long long, value)
@@ -50,18 +60,23 @@ SIM_ATOMIC_INTEGER(long long)
 SIM_ATOMIC_INTEGER(unsigned long long)
 SIM_ATOMIC_CAS(int)
 SIM_ATOMIC_CAS(unsigned)
-SIM_ATOMIC_CAS(long long)
 SIM_ATOMIC_CAS(unsigned long long)
 SIM_ATOMIC_CAS(unsigned short)
 
-// The simulator runs one grid at a time, so system and block scope are the same as the device's.
-#define atomicAdd_block atomicAdd
-#define atomicAdd_system atomicAdd
-#define atomicMax_block atomicMax
-#define atomicMin_block atomicMin
-#define atomicCAS_block atomicCAS
-#define atomicExch_block atomicExch
+// Each component is added atomically, not the vector.
+#define SIM_ATOMIC_VECTOR(name)                                                        \
+  static inline float2 name(float2* address, float2 value) {                           \
+    return {name(&address->x, value.x), name(&address->y, value.y)};                   \
+  }                                                                                    \
+  static inline float4 name(float4* address, float4 value) {                           \
+    return {name(&address->x, value.x), name(&address->y, value.y),                    \
+            name(&address->z, value.z), name(&address->w, value.w)};                   \
+  }
+SIM_ATOMIC_VECTOR(atomicAdd)
+SIM_ATOMIC_VECTOR(atomicAdd_block)
+SIM_ATOMIC_VECTOR(atomicAdd_system)
 
-#undef SIM_ATOMIC
 #undef SIM_ATOMIC_INTEGER
 #undef SIM_ATOMIC_CAS
+#undef SIM_ATOMIC_CAS_SCOPE
+#undef SIM_ATOMIC_VECTOR

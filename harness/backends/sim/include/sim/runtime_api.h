@@ -1,5 +1,7 @@
 // The CUDA runtime API on one device and one stream: every call is done when it returns.
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -8,7 +10,15 @@
 
 // Errors.
 static inline const char* cudaGetErrorString(cudaError_t error) { return sim_error_string(error); }
-static inline const char* cudaGetErrorName(cudaError_t error) { return sim_error_string(error); }
+static inline const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+#define SIM_ERROR(name, number) \
+  case name: return #name;
+    SIM_ERRORS(SIM_ERROR)
+#undef SIM_ERROR
+  }
+  return "unrecognized error code";
+}
 static inline cudaError_t cudaGetLastError() { return sim_last_error(1); }
 static inline cudaError_t cudaPeekAtLastError() { return sim_last_error(0); }
 static inline cudaError_t cudaDeviceSynchronize() { return sim_sticky_error(); }
@@ -32,7 +42,16 @@ template <class T>
 static inline cudaError_t cudaMallocHost(T** pointer, size_t nbytes) {
   return cudaMalloc(pointer, nbytes);  // the device can read it
 }
+template <class T>
+static inline cudaError_t cudaHostAlloc(T** pointer, size_t nbytes, unsigned) {
+  return cudaMallocHost(pointer, nbytes);
+}
 static inline cudaError_t cudaFreeHost(void* pointer) { return cudaFree(pointer); }
+template <class T>
+static inline cudaError_t cudaHostGetDevicePointer(T** on_device, void* on_host, unsigned) {
+  *on_device = static_cast<T*>(on_host);
+  return sim_sticky_error();
+}
 template <class T>
 static inline cudaError_t cudaMallocManaged(T** pointer, size_t nbytes, unsigned = 1) {
   return cudaMalloc(pointer, nbytes);
@@ -45,12 +64,39 @@ static inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t nby
                                           cudaStream_t = nullptr) {
   return cudaMemcpy(to, from, nbytes, kind);
 }
+// `pitch` is the distance of two rows in bytes, `width` a row's bytes.
+static inline cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                       size_t height, cudaMemcpyKind kind) {
+  if (width > to_pitch || width > from_pitch) return cudaErrorInvalidPitchValue;
+  for (size_t row = 0; row < height; row++)
+    cudaMemcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width, kind);
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                            size_t width, size_t height, cudaMemcpyKind kind,
+                                            cudaStream_t = nullptr) {
+  return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+template <class T>
+static inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(pointer, *pitch * height);
+}
 static inline cudaError_t cudaMemset(void* pointer, int byte, size_t nbytes) {
   sim_fill(pointer, byte, nbytes);
   return sim_sticky_error();
 }
 static inline cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t nbytes, cudaStream_t = nullptr) {
   return cudaMemset(pointer, byte, nbytes);
+}
+static inline cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height) {
+  if (width > pitch) return cudaErrorInvalidPitchValue;
+  for (size_t row = 0; row < height; row++) sim_fill(static_cast<char*>(pointer) + row * pitch, byte, width);
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int byte, size_t width, size_t height,
+                                            cudaStream_t = nullptr) {
+  return cudaMemset2D(pointer, pitch, byte, width, height);
 }
 template <class T>
 static inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t nbytes, size_t offset = 0,
@@ -82,25 +128,85 @@ static inline cudaError_t cudaMemGetInfo(size_t* free_nbytes, size_t* total_nbyt
   return sim_sticky_error();
 }
 
-// Streams and events: one stream, in which all is done at once.
-static inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  *stream = nullptr;
+template <class T>
+static inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t nbytes, size_t offset = 0,
+                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
+                                                    cudaStream_t = nullptr) {
+  return cudaMemcpyFromSymbol(to, symbol, nbytes, offset, kind);
+}
+template <class T>
+static inline cudaError_t cudaGetSymbolSize(size_t* nbytes, const T&) {
+  *nbytes = sizeof(T);
   return sim_sticky_error();
 }
-static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
-static inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+
+// Streams and events. Whatever the stream, all is done when the call returns; a handle is only told apart.
+struct CUstream_st {
+  unsigned flags;
+  int priority;
+};
+struct CUevent_st {
+  bool is_recorded, has_time;
+  std::chrono::steady_clock::time_point time;
+};
+
+static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  *stream = new CUstream_st{flags, priority};
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+static inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
+static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+    return cudaErrorInvalidResourceHandle;
+  delete stream;
+  return sim_sticky_error();
+}
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return sim_sticky_error(); }
-static inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
-static inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = nullptr;
+static inline cudaError_t cudaStreamQuery(cudaStream_t) { return sim_sticky_error(); }
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return sim_sticky_error(); }
+static inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  function(data);
   return sim_sticky_error();
 }
-static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
-static inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return sim_sticky_error(); }
-static inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return sim_sticky_error(); }
-static inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-static inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 0;
+static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
+                                                unsigned) {
+  function(stream, sim_sticky_error(), data);
+  return sim_sticky_error();
+}
+
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = new CUevent_st{false, !(flags & cudaEventDisableTiming), {}};
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags = 0) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
+  if (!event) return cudaErrorInvalidResourceHandle;
+  event->is_recorded = true;
+  event->time = std::chrono::steady_clock::now();
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t = nullptr, unsigned = 0) {
+  return cudaEventRecord(event);
+}
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return event ? sim_sticky_error() : cudaErrorInvalidResourceHandle;
+}
+static inline cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (!event) return cudaErrorInvalidResourceHandle;
+  delete event;
+  return sim_sticky_error();
+}
+// The CPU's time, which says nothing of a GPU's; only its order is right.
+static inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (!start || !end || !start->is_recorded || !end->is_recorded || !start->has_time || !end->has_time)
+    return cudaErrorInvalidResourceHandle;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return sim_sticky_error();
 }
 
@@ -114,30 +220,38 @@ static inline cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
 }
-static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = cudaDeviceProp{"Simulated sm_90", size_t(80) << 30, 49152, 232448, 233472, 65536, 65536, 32, 1024,
-                               {1024, 1024, 64}, {2147483647, 65535, 65535}, 132, 2048, 32, 9, 0, 50 << 20};
+static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  *properties = cudaDeviceProp();
   return cudaSuccess;
 }
 static inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  cudaDeviceProp all;
-  cudaGetDeviceProperties(&all, device);
+  if (device != 0) return cudaErrorInvalidDevice;
   switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-    case cudaDevAttrMaxBlockDimX: *value = all.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxGridDimX: *value = all.maxGridSize[0]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(all.sharedMemPerBlock); break;
-    case cudaDevAttrWarpSize: *value = all.warpSize; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = all.regsPerBlock; break;
-    case cudaDevAttrMultiProcessorCount: *value = all.multiProcessorCount; break;
-    case cudaDevAttrL2CacheSize: *value = all.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = all.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = all.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = all.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(all.sharedMemPerMultiprocessor); break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(all.sharedMemPerBlockOptin); break;
-    default: return cudaErrorInvalidValue;
+#define SIM_ATTRIBUTE(name, number, its_value) \
+  case cudaDevAttr##name: *value = its_value; return cudaSuccess;
+    SIM_DEVICE_ATTRIBUTES(SIM_ATTRIBUTE)
+#undef SIM_ATTRIBUTE
   }
+  return cudaErrorInvalidValue;
+}
+static inline cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+static inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+static inline cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+static inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return sim_sticky_error(); }
+static inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return sim_sticky_error(); }
+static inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return sim_sticky_error(); }
+static inline cudaError_t cudaSetDeviceFlags(unsigned) { return sim_sticky_error(); }
+static inline cudaError_t cudaCtxResetPersistingL2Cache() { return sim_sticky_error(); }
+static inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 0;
   return cudaSuccess;
 }
 
@@ -153,14 +267,30 @@ template <class Kernel>
 static inline cudaError_t cudaFuncSetCacheConfig(Kernel&&, cudaFuncCache) {
   return sim_sticky_error();
 }
+
+// An upper bound: what registers and static shared memory take is known to nvcc alone.
 template <class Kernel>
-static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel&&, size_t = 0, int = 0) {
-  *grid = 2 * 132;
-  *block = 1024;
-  return cudaSuccess;
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel&&, int threads,
+                                                                        size_t dynamic_shared) {
+  if (threads <= 0) return cudaErrorInvalidValue;
+  constexpr int most_blocks = 32, most_threads = 2048, most_shared = 233472, reserved_shared = 1024;
+  int by_threads = threads > 1024 ? 0 : most_threads / ((threads + 31) / 32 * 32);
+  int by_shared = dynamic_shared > 232448 ? 0 : most_shared / int(dynamic_shared + reserved_shared);
+  *blocks = std::min({most_blocks, by_threads, by_shared});
+  return sim_sticky_error();
 }
 template <class Kernel>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel&&, int threads, size_t) {
-  *blocks = threads > 0 ? 2048 / threads : 0;
-  return cudaSuccess;
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel&& kernel,
+                                                                                 int threads, size_t dynamic_shared,
+                                                                                 unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_shared);
+}
+template <class Kernel>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel&& kernel,
+                                                             size_t dynamic_shared = 0, int limit = 0) {
+  *block = limit > 0 ? std::min(1024, limit) : 1024;
+  int blocks;
+  cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, *block, dynamic_shared);
+  *grid = blocks * 132;
+  return error;
 }

@@ -22,7 +22,7 @@ static inline void __syncwarp(unsigned mask = 0xffffffffu, SIM_CALLER) {
   sim_warp_exchange(mask, &none, &out, -1, sizeof none, "__syncwarp", file, line);
 }
 
-static inline unsigned __activemask() { return sim_active_mask(); }
+static inline unsigned __activemask(SIM_CALLER) { return sim_active_mask(file, line); }
 
 namespace sim {
 
@@ -42,28 +42,46 @@ static inline int within_section(int source, int width) {
   return source < first || source >= first + width ? -1 : source;
 }
 
+static inline int in_section(int source, int width) { return (lane() & ~(width - 1)) + (source & (width - 1)); }
+// Lower sections may be read across the border of `width`, higher ones may not.
+static inline int not_above_section(int source, int width) {
+  return source >= (lane() & ~(width - 1)) + width ? -1 : source;
+}
+
+// What the lanes of `mask` that came hold, by lane; those lanes are the result.
+template <class T>
+static inline unsigned collect(unsigned mask, T value, T (&values)[32], const char* what, const char* file, int line) {
+  static_assert(sizeof(T) <= 16, "lanes hand each other at most 16 bytes");
+  return sim_warp_collect(mask, &value, values, sizeof value, what, file, line);
+}
+
 }  // namespace sim
 
-template <class T>
-static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIM_CALLER) {
-  int first = sim::lane() & ~(width - 1);
-  return sim::exchange(mask, value, first + (source & (width - 1)), "__shfl_sync", file, line);
-}
-template <class T>
-static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {
-  return sim::exchange(mask, value, sim::within_section(sim::lane() - int(delta), width), "__shfl_up_sync", file, line);
-}
-template <class T>
-static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {
-  return sim::exchange(mask, value, sim::within_section(sim::lane() + int(delta), width), "__shfl_down_sync", file,
-                       line);
-}
-template <class T>
-static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIM_CALLER) {
-  // Lower sections may be read across the border of `width`, higher ones may not.
-  int source = sim::lane() ^ lane_mask, end = (sim::lane() & ~(width - 1)) + width;
-  return sim::exchange(mask, value, source >= end ? -1 : source, "__shfl_xor_sync", file, line);
-}
+// For the types that CUDA shuffles; smaller integers become int, as there.
+#define SIM_SHUFFLES(T)                                                                                           \
+  static inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIM_CALLER) {                   \
+    return sim::exchange(mask, value, sim::in_section(source, width), "__shfl_sync", file, line);                 \
+  }                                                                                                               \
+  static inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {            \
+    return sim::exchange(mask, value, sim::within_section(sim::lane() - int(delta), width), "__shfl_up_sync",     \
+                         file, line);                                                                             \
+  }                                                                                                               \
+  static inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIM_CALLER) {          \
+    return sim::exchange(mask, value, sim::within_section(sim::lane() + int(delta), width), "__shfl_down_sync",   \
+                         file, line);                                                                             \
+  }                                                                                                               \
+  static inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, SIM_CALLER) {            \
+    return sim::exchange(mask, value, sim::not_above_section(sim::lane() ^ lane_mask, width), "__shfl_xor_sync",  \
+                         file, line);                                                                             \
+  }
+SIM_SHUFFLES(int)
+SIM_SHUFFLES(unsigned)
+SIM_SHUFFLES(long)
+SIM_SHUFFLES(unsigned long)
+SIM_SHUFFLES(long long)
+SIM_SHUFFLES(unsigned long long)
+SIM_SHUFFLES(float)
+SIM_SHUFFLES(double)
 
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SIM_CALLER) {
   return sim_warp_ballot(mask, predicate, "__ballot_sync", file, line);
@@ -74,21 +92,35 @@ static inline int __any_sync(unsigned mask, int predicate, SIM_CALLER) {
 static inline int __all_sync(unsigned mask, int predicate, SIM_CALLER) {
   return sim_warp_ballot(mask, !predicate, "__all_sync", file, line) == 0;
 }
-template <class T>
-static inline unsigned __match_any_sync(unsigned mask, T value, SIM_CALLER) {
-  return sim_warp_match(mask, &value, sizeof value, file, line);
-}
 
-#define SIM_REDUCE(name, T, expression)                                                    \
-  static inline T __reduce_##name##_sync(unsigned mask, T value, SIM_CALLER) {             \
-    int first = __builtin_ctz(mask);                                                       \
-    T a = sim::exchange(mask, value, first, "__reduce_" #name "_sync", file, line);        \
-    for (int i = first + 1; i < 32; i++) {                                                 \
-      if (!(mask >> i & 1)) continue;                                                      \
-      T b = sim::exchange(mask, value, i, "__reduce_" #name "_sync", file, line);          \
-      a = expression;                                                                      \
-    }                                                                                      \
-    return a;                                                                              \
+#define SIM_MATCHES(T)                                                                                 \
+  static inline unsigned __match_any_sync(unsigned mask, T value, SIM_CALLER) {                        \
+    return sim_warp_match(mask, &value, sizeof value, file, line);                                     \
+  }                                                                                                    \
+  static inline unsigned __match_all_sync(unsigned mask, T value, int* is_same, SIM_CALLER) {          \
+    *is_same = sim_warp_match(mask, &value, sizeof value, file, line) == mask;                         \
+    return *is_same ? mask : 0;                                                                        \
+  }
+SIM_MATCHES(int)
+SIM_MATCHES(unsigned)
+SIM_MATCHES(long)
+SIM_MATCHES(unsigned long)
+SIM_MATCHES(long long)
+SIM_MATCHES(unsigned long long)
+SIM_MATCHES(float)
+SIM_MATCHES(double)
+#undef SIM_MATCHES
+
+#define SIM_REDUCE(name, T, expression)                                                        \
+  static inline T __reduce_##name##_sync(unsigned mask, T value, SIM_CALLER) {                 \
+    T values[32], a = value;                                                                   \
+    unsigned left = sim::collect(mask, value, values, "__reduce_" #name "_sync", file, line);  \
+    left &= ~(1u << sim::lane());                                                              \
+    for (; left; left &= left - 1) {                                                           \
+      T b = values[__builtin_ctz(left)];                                                       \
+      a = expression;                                                                          \
+    }                                                                                          \
+    return a;                                                                                  \
   }
 SIM_REDUCE(add, int, a + b)
 SIM_REDUCE(add, unsigned, a + b)

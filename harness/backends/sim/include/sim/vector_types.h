@@ -46,5 +46,15 @@ SIM_VECTOR3(float, float)
 SIM_VECTOR3(double, double)
 static inline uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) { return uint3{x, y, z}; }
 
+// CUDA 13's names that say the alignment.
+#define SIM_ALIGNED(T, name, n) \
+  struct __attribute__((aligned(n))) name##_##n##a { T x, y, z, w; };
+SIM_ALIGNED(long, long4, 16) SIM_ALIGNED(long, long4, 32)
+SIM_ALIGNED(unsigned long, ulong4, 16) SIM_ALIGNED(unsigned long, ulong4, 32)
+SIM_ALIGNED(long long, longlong4, 16) SIM_ALIGNED(long long, longlong4, 32)
+SIM_ALIGNED(unsigned long long, ulonglong4, 16) SIM_ALIGNED(unsigned long long, ulonglong4, 32)
+SIM_ALIGNED(double, double4, 16) SIM_ALIGNED(double, double4, 32)
+#undef SIM_ALIGNED
+
 #undef SIM_VECTORS
 #undef SIM_VECTOR3

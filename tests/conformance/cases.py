@@ -1,0 +1,23 @@
+"""The conformance table: every case of every theme."""
+
+from __future__ import annotations
+
+from tests.conformance.case import Case
+from tests.conformance.themes import (
+    atomics,
+    bfloat16,
+    floats,
+    groups,
+    half,
+    integers,
+    launch,
+    matrices,
+    memory,
+    runtime,
+    torch_names,
+    warps,
+)
+
+_THEMES = (launch, memory, warps, groups, atomics, integers, floats, half, bfloat16, matrices, runtime, torch_names)
+
+CASES: tuple[Case, ...] = tuple(case for theme in _THEMES for case in theme.CASES)

@@ -1,0 +1,74 @@
+"""kernels/runtime.cu."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from tests.conformance.case import Case, ints
+
+case = partial(Case, "runtime")
+
+
+def _literals(*values: int) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32)
+
+
+def _text(*lines: str) -> torch.Tensor:
+    return torch.tensor(list("".join(line.ljust(32, "\0") for line in lines).encode()), dtype=torch.uint8)
+
+
+CASES = (
+    case(
+        "streams_and_events",
+        "streams, events, `cudaStreamWaitEvent`, `cudaEventElapsedTime`",
+        (),
+        lambda: _literals(3, 7, 8, 1),
+    ),
+    case(
+        "device_properties",
+        "`cudaGetDeviceProperties`, `cudaDeviceGetAttribute`, `cudaGetDevice`",
+        (),
+        lambda: _literals(32, 1024, 49152, 64, 65535, 65536, 1, 1, 1, 1, 1, 1, 0, 1),
+    ),
+    case(
+        "hopper_properties",
+        "the limits of compute capability 9.0",
+        (),
+        lambda: _literals(9, 0, 232448, 233472, 2048, 32, 65536),
+        needs=(9, 0),
+    ),
+    case(
+        "occupancy",
+        "`cudaOccupancyMaxActiveBlocksPerMultiprocessor`, `cudaOccupancyMaxPotentialBlockSize`",
+        (),
+        lambda: _literals(8, 1, 1024, 5),
+        needs=(9, 0),
+    ),
+    case(
+        "launch_errors",
+        "`cudaGetLastError`, `cudaPeekAtLastError` after launches that the device refuses",
+        (),
+        lambda: _literals(9, 9, 0, 9, 1, 9),
+    ),
+    case(
+        "error_names",
+        "`cudaGetErrorName`, `cudaGetErrorString`",
+        (),
+        lambda: _text("cudaErrorInvalidConfiguration", "invalid argument", "no error"),
+    ),
+    case("refused_calls", "error codes of calls with wrong arguments", (), lambda: _literals(101, 12, 1, 101)),
+    case(
+        "device_printf_and_clock",
+        "`printf`, `assert`, `clock`, `clock64`, `__nanosleep` in kernels",
+        (),
+        lambda: _literals(1, 1, 1, 1),
+    ),
+    case(
+        "compiler_hints",
+        "`__builtin_assume`, `__builtin_expect`, `#pragma unroll`, `__trap`",
+        (ints(32),),
+        lambda x: x * 15,
+    ),
+)
