@@ -54,6 +54,7 @@ ALLOWED_MODULES = {
         "harness.backends.sim.diagnose",
         "harness.backends.sim.findings",
         "harness.backends.sim.host",
+        "harness.backends.sim.host_calls",
         "harness.backends.sim.nvcc",
     },
     # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is

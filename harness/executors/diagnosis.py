@@ -27,7 +27,8 @@ _COMPILING_S = 60
 
 def examine() -> list[MachineFinding]:
     """Every finding, cheapest first; none raises."""
-    findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja(), _gpu(), _driver(), _nvml(), _memory(), _disk()]
+    findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja()]
+    findings += [_gpu(), _driver(), _nvml(), _memory(), _disk()]
     findings += _clocks()
     findings += examine_protections()
     findings.append(_backend("backend cuda", _try_cuda))

@@ -1,7 +1,9 @@
 """How much constant memory each kernel of a cubin has: sizes of sections of an ELF file, which ptxas no longer prints.
 
-Section names as cuobjdump and `readelf -S` show them: `.nv.constant<bank>` belongs to the file, as `__constant__`
-variables do, and `.nv.constant<bank>.<kernel>` to a kernel, whose arguments are in bank 0.
+Section names as `readelf -S` shows them. `.nv.constant3` belongs to the file: its `__constant__` variables. Of a
+kernel's own, `.nv.constant0.<kernel>` holds its arguments behind what every launch has there, and
+`.nv.constant2.<kernel>` constants that the compiler made. Bank 4 is left out: addresses, most of them of what torch's
+headers define.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import struct
 
 _HEADER = struct.Struct("<40xQ10xHHH")  # section header offset; entry size, count, index of the names' section
 _SECTION = struct.Struct("<IIQQQQ24x")  # name, type, flags, address, offset, size
-_CONSTANT = re.compile(r"\.nv\.constant\d+(?:\.(?P<kernel>.+))?")
+_CONSTANT = re.compile(r"\.nv\.constant(?:3|[02]\.(?P<kernel>.+))")
 _CODE = ".text."
 _MOST_SECTIONS = 65_536
 

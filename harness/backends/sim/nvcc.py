@@ -77,9 +77,8 @@ def note_call(arguments: list[str]) -> None:
     except OSError:
         return
     if text:
-        source = os.path.abspath(sources[-1])
-        call = {"arguments": arguments, "source": source, "text": text}
-        name = hashlib.sha256(source.encode()).hexdigest()[:16]
+        call = {"arguments": arguments, "source": sources[-1], "text": text}
+        name = hashlib.sha256(sources[-1].encode()).hexdigest()[:16]
         Path(f"{name}{CALL_SUFFIX}").write_text(json.dumps(call))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from harness.backends.sim import cxx, nvcc
+from harness.backends.sim.host_calls import host_calls_in
+from harness.protocol.layout import NVCC_CALL
 
 
 def test_torch_s_own_command_line_is_understood() -> None:
@@ -47,6 +51,49 @@ def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp
     (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
     assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
     assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2\n"
+
+
+@pytest.mark.parametrize("line", ['asm("nop;");', "int x;", "syntax error("])
+def test_what_the_real_nvcc_would_be_asked_is_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = f"__global__ void k() {{\n  {line}\n}}\n"
+    Path("a.cu").write_text(text)
+    nvcc.main(["-O3", "--fast", "-c", "a.cu", "-o", "a.o"], tmp_path)
+    (written,) = tmp_path.glob(f"*{NVCC_CALL}")
+    assert json.loads(written.read_text()) == {
+        "arguments": ["-O3", "--fast", "-c", "a.cu", "-o", "a.o"],
+        "source": "a.cu",
+        "text": text,
+    }
+
+
+def test_two_sources_of_one_build_are_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.cu", "b.cu", "a.cu"):
+        Path(name).write_text("// nothing\n")
+        nvcc.note_call(["-c", name])
+    assert len(list(tmp_path.glob(f"*{NVCC_CALL}"))) == 2
+
+
+def test_host_calls_are_noted_and_compilation_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = []
+
+    def run_compiler(invocation: nvcc.Invocation, *_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        compiled.append(invocation.source)
+        return subprocess.CompletedProcess([], 0, "", "")
+
+    monkeypatch.setattr(nvcc, "_run_compiler", run_compiler)
+    source = tmp_path / "a.cu"
+    source.write_text("int f(int x) { return x; }\n__global__ void k(int* p) {\n  *p = f(1);\n}\n")
+    assert nvcc.main(["-c", str(source), "-o", str(tmp_path / "a.o")], tmp_path) == 0
+    assert host_calls_in(capsys.readouterr().err) == (
+        'a.cu:3: calling a __host__ function("f") from a __global__ function("k") is not allowed',
+    )
+    assert compiled == [source]
 
 
 @pytest.fixture
