@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -72,12 +73,19 @@ def evaluate(tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
     problem.symlink_to(ROOT / "tests" / "cheats" / "problems" / "double")
 
     def evaluate_one(
-        name: str, body: str = TWICE, before: str = "", more: str = "", timeout_s: float = 180
+        name: str,
+        body: str = TWICE,
+        before: str = "",
+        more: str = "",
+        timeout_s: float = 180,
+        files: Mapping[str, str] = MappingProxyType({}),
     ) -> Evaluation:
         folder = root / "solutions" / "double" / name
         folder.mkdir(parents=True, exist_ok=True)
         text = SOLUTION.replace("@BODY@", body).replace("@BEFORE@", before).replace("@MORE@", more)
-        (folder / "solution.py").write_text(text)
+        for file, content in {"solution.py": text, **files}.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(content)
         config = Config(CorrectnessConfig(seeds=1), nvcc=NvccConfig(timeout_s=timeout_s))
         workspace = Workspace(root)
         (solution,) = workspace.solutions("double", [name])
@@ -134,6 +142,17 @@ def test_what_only_the_simulator_lacks_is_unsupported_with_its_resources(evaluat
     assert found.failure.reason.endswith("compiles it (for sm_90)")
     assert [kernel.kernel.partition("(")[0] for kernel in found.builds[0].kernels] == ["twice", "product"]
     assert "product (sm_90): " in (found.failure.details or "")
+
+
+def test_files_beside_the_solution_are_compiled_where_they_lie(evaluate: Evaluate) -> None:
+    kernel = "#pragma once\n__device__ inline float twofold(float x) { return x * 2; }\n"
+    more = ", extra_include_paths=[__import__('os').path.dirname(__import__('os').path.abspath(__file__)) + '/parts']"
+    found = evaluate(
+        "files", "y[i] = twofold(x[i]);", '#include "twofold.cuh"', more, files={"parts/twofold.cuh": kernel}
+    )
+    assert found.verdict.value == "passed", found.failure
+    assert found.builds[0].nvcc is not None
+    assert (found.builds[0].nvcc.outcome, found.builds[0].nvcc.words) == ("accepted", "")
 
 
 def test_flags_of_the_solution_choose_the_architecture(evaluate: Evaluate) -> None:

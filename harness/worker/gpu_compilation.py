@@ -45,8 +45,12 @@ _NAMED = re.compile(r"\b(?:sm|compute|lto)_(\d{2,3}[af]?)\b")
 _MADE = re.compile(r"\bcode=.*")
 
 _ERROR = re.compile(r"^[^\s:(][^:(]*(?:\(\d+\)|:\d+(?::\d+)?): (?:fatal )?error\b[^:]*: (?P<message>.*)$", re.MULTILINE)
-# Of the language alone: no header could make it right.
-_OF_LANGUAGE = re.compile(r"calling a __host__ function|extended-lambda|^expected an? |^identifier .* in device code$")
+# Of the language alone, or of classes, to which no other header adds a member or a conversion.
+_OF_LANGUAGE = re.compile(
+    r"calling a __host__ function|extended-lambda|^expected an? |^identifier .* in device code$"
+    r"|^no suitable (conversion function|constructor)|^(class|struct) .* has no member"
+    r"|^(argument|a value) of type .*(incompatible|cannot be)|has already been declared|^expression must (have|be)"
+)
 _OF_ASSEMBLER = re.compile(r"^ptxas\b.*\b(error|fatal)\b", re.MULTILINE)
 _UNDEFINED = re.compile(r'^identifier "(?P<name>\w+)" is undefined$')
 

@@ -13,6 +13,7 @@ from harness.backends.cuda.clocks import SmClock
 from harness.executors import diagnosis
 from harness.executors.gpu_lock import GpuLock
 from harness.records.finding import MachineFinding
+from harness.referee import environment
 from tests.scripted_nvml import GPU, UUID, NvmlError, ScriptedNvml
 
 
@@ -67,3 +68,36 @@ def test_the_doctor_says_which_clocks_are_locked_and_by_whom(monkeypatch: pytest
     with GpuLock(UUID, "GPU 0", tmp_path).held(threading.Event(), lambda what: None):
         (held,) = diagnosis._clocks()
     assert (held.state, held.detail) == ("good", f"{UUID} is locked at 1410 MHz by a run that measures just now")
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "detail"),
+    [
+        ("exit 0", "good", "nvcc 13.0.88 tells its errors, registers and spills of what is simulated"),
+        (
+            "echo '/cuda/host_config.h:143:2: error: unsupported GNU version' >&2; exit 1",
+            "warning",
+            "nvcc 13.0.88 compiles nothing here: /cuda/host_config.h:143:2: error: unsupported GNU version",
+        ),
+        ("exit 7", "warning", "nvcc 13.0.88 compiles nothing here: exit code 7"),
+    ],
+)
+def test_the_doctor_has_nvcc_compile_a_kernel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, state: str, detail: str
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(f"#!/bin/sh\n{script}\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setattr(environment, "find_nvcc", lambda: environment.Nvcc(str(nvcc), "13.0.88"))
+    found = diagnosis._nvcc_beside()
+    assert (found.name, found.state, found.detail) == ("nvcc beside sim", state, detail)
+    assert (found.remedy is None) == found.is_good
+
+
+def test_the_doctor_says_what_an_nvcc_would_be_good_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "find_nvcc", lambda: None)
+    found = diagnosis._nvcc_beside()
+    assert (found.state, found.detail) == ("warning", "no nvcc: only a GPU will show what it refuses")
+    assert found.remedy == (
+        "install the CUDA toolkit, which needs no GPU, for its errors, registers and spills of what is simulated"
+    )
