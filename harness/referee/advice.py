@@ -25,6 +25,16 @@ _KNOWN_CAUSES = (
         r"main\.cpp.*was not declared in this scope",
         "declare every bound function in cpp_sources, with the signature that cuda_sources defines",
     ),
+    (
+        r"calling a __host__ function",
+        "mark the function __device__, or __host__ __device__ if the host calls it too; a constexpr function may stay as "
+        "it is",
+    ),
+    (
+        r"(?i)extended.lambda|lambda without __device__",
+        "write [=] __device__ (…) and build with extra_cuda_cflags=['--extended-lambda'], or pass a functor whose "
+        "operator() is __device__",
+    ),
     (r'identifier "?\w+"? is undefined|was not declared in this scope', "declare the name, or pass it to the function"),
     (
         r"(?s)dynamic shared memory .* above the limit|invalid argument[^\n]*shared",

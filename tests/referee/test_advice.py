@@ -33,6 +33,17 @@ GENERAL = "mend the compiler's errors above; the whole log is at the path named"
         (Verdict.COMPILE_ERROR, GCC, "declare every bound function in cpp_sources"),
         (Verdict.COMPILE_ERROR, NVCC, "declare the name, or pass it to the function"),
         (
+            Verdict.COMPILE_ERROR,
+            'cuda.cu(5): error: calling a __host__ function("helper(int)") from a __device__ function("f") is not allowed\n'
+            'cuda.cu(5): error: identifier "helper" is undefined in device code',
+            "mark the function __device__",
+        ),
+        (
+            Verdict.COMPILE_ERROR,
+            "cuda.cu(5): error: __host__ or __device__ annotation on lambda requires --extended-lambda nvcc flag",
+            "extra_cuda_cflags=['--extended-lambda']",
+        ),
+        (
             Verdict.RUNTIME_ERROR,
             "launch-error in tile: 65536 bytes of dynamic shared memory are above the limit of 49152",
             "above 48 KiB a kernel must opt in",
