@@ -27,8 +27,7 @@ _KNOWN_CAUSES = (
     ),
     (
         r"calling a __host__ function",
-        "mark the function __device__, or __host__ __device__ if the host calls it too; a constexpr function may stay as "
-        "it is",
+        "mark the function __device__, or __host__ __device__ if the host calls it too; a constexpr one needs neither",
     ),
     (
         r"(?i)extended.lambda|lambda without __device__",

@@ -34,8 +34,8 @@ GENERAL = "mend the compiler's errors above; the whole log is at the path named"
         (Verdict.COMPILE_ERROR, NVCC, "declare the name, or pass it to the function"),
         (
             Verdict.COMPILE_ERROR,
-            'cuda.cu(5): error: calling a __host__ function("helper(int)") from a __device__ function("f") is not allowed\n'
-            'cuda.cu(5): error: identifier "helper" is undefined in device code',
+            'cuda.cu(5): error: calling a __host__ function("f") from a __device__ function("g") is not allowed\n'
+            'cuda.cu(5): error: identifier "f" is undefined in device code',
             "mark the function __device__",
         ),
         (
