@@ -78,7 +78,8 @@ class _Question:
         self.nvcc = nvcc
         self.config = config
         self.text = read_beginning(calls) if calls else ""
-        facts = (self.text, nvcc.path, nvcc.version, *config.architectures, torch.__version__, _digest_of_own())
+        asked = self.text.replace(build.key, "")  # part of the folder's name in which a source was generated
+        facts = (asked, nvcc.path, nvcc.version, *config.architectures, torch.__version__, _digest_of_own())
         name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
         self._kept_at = calls.parent.parent / "nvcc" / f"{name}.json" if calls else None
 

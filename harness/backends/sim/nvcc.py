@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -12,9 +11,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backends.sim.call_notes import note_call
 from harness.backends.sim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
 from harness.backends.sim.headers import Translation
-from harness.backends.sim.host_calls import HOST_CALL_MARK, host_calls
 from harness.backends.sim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
 from harness.backends.sim.slim import can_be_slim, was_too_slim
 from harness.backends.sim.source_texts import registrations
@@ -22,8 +21,6 @@ from harness.backends.sim.translate import Unsupported
 
 UNSUPPORTED_MARK = "harness-sim-unsupported:"
 UNSUPPORTED_EXIT = 3
-CALL_SUFFIX = ".nvcc-call.json"
-"""As protocol.layout.NVCC_CALL, which a backend doesn't import."""
 
 _HOST_WITH_VALUE = ("-I", "-isystem", "-include", "-D", "-U")
 _LONG_HOST = {
@@ -63,8 +60,6 @@ class Invocation:
     host: list[str] = field(default_factory=list)
     """Preprocessor options and what -Xcompiler hands through."""
     dependencies: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
-    """All of the command line, and of nvcc's variables."""
     is_checked: bool = False
 
 
@@ -87,26 +82,10 @@ def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
         return UNSUPPORTED_EXIT
 
 
-def note_call(arguments: list[str]) -> None:
-    """Write down what the real nvcc would be asked, for a machine that has one: beside what is compiled here, also
-    where we can't simulate it or don't know an option. Nothing where no source can be read."""
-    sources = [argument for argument in arguments if not argument.startswith("-") and argument.endswith(".cu")]
-    try:
-        text = Path(sources[-1]).read_text(errors="replace") if sources else ""
-    except OSError:
-        return
-    if text:
-        call = {"arguments": arguments, "source": sources[-1], "text": text}
-        name = hashlib.sha256(sources[-1].encode()).hexdigest()[:16]
-        Path(f"{name}{CALL_SUFFIX}").write_text(json.dumps(call))
-
-
 def parse(arguments: list[str]) -> Invocation:
     """Raises UsageError for an option that nvcc doesn't know."""
     invocation = Invocation()
     rest = [argument for argument in arguments if argument.strip()]
-    variables = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
-    invocation.flags = [*rest, *(os.environ.get(name, "") for name in variables)]
     while rest:
         _take(invocation, rest.pop(0), rest)
     if invocation.source is None:
@@ -163,8 +142,6 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
         translated.write_text(text + registrations(translation.texts))
     except OSError as error:
         raise UsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
-    for line, what in host_calls(translation.texts[source], invocation.flags):
-        print(f"{HOST_CALL_MARK} {source.name}:{line}: {what}", file=sys.stderr)
     is_slim = all(can_be_slim(text, is_device=True) for text in translation.texts.values())
     result = _run_compiler(invocation, toolkit, translated, output, is_slim)
     if result.returncode and is_slim and was_too_slim(result.stderr):

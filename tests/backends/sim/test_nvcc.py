@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from harness.backends.sim import cxx, nvcc
+from harness.backends.sim.call_notes import CALL_SUFFIX, note_call
 from harness.backends.sim.host_calls import host_calls_in
 from harness.protocol.layout import NVCC_CALL
+
+
+@pytest.fixture(autouse=True)
+def _in_a_build_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where compilers are called, and notes are left."""
+    monkeypatch.chdir(tmp_path)
 
 
 def test_torch_s_own_command_line_is_understood() -> None:
@@ -54,10 +61,7 @@ def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp
 
 
 @pytest.mark.parametrize("line", ['asm("nop;");', "int x;", "syntax error("])
-def test_what_the_real_nvcc_would_be_asked_is_written_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_the_real_nvcc_would_be_asked_is_written_down(tmp_path: Path, line: str) -> None:
     text = f"__global__ void k() {{\n  {line}\n}}\n"
     Path("a.cu").write_text(text)
     nvcc.main(["-O3", "--fast", "-c", "a.cu", "-o", "a.o"], tmp_path)
@@ -69,11 +73,14 @@ def test_what_the_real_nvcc_would_be_asked_is_written_down(
     }
 
 
-def test_two_sources_of_one_build_are_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_both_sides_know_the_notes_by_one_name() -> None:
+    assert CALL_SUFFIX == NVCC_CALL
+
+
+def test_two_sources_of_one_build_are_two_calls(tmp_path: Path) -> None:
     for name in ("a.cu", "b.cu", "a.cu"):
         Path(name).write_text("// nothing\n")
-        nvcc.note_call(["-c", name])
+        note_call(["-c", name])
     assert len(list(tmp_path.glob(f"*{NVCC_CALL}"))) == 2
 
 
