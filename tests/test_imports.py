@@ -44,7 +44,7 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
-    ("worker", "backends"): {"harness.backends", "harness.backends.base"},
+    ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
     # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
     # the marks that the GPU's device leaves in a trace.
     ("referee", "backends"): {
@@ -65,6 +65,7 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.gpus",
         "harness.backends.cuda.nvml",
         "harness.backends.sim.compiler",
+        "harness.backends.sim.toolkit",
     },
     # The host of a build; rows of a trace, which say whose a kernel is.
     ("instruments", "backends"): {
