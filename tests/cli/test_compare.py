@@ -77,7 +77,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
     def open_session(
         backend: str, workspace: Path, results: Path, config: Config, seed: int | None, say: Any, servers: ForkServers
     ) -> ScriptedSession:
-        assert backend == "cuda"
+        assert backend in ("cuda", "sim")
         opened.append(ScriptedSession(len(opened), results, config, seed))
         return opened[-1]
 
@@ -140,6 +140,27 @@ def test_the_clock_to_lock_reaches_the_session(
     harness(*command, *GPU)
     harness(*command, "--lock-clocks", "1410", *GPU)
     assert [session.config.timing.lock_sm_mhz for session in sessions] == [None, 1410]
+
+
+SIM = ("--backend", "sim", "--results", "out")
+
+
+@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
+def test_sanitize_reaches_the_session(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+) -> None:
+    harness(*command, *SIM)
+    harness(*command, "--sanitize", *SIM)
+    assert [session.config.correctness.sanitize for session in sessions] == [False, True]
+
+
+@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
+def test_a_gpu_has_a_sanitizer_of_its_own(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+) -> None:
+    outcome = harness(*command, "--sanitize", "--backend", "cuda")
+    assert (outcome.code, sessions) == (2, [])
+    assert "add --backend sim; on the GPU 'harness sanitize PROBLEM SOLUTION' runs compute-sanitizer" in outcome.err
 
 
 @pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])

@@ -148,6 +148,18 @@ def test_a_fault_leads_to_its_verdict() -> None:
     fault = fault_among([REMARK, FAULT])
     assert fault is not None
     assert fault.verdict is Verdict.MEMORY_ERROR
+    assert fault.failure.next_step.startswith("compare the index with the tensor's size")
+
+
+def test_a_fault_quotes_its_line_and_names_what_else_was_seen() -> None:
+    race = replace(FAULT, kind="shared-race", detail="no barrier", line=7, code="x = tile[i];")
+    fault = fault_among([REMARK, race, FAULT])
+    assert fault is not None
+    assert fault.verdict is Verdict.NONDETERMINISTIC
+    assert fault.failure.details == (
+        "    7 | x = tile[i];\nalso seen:\nbarrier-after-exit: threads had exited\n"
+        "illegal-address in relu at line 12, block [1, 0, 0], thread [31, 0, 0]: 4 bytes past the end (3 times)"
+    )
 
 
 @pytest.mark.parametrize("findings", [[], [REMARK], [Finding("invented-by-a-worker", "?")]])

@@ -76,6 +76,28 @@ def test_other_torch_gets_its_own_toolkit(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("_machine")
+def test_checked_build_is_prepared_when_first_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def precompile(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
+        header = root / "headers/sim/prelude_checked_slim.h.gch"
+        header.parent.mkdir(parents=True)
+        header.write_text("")
+        progress("precompiling")
+
+    monkeypatch.setattr(toolkits, "precompile_checked", precompile)
+    plain = ensure_toolkit(tmp_path, said.append)
+    first, second = (ensure_toolkit(tmp_path, said.append, is_checked=True) for _ in range(2))
+    assert said == ["compiling", "precompiling"]
+    assert first == second == Toolkit(plain.root, is_checked=True)
+
+
+def test_checked_build_has_a_compiler_of_its_own() -> None:
+    """By whose name the cache of extensions tells the two builds apart."""
+    assert Toolkit(Path("/tk"), is_checked=True).environment()["PYTORCH_NVCC"] == "/tk/bin/nvcc-checked"
+
+
+@pytest.mark.usefixtures("_machine")
 def test_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolkits, "build_toolkit", failing_build)
     with pytest.raises(SimUnavailable, match="does not compile"):

@@ -30,7 +30,7 @@ class Checker {
 
   // On a fiber.
   void access(const Access& access);
-  // `instruction` stands for a place in the source that the compiler named itself.
+  // `source` is the place that the compiler named itself.
   void report_at(const Source& source, const char* kind, const std::string& detail, const Site& site);
   [[noreturn]] void fault_at(const Source& source, const char* kind, const std::string& detail, const Site& site,
                              cudaError_t error);

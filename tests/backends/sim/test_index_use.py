@@ -1,0 +1,42 @@
+"""Whether an overflow reaches an index, and whether an index left its row, by the text alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends.sim.index_use import feeds_an_index, is_row_of_shared_array
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("float v = x[row * width + column];", 1),
+        ("int at = row * width;\nfloat v = x[at];", 1),
+        ("int row =\n    block * height;\nint at = row + 1;\nx[at] = 0;", 2),
+        ("int n = rows * columns;\nif (i < n) x[i] = 0;", 1),
+        ("int n = rows * columns;\nif (n > i) x[i] = 0;", 1),
+        ("const float* start = x + row * stride;", 1),
+        ("for (int i = 0; i < n; i += step) sum++;", 1),
+        ("while (a * b < c) a++;", 1),
+    ],
+)
+def test_what_becomes_an_index_is_seen(source: str, line: int) -> None:
+    assert feeds_an_index(source, line)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("int hash = key * 31;\nout[i] = hash;", 1),
+        ("int hash = key * 31;\nint slot = hash & 255;\nx[slot] = 0;", 1),
+        ("int hash = key * 31;\nx[hash & 255] = 0;", 1),
+        ("seed = seed * 1103515245;\nreturn seed >> 16;", 1),
+    ],
+)
+def test_what_may_wrap_on_purpose_is_left(source: str, line: int) -> None:
+    assert not feeds_an_index(source, line)
+
+
+def test_row_of_a_shared_array_is_known_by_its_declaration() -> None:
+    source = "__shared__ float tile[4][16];\nfloat local[4][16];\ntile[0][i] = 1;\nlocal[0][i] = 1;\nflat[i] = 1;"
+    assert [is_row_of_shared_array(source, line) for line in (3, 4, 5)] == [True, False, False]
