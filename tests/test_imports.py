@@ -44,7 +44,8 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
-    ("worker", "backends"): {"harness.backends", "harness.backends.base"},
+    # binding: the text of a module's bindings, which the simulator's stand-in for c++ writes as well.
+    ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
     # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
     # the marks that the GPU's device leaves in a trace.
     ("referee", "backends"): {
@@ -57,7 +58,7 @@ ALLOWED_MODULES = {
         "harness.backends.sim.nvcc",
     },
     # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is
-    # locked for a run, and what the doctor asks.
+    # locked for a run, and what the doctor asks; sim's compiler and toolkit: whether it can run, and is prepared.
     ("executors", "backends"): {
         "harness.backends.choice",
         "harness.backends.cuda.clocks",
@@ -65,6 +66,7 @@ ALLOWED_MODULES = {
         "harness.backends.cuda.gpus",
         "harness.backends.cuda.nvml",
         "harness.backends.sim.compiler",
+        "harness.backends.sim.toolkit",
     },
     # The host of a build; rows of a trace, which say whose a kernel is.
     ("instruments", "backends"): {
