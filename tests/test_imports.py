@@ -44,6 +44,7 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
+    # binding: the text of a module's bindings, which the simulator's stand-in for c++ writes as well.
     ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
     # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
     # the marks that the GPU's device leaves in a trace.
@@ -57,7 +58,7 @@ ALLOWED_MODULES = {
         "harness.backends.sim.nvcc",
     },
     # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is
-    # locked for a run, and what the doctor asks.
+    # locked for a run, and what the doctor asks; sim's compiler and toolkit: whether it can run, and is prepared.
     ("executors", "backends"): {
         "harness.backends.choice",
         "harness.backends.cuda.clocks",
