@@ -39,6 +39,8 @@ _SYNTAX = re.compile(
 _ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"
+# Our overloads are CUDA's, so that nvcc can't choose either.
+_AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def _snippet(lines: list[str], index: int) -> str:
 
 def _is_theirs(error: _CompilerError) -> bool:
     """Whether nvcc would refuse it as well."""
-    if _SHARED_LIMIT in error.message:
+    if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message):
         return True
     undeclared = _UNDECLARED.match(error.message)
     if undeclared:

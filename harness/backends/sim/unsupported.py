@@ -57,7 +57,6 @@ _NAMESPACES = {
     "thrust": "Thrust",
     "cutlass": "CUTLASS",
     "cute": "CUTLASS",
-    "experimental": "wmma on less than 8 bits",
 }
 
 CONSTRUCTS = tuple(sorted({*_HEADERS.values(), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold))

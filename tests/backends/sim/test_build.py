@@ -95,10 +95,10 @@ def test_too_much_static_shared_memory_is_a_compile_error(toolkit: Toolkit, cuda
 
 
 def test_cuda_name_that_we_lack_is_unsupported(toolkit: Toolkit, cuda_source: Path) -> None:
-    cuda_source.write_text("__global__ void k(int* x) {\n  *x = __vabsdiffu4(x[1], x[2]);\n}\n")
+    cuda_source.write_text("__global__ void k(int* x) {\n  *x = __vavgs2(x[1], x[2]);\n}\n")
     diagnosis = compile_alone(toolkit.nvcc, cuda_source)
     assert diagnosis.kind == "unsupported"
-    assert diagnosis.summary.startswith("cuda.cu:2: ‘__vabsdiffu4’ was not declared")
+    assert diagnosis.summary.startswith("cuda.cu:2: ‘__vavgs2’ was not declared")
 
 
 def test_cuda_code_in_cpp_sources_is_a_compile_error(toolkit: Toolkit, main_source: Path) -> None:

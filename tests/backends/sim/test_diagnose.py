@@ -34,6 +34,7 @@ def test_undeclared_variable_is_the_solution_s() -> None:
         "‘buf’ was not declared in this scope",
         "cannot convert ‘const at::DeprecatedTypeProperties’ to ‘c10::ScalarType’",
         "too few arguments to function ‘void k(float*, int)’",
+        "call of overloaded ‘max(int&, long int&)’ is ambiguous",
         "‘__shfl_down’ was not declared in this scope",
         "static assertion failed: ptxas error: kernel uses too much shared data (more than 0xc000 bytes)",
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends.sim.translate import Unsupported, translate
+from harness.backends.sim.unsupported import CONSTRUCTS
 
 
 def body(source: str) -> str:
@@ -115,28 +116,50 @@ def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
 FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
 
 
-@pytest.mark.parametrize(
-    ("source", "construct", "line"),
-    [
-        ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
-        ("\n\nwmma::experimental::precision::b1 x;", "wmma on less than 8 bits", 3),
-        ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
-        ("#include <cooperative_groups/memcpy_async.h>", "asynchronous copies and barriers", 1),
-        ("auto c = cg::this_cluster();", "thread block clusters", 1),
-        ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
-        ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
-        ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
-        ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
-        ("cudaTextureObject_t t;", "textures and surfaces", 1),
-        ("#include <cublas_v2.h>", "cuBLAS", 1),
-        ("cudnnHandle_t h;", "cuDNN", 1),
-        ("#include <cub/cub.cuh>", "CUB", 1),
-        ("using namespace thrust;", "Thrust", 1),
-        ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
-        ("#define LOAD asm", "inline PTX (asm)", 1),
-    ],
-)
+REFUSED = [
+    ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
+    ("#define LOAD asm", "inline PTX (asm)", 1),
+    ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
+    ("#include <cooperative_groups/memcpy_async.h>", "asynchronous copies and barriers", 1),
+    ("\n__pipeline_commit();", "asynchronous copies and barriers", 2),
+    ("auto c = cg::this_cluster();", "thread block clusters", 1),
+    ("__global__ void __cluster_dims__(2) k();", "thread block clusters", 1),
+    ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
+    ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
+    ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
+    ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
+    ("cudaTextureObject_t t;", "textures and surfaces", 1),
+    ("#include <cublas_v2.h>", "cuBLAS", 1),
+    ("cudnnHandle_t h;", "cuDNN", 1),
+    ("#include <cufft.h>", "cuFFT", 1),
+    ("#include <cusparse.h>", "cuSPARSE", 1),
+    ("#include <cusolverDn.h>", "cuSOLVER", 1),
+    ("curandState s;", "cuRAND", 1),
+    ("#include <nvrtc.h>", "NVRTC", 1),
+    ("#include <cub/cub.cuh>", "CUB", 1),
+    ("typedef cub::BlockReduce<float, 64> R;", "CUB", 1),
+    ("using namespace thrust;", "Thrust", 1),
+    ("#include <cutlass/cutlass.h>", "CUTLASS", 1),
+    ("#include <cuda/std/array>", "libcu++", 1),
+    ("#include <ATen/native/cuda/Loops.cuh>", "ATen's own CUDA kernels", 1),
+    ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
+    ("CUtensorMap m;", "TMA", 1),
+    ("cuModuleLoad(&m, p);", "the CUDA driver API", 1),
+    ("cg::multi_grid_group g;", "barriers of several devices", 1),
+    ("cudaCGGetIntrinsicHandle();", "barriers of the whole grid", 1),
+    ("cudaMemPrefetchAsync(p, n, 0);", "hints for managed memory", 1),
+    ("cudaAccessPolicyWindow w;", "hints for the L2 cache", 1),
+    ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
+    ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
+]
+
+
+@pytest.mark.parametrize(("source", "construct", "line"), REFUSED)
 def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct: str, line: int) -> None:
     with pytest.raises(Unsupported) as refused:
         translate(source, "cuda.cu")
     assert (refused.value.construct, refused.value.line) == (construct, line)
+
+
+def test_every_construct_that_is_refused_has_an_example() -> None:
+    assert {construct for _, construct, _ in REFUSED} == set(CONSTRUCTS)

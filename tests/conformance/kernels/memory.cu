@@ -1,5 +1,6 @@
 // Memory spaces, vector types and copies.
 #include "case.h"
+#include "transpose.cuh"
 
 __constant__ float coefficients[4];
 __constant__ int offset_constant = 5;
@@ -40,20 +41,8 @@ CASE(device_globals) {
   cudaMemcpy(buffers.at<int>(1) + 1, &counted, sizeof(int), cudaMemcpyHostToDevice);
 }
 
-template <int TILE>
-__global__ void transposed(const float* in, float* out, int n) {
-  __shared__ float tile[TILE][TILE + 1];
-  int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
-  if (x < n && y < n) tile[threadIdx.y][threadIdx.x] = in[y * n + x];
-  __syncthreads();
-  x = blockIdx.y * TILE + threadIdx.x;
-  y = blockIdx.x * TILE + threadIdx.y;
-  if (x < n && y < n) out[y * n + x] = tile[threadIdx.x][threadIdx.y];
-}
-
 CASE(static_shared) {
-  int n = 50;
-  transposed<16><<<dim3(4, 4), dim3(16, 16)>>>(buffers.at<float>(0), buffers.at<float>(1), n);
+  launch_transposed(buffers.at<float>(0), buffers.at<float>(1), 50);
 }
 
 template <typename T>

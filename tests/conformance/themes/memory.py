@@ -54,7 +54,7 @@ CASES = (
     ),
     case(
         "static_shared",
-        "`__shared__` arrays in templates, `__syncthreads`",
+        "`__shared__` arrays in templates, `__syncthreads`; kernels and launches in a header",
         (floats(2500),),
         lambda x: x.view(50, 50).t().reshape(-1).clone(),
     ),
