@@ -54,6 +54,7 @@ def check_case(
             return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
         with seat_case(setting, host, worker, config, TableSize()) as case:
             case.seat_solution()
+            notify(f"checking {setting.case}")
             _, check, failed = take_first(case, 0)
             if failed:
                 return CaseOutcome((check,), tuple(case.remarks), case.weights, failed)

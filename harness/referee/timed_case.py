@@ -76,6 +76,7 @@ class TimedCase:
         times_ns: list[int] = []
         with at(case.setting.case, None):
             case.seat_solution()
+            notify(f"checking {case.setting.case}")
             for number in range(2):
                 taken, check, failed = take_first(case, number)
                 checks.append(check)
