@@ -103,7 +103,7 @@ def test_shared_memory_outside_functions_is_declared_in_the_device_functions_tha
 
 
 def test_static_shared_memory_outside_functions_is_the_block_s_own_too() -> None:
-    assert "auto& t = ::sim::shared_static<sim_shared_0>().t; {" in body(
+    assert 'auto& t = ::sim::shared_static<sim_shared_0>("t").t; {' in body(
         "namespace n { __shared__ int t[4]; }\n__global__ void k() { t[0] = 1; }"
     )
 
