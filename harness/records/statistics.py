@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 BETWEEN_WORKERS = 0.001
 """By how much, on a log scale, the times of two workers that run the very same may differ beyond the scatter within
-each: their memory lies elsewhere. (H100, benchmarks/equal_arms.py: 7 of 62 intervals of equal arms over 10 µs left out
-1, by 0.01 to 0.14 %, without this, and one with it.)"""
+each: their memory lies elsewhere. (H100, benchmarks/equal_arms.py: 10 of 59 intervals of equal arms over 10 µs left
+out 1 without this, and 3 with it: by 0.10 and 0.14 %, and by 0.52 % at 12 µs, from medians of single calls.)"""
 
 
 @dataclass(frozen=True)

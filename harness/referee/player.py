@@ -31,6 +31,7 @@ _WITHOUT_ROWS = 0.5
 """So many of the timed turns have a call judged in full where no single row can be."""
 
 _LATE_TURNS = 2
+"""Of the solution, among those that are always taken."""
 
 
 @dataclass(frozen=True)

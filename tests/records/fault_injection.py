@@ -10,6 +10,8 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from harness.records import journal
@@ -17,6 +19,7 @@ from harness.records.evaluation import Evaluation
 from harness.records.index import open_index
 from harness.records.journal import Journal, scan_journals
 from tests.examples import passed, timing
+from tests.processes import CLEAN, LIMIT_S
 
 Job = Callable[[Path, str, int], None]
 """Gets the results folder, a name of its own and the descriptor to report to."""
@@ -60,13 +63,22 @@ def kill_at_random(results: Path, kills: int, seed: int, writers: int = 3) -> Ta
     return tally
 
 
+@dataclass
+class _Member:
+    process: BaseProcess
+    job: Job
+    heard: Connection
+    rest: bytes = b""
+    """The beginning of a line whose end hasn't come."""
+
+
 class _Crew:
-    """Child processes that send a line for each evaluation that is safely kept."""
+    """Processes that send a line for each evaluation that is safely kept."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
         self.acknowledged: set[str] = set()
-        self._members: dict[int, tuple[int, Job, bytes]] = {}
+        self._members: dict[int, _Member] = {}
         self._started = 0
 
     @property
@@ -75,57 +87,60 @@ class _Crew:
 
     def start(self, job: Job) -> None:
         self._started += 1
-        ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.close(ours)
-                job(self.results, f"w{self._started}", theirs)
-            finally:
-                os._exit(1)
-        os.close(theirs)
-        self._members[ours] = (child, job, b"")
+        heard, said = CLEAN.Pipe(duplex=False)
+        process = CLEAN.Process(target=_work, args=(job, self.results, f"w{self._started}", said))
+        process.start()
+        said.close()
+        self._members[heard.fileno()] = _Member(process, job, heard)
 
-    def wait_for(self, messages: int) -> None:
-        while messages > 0:
-            for descriptor in select.select(self.descriptors, [], [])[0]:
-                messages -= self._receive(descriptor)
+    def wait_for(self, evaluations: int) -> None:
+        while evaluations > 0:
+            speaking = select.select(self.descriptors, [], [], LIMIT_S)[0]
+            assert speaking, f"nobody has done anything for {LIMIT_S} s"
+            for descriptor in speaking:
+                news = self._receive(descriptor)
+                assert news is not None, "one ended by itself"
+                evaluations -= news
 
     def kill(self, descriptor: int) -> None:
         """And start another in its place, once everything that it had said is heard."""
-        child, job, _ = self._members[descriptor]
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, "ended by itself"
-        while self._receive(descriptor):
+        member = self._members[descriptor]
+        member.process.kill()
+        member.process.join()
+        assert member.process.exitcode == -signal.SIGKILL, "ended by itself"
+        while self._receive(descriptor) is not None:
             pass
-        os.close(descriptor)
+        member.heard.close()
         del self._members[descriptor]
-        self.start(job)
+        self.start(member.job)
 
     @contextmanager
     def paused(self, job: Job) -> Iterator[None]:
-        children = [child for child, its_job, _ in self._members.values() if its_job is job]
-        for child in children:
-            os.kill(child, signal.SIGSTOP)
+        numbers = [member.process.pid for member in self._members.values() if member.job is job]
+        for number in numbers:
+            os.kill(number, signal.SIGSTOP)
         yield
-        for child in children:
-            os.kill(child, signal.SIGCONT)
+        for number in numbers:
+            os.kill(number, signal.SIGCONT)
 
     def end(self) -> None:
-        for descriptor, (child, _, _) in self._members.items():
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            os.close(descriptor)
+        for member in self._members.values():
+            member.process.kill()
+            member.process.join()
+            member.heard.close()
 
-    def _receive(self, descriptor: int) -> int:
-        """Read what there is; the number of whole lines."""
-        child, job, rest = self._members[descriptor]
+    def _receive(self, descriptor: int) -> int | None:
+        """Read what there is; how many evaluations it acknowledges, None at the end of it all."""
+        member = self._members[descriptor]
         data = os.read(descriptor, 65536)
-        *whole, rest = (rest + data).split(b"\n")
-        self._members[descriptor] = (child, job, rest)
-        self.acknowledged |= {line.decode() for line in whole if line != b"built"}
-        return len(whole) if data else 0
+        *whole, member.rest = (member.rest + data).split(b"\n")
+        news = {line.decode() for line in whole if line != b"built"}
+        self.acknowledged |= news
+        return len(news) if data else None
+
+
+def _work(job: Job, results: Path, name: str, said: Connection) -> None:
+    job(results, name, said.fileno())
 
 
 def _write(results: Path, name: str, out: int) -> None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from harness.records.journal import Journal
 from harness.records.line import to_line
 from harness.records.verdict import Verdict
 from tests.examples import environment, failed, passed, sim_environment, timing
+from tests.processes import map_in_processes
 
 
 def at(minute: int, evaluation: Evaluation, **changes: Any) -> Evaluation:
@@ -357,8 +357,7 @@ def _open_and_count(results: Path) -> int:
 def test_several_who_index_at_once_do_it_once(tmp_path: Path) -> None:
     for run in range(4):
         keep(tmp_path, *(at(15 * run + minute, passed()) for minute in range(15)), run=f"run-{run}")
-    with get_context("fork").Pool(4) as pool:
-        assert pool.map(_open_and_count, [tmp_path] * 8, chunksize=1) == [60] * 8
+    assert map_in_processes(_open_and_count, [tmp_path] * 8) == [60] * 8
     with open_index(tmp_path) as index:
         assert (index.status().evaluations, index.status().copies) == (60, 0)
 

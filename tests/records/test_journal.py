@@ -12,7 +12,6 @@ import resource
 import shutil
 import signal
 import tempfile
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from harness.records.evaluation import Evaluation, Failure
 from harness.records.journal import Journal, JournalProblem, from_line, read_journals, scan_journals, to_line
 from harness.records.reading import journal_files, read_lines
 from tests.examples import build, check, comparison, failed, passed, sim_environment, timing, wrong_comparison
+from tests.processes import map_in_processes
 
 FULL = passed(
     builds=(build(),),
@@ -265,8 +265,7 @@ def _append_some(arguments: tuple[Path, int]) -> None:
 
 
 def test_several_processes_may_append_to_one_file(tmp_path: Path) -> None:
-    with get_context("fork").Pool(4) as pool:
-        pool.map(_append_some, [(tmp_path, writer) for writer in range(4)], chunksize=1)
+    map_in_processes(_append_some, [(tmp_path, writer) for writer in range(4)])
     found = list(scan_journals(tmp_path))
     assert {e.id for e in found if isinstance(e, Evaluation)} == {f"{w}-{n}" for w in range(4) for n in range(20)}
     assert len(found) == 80
