@@ -1,8 +1,8 @@
-"""How many CUDA threads a second the simulator runs, on one core and on all: needs no GPU.
+"""How many CUDA threads a second the simulator runs, and how long it compiles: needs no GPU.
 
-    python benchmarks/simulator.py [--cores 1,2] [--repeats 50] [--sanitize] [--json]
+    python benchmarks/simulator.py [--cores 1,2] [--repeats 50] [--no-compile] [--json]
 
-One extension with a kernel per kind of work, in a process for each number of cores:
+Threads: one extension with a kernel per kind of work, in a process for each build and number of cores.
   no barrier    y[i] = a * x[i] + y[i]: threads run one after another
   one barrier   each block reverses its 256 values through shared memory: every thread waits once, on a fiber
   16 barriers   the same, eight times over
@@ -11,23 +11,26 @@ One extension with a kernel per kind of work, in a process for each number of co
   64 multiply-adds   a thread that computes more than it costs to start one
 The rate is threads of a launch by its wall-clock time, best of the repeats: others may use the machine at the same
 time, and the load average is told for that. CPU time per thread is user and system time of the process, over all
-repeats.
---sanitize measures the build that checks every access.
+repeats. The checked build (--sanitize), which checks every access, uses one core.
+
+Compiling: every solution of this repository, alone, by the wall clock, once torch's headers are precompiled: a source
+that no cache knows, then the same source again.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import os
 import platform
 import resource
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -107,33 +110,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", default=f"1,{len(os.sched_getaffinity(0))}", help="numbers of cores, 1,2 for one")
     parser.add_argument("--repeats", type=int, default=50)
-    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--no-compile", action="store_true", help="threads alone")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--in-process", help=argparse.SUPPRESS)
+    parser.add_argument("--in-process", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.in_process:
-        print(json.dumps(measure(Path(arguments.in_process), arguments.repeats, arguments.sanitize)))
+        build, folder = arguments.in_process
+        print(json.dumps(measure(Path(folder), arguments.repeats, build == "checked")))
         return
     counts = sorted({int(count) for count in arguments.cores.split(",")})
-    found = {}
-    with tempfile.TemporaryDirectory() as build:
-        for cores in counts:
-            found[cores] = run_on(cores, Path(build), arguments)
+    rates = {f"fast, {cores_of(count)}": run_on(count, "fast", arguments.repeats) for count in counts}
+    rates["checked"] = run_on(1, "checked", arguments.repeats)
+    found = {"cpu": cpu_name(), "load": os.getloadavg()[0], "threads": rates}
+    if not arguments.no_compile:
+        found["compile_s"] = compile_times()
     if arguments.json:
-        print(json.dumps({"load": os.getloadavg(), "cpu": cpu_name(), "by_cores": found}, indent=2))
+        print(json.dumps(found, indent=2))
     else:
-        show(found, arguments)
+        show(found, arguments.repeats)
 
 
-def run_on(cores: int, build: Path, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+def cores_of(count: int) -> str:
+    return "1 core" if count == 1 else f"{count} cores"
+
+
+def run_on(cores: int, build: str, repeats: int) -> dict[str, dict[str, float]]:
     allowed = sorted(os.sched_getaffinity(0))
     if cores > len(allowed):
         raise SystemExit(f"this machine lends {len(allowed)} cores, not {cores}")
-    command = [sys.executable, __file__, "--in-process", str(build), "--repeats", str(arguments.repeats)]
-    command += ["--sanitize"] if arguments.sanitize else []
-    result = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, allowed[:cores])
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--in-process", build, folder, "--repeats", str(repeats)]
+        result = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, allowed[:cores])
+        )
     if result.returncode:
         raise SystemExit(result.returncode)
     return json.loads(result.stdout.splitlines()[-1])
@@ -145,13 +154,8 @@ def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, 
     from harness.backends.sim.toolkit import ensure_toolkit
     from harness.executors.cache import cache_folder
 
-    options = {}
-    if is_checked:
-        if "is_checked" not in inspect.signature(ensure_toolkit).parameters:
-            raise SystemExit("this harness has no build of the simulator that checks every access (--sanitize)")
-        options = {"is_checked": True}
-    say = lambda what: print(what, file=sys.stderr)  # noqa: E731
-    device = activate(ensure_toolkit(cache_folder(), say, **options))
+    toolkit = ensure_toolkit(cache_folder(), lambda what: print(what, file=sys.stderr), is_checked=is_checked)
+    device = activate(toolkit)
     import torch
     from torch.utils.cpp_extension import load_inline
 
@@ -179,6 +183,30 @@ def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, 
     return found
 
 
+def compile_times() -> dict[str, tuple[float, float]]:
+    """By solution: seconds of the build stage for a source that is new, and for the same once more."""
+    from harness import Config, Evaluator
+    from harness.records.config import NvccConfig, TimingConfig
+
+    config = Config(timing=TimingConfig(enabled=False), nvcc=NvccConfig(enabled=False))
+    found = {}
+    with Evaluator(backend="sim", config=config, workspace=ROOT) as evaluator:
+
+        def build_s(problem: str, source: str) -> float:
+            evaluation = evaluator.evaluate(problem, source, cases=["small"])
+            if evaluation.failure:
+                raise SystemExit(f"{problem}: {evaluation.verdict.value}: {evaluation.failure.reason}")
+            return evaluation.stages_s["build"]
+
+        for path in sorted(ROOT.glob("solutions/*/*/solution.py")):
+            problem, name = path.parts[-3:-1]
+            source = f"{path.read_text()}\n# {secrets.token_hex(8)}\n"
+            if not found:
+                build_s(problem, f"{source}# the first one waits for torch's import, too\n")
+            found[f"{problem}/{name}"] = (build_s(problem, source), build_s(problem, source))
+    return found
+
+
 def cpu_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
@@ -191,14 +219,17 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor()
 
 
-def show(found: dict[int, dict[str, dict[str, float]]], arguments: argparse.Namespace) -> None:
-    kind = "sanitized" if arguments.sanitize else "default"
-    print(f"{cpu_name()}, load {os.getloadavg()[0]:.1f}, {kind} build, best of {arguments.repeats}")
-    heads = [f"{'1 core' if cores == 1 else f'{cores} cores'}" for cores in found]
-    print(f"{'million threads a second':26}" + "".join(f"{head:>10}" for head in heads) + f"{'CPU ns a thread':>18}")
-    for name in KINDS:
-        rates = "".join(f"{by_kind[name]['mthreads_per_s']:10.1f}" for by_kind in found.values())
-        print(f"{name:26}{rates}{next(iter(found.values()))[name]['cpu_ns']:18.1f}")
+def show(found: dict[str, Any], repeats: int) -> None:
+    rates = found["threads"]
+    print(f"{found['cpu']}, load {found['load']:.1f}, best of {repeats}")
+    print(
+        f"{'million threads a second':26}" + "".join(f"{column:>15}" for column in rates) + f"{'CPU ns a thread':>18}"
+    )
+    for kind in KINDS:
+        line = "".join(f"{by_kind[kind]['mthreads_per_s']:15.1f}" for by_kind in rates.values())
+        print(f"{kind:26}{line}{next(iter(rates.values()))[kind]['cpu_ns']:15.1f}")
+    for name, (new, again) in found.get("compile_s", {}).items():
+        print(f"{name:33}compiled in {new:5.1f} s, again in {again:5.2f} s")
 
 
 if __name__ == "__main__":

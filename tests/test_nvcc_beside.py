@@ -163,7 +163,7 @@ def test_flags_of_the_solution_choose_the_architecture(evaluate: Evaluate) -> No
 
 
 def test_library_that_is_not_installed_accuses_nobody(evaluate: Evaluate) -> None:
-    before = "#ifdef __CUDACC_VER_MAJOR__\n#include <cublasXt.h>\n#endif"
+    before = "#ifndef HARNESS_SIM_DEVICE\n#include <cublasXt.h>\n#endif"
     found = evaluate("library", before=before)
     assert found.verdict.value in ("passed", "unsupported"), found.failure
     check = found.builds[0].nvcc
@@ -173,7 +173,7 @@ def test_library_that_is_not_installed_accuses_nobody(evaluate: Evaluate) -> Non
 
 def test_files_that_a_worker_may_not_read_nvcc_may_not_either(evaluate: Evaluate) -> None:
     secret = ROOT / "tests" / "cheats" / "families.yaml"
-    before = f'#ifdef __CUDACC_VER_MAJOR__\n#include "{secret}"\n#endif'
+    before = f'#ifndef HARNESS_SIM_DEVICE\n#include "{secret}"\n#endif'
     found = evaluate("reads_files", before=before)
     check = found.builds[0].nvcc
     assert check is not None
@@ -184,7 +184,7 @@ def test_files_that_a_worker_may_not_read_nvcc_may_not_either(evaluate: Evaluate
 
 def test_endless_compilation_ends_with_its_time(evaluate: Evaluate) -> None:
     endless = """
-#ifdef __CUDACC_VER_MAJOR__
+#ifndef HARNESS_SIM_DEVICE
 template <int N, int M> struct Tree {
   static constexpr long value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value;
 };

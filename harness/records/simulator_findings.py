@@ -196,6 +196,13 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "a mask written for other lanes",
         "build the mask from the lanes that get there",
     ),
+    "barrier-not-reached": FindingKind(
+        "threads exited before a barrier of their block, which CUDA has all of them reach or none",
+        "runtime_error",
+        "an early return for threads beyond the border; a loop with a barrier that some threads leave sooner",
+        "let all threads reach the barrier, and guard loads and stores instead",
+        only_checked=True,
+    ),
     "barrier-after-exit": FindingKind(
         "threads exited before a barrier of their block",
         None,

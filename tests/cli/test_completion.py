@@ -63,7 +63,7 @@ def offered(harness: Shell, workspace: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("harness new solution maxpool2d mine --from p", ["plain"]),
         ("harness wat", ["watch"]),
         ("harness check-problem re", ["relu"]),
-        ("harness explain wa", ["wall_clock"]),
+        ("harness explain wal", ["wall_clock"]),
     ],
 )
 def test_names_are_offered(offered: Offered, line: str, expected: list[str]) -> None:

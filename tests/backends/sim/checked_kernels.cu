@@ -226,6 +226,24 @@ __global__ void return_before_barrier(float* b, int n) {
   __syncthreads();
   b[threadIdx.x] = tile[n - 1 - threadIdx.x];
 }
+__global__ void half_wait(float* b) {
+  if (threadIdx.x < 32) {
+    b[threadIdx.x] = 1.0f;
+    __syncthreads();
+  }
+}
+__global__ void blocks_leave_whole(float* b, int n) {
+  if (blockIdx.x * blockDim.x >= n) return;
+  __syncthreads();
+  b[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f;
+}
+__global__ void leave_after_the_last(float* b, int n) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  if (threadIdx.x >= n) return;
+  b[threadIdx.x] = tile[n - 1 - threadIdx.x];
+}
 __global__ void barrier_in_both_branches(float* b) {
   if (threadIdx.x < 32) {
     b[threadIdx.x] = 1.0f;
@@ -566,6 +584,9 @@ static const std::map<std::string, Case>& cases() {
       {"lanes_beyond_the_block", [](Tensor a, Tensor b) { lanes_beyond_the_block<<<1, 48>>>(i(b)); }},
       {"lane_that_left", [](Tensor a, Tensor b) { lane_that_left<<<1, 32>>>(i(b)); }},
       {"return_before_barrier", [](Tensor a, Tensor b) { return_before_barrier<<<1, 64>>>(f(b), 40); }},
+      {"half_wait", [](Tensor a, Tensor b) { half_wait<<<1, 64>>>(f(b)); }},
+      {"blocks_leave_whole", [](Tensor a, Tensor b) { blocks_leave_whole<<<4, 64>>>(f(b), 128); }},
+      {"leave_after_the_last", [](Tensor a, Tensor b) { leave_after_the_last<<<1, 64>>>(f(b), 40); }},
       {"barrier_in_both_branches", [](Tensor a, Tensor b) { barrier_in_both_branches<<<1, 64>>>(f(b)); }},
       {"too_many_threads", [](Tensor a, Tensor b) { touch<<<1, 1025>>>(f(b)); }},
       {"empty_grid", [](Tensor a, Tensor b) { touch<<<a.numel() / 1001, 32>>>(f(b)); }},

@@ -90,6 +90,9 @@ FAULTS = [
     ("input_write", "input-write", "b[0] = 1.0f", [0, 0, 0], [0, 0, 0], "which is an input of the call"),
     ("input_scaled", "input-write", "out[thr", [0, 0, 0], [0, 0, 0], "write of 4 bytes at byte 0"),
     ("input_added_to", "input-write", "atomicCAS", [0, 0, 0], [0, 0, 0], "atomic change of 4 bytes"),
+    ("return_before_barrier", "barrier-not-reached", "__sync", [0, 0, 0], [63, 0, 0], "24 of the block's 64 threads"),
+    ("loop_of_different_length", "barrier-not-reached", "i++) __sync", [0, 0, 0], [31, 0, 0], "the first of them thread"),
+    ("half_wait", "barrier-not-reached", "__syncthreads", [0, 0, 0], [63, 0, 0], "first of them thread [32, 0, 0]"),
     ("half_at_the_barrier", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
     ("mask_too_wide", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "__shfl_sync with mask 0xffffffff"),
     ("barrier_in_one_branch", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
@@ -120,8 +123,6 @@ def test_fault_is_found_with_its_values(
 
 
 REMARKS = [
-    ("return_before_barrier", "barrier-after-exit"),
-    ("loop_of_different_length", "barrier-after-exit"),
     ("barrier_in_both_branches", "barrier-divergence"),
     ("same_flag", "same-value-write"),
     ("same_flag_of_blocks", "same-value-write"),
@@ -143,7 +144,7 @@ HONEST = [
     *("halves_of_neighbours", "wrapping_hash", "wide_index", "window_sum", "read_const", "in_place"),
     *("edge_of_the_padding", "atomics_alone", "scan_in_place", "shuffle_within_half", "all_at_the_barrier"),
     *("struct_copy", "own_memory_filled", "copied_memory", "written_by_torch", "made_by_torch", "second_launch"),
-    *("list_by_counter", "largest_block"),
+    *("list_by_counter", "largest_block", "blocks_leave_whole", "leave_after_the_last"),
 ]
 
 

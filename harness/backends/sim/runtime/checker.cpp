@@ -10,10 +10,6 @@
 namespace sim {
 namespace {
 
-std::string index_text(unsigned x, unsigned y, unsigned z) {
-  return '[' + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ']';
-}
-
 std::string bytes_text(size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
 std::string action_of(const Access& access) {
@@ -364,14 +360,9 @@ std::string Checker::missed_shared(uintptr_t address, size_t nbytes) const {
 std::string Checker::thread_of(const Conflict& conflict) const {
   const Stamp& stamp = conflict.earlier;
   if (!conflict.names_thread) return stamp.by_other_blocks ? "a thread of another block" : "another thread of the block";
-  const dim3& size = launch_->block;
-  std::string thread = "thread " + index_text(stamp.thread % size.x, stamp.thread / size.x % size.y,
-                                              stamp.thread / (size.x * size.y));
+  std::string thread = "thread " + index_text(stamp.thread, launch_->block);
   if (stamp.block == block_) return thread;
-  uint64_t number = launch_->block_number(stamp.block - first_block_);
-  const dim3& grid = launch_->grid;
-  return thread + " of block " +
-         index_text(number % grid.x, number / grid.x % grid.y, number / (uint64_t(grid.x) * grid.y));
+  return thread + " of block " + index_text(launch_->block_number(stamp.block - first_block_), launch_->grid);
 }
 
 std::vector<void*> callers(const Site& site, const void* lowest, const void* highest) {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -128,6 +129,11 @@ void withdraw_checked() {
 }
 
 }  // namespace
+
+std::string index_text(uint64_t number, const dim3& size) {
+  auto [x, y, z] = std::array{number % size.x, number / size.x % size.y, number / (uint64_t(size.x) * size.y)};
+  return '[' + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ']';
+}
 
 void report(const char* kind, const std::string& detail, const Source& source, const std::vector<void*>& callers,
             void* other) {

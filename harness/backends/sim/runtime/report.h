@@ -13,6 +13,9 @@ struct Source {
   void* instruction = nullptr;  // for faults, whose line the harness looks up in the debug information
 };
 
+// '[x, y, z]' of a block's thread, or of a grid's block, by its number.
+std::string index_text(uint64_t number, const dim3& size);
+
 // Adds a finding at the current block and thread; equal ones are counted, not repeated. `callers` are instructions that
 // led to the source's; `other` is where the detail's @OTHER@ happened.
 void report(const char* kind, const std::string& detail, const Source& source, const std::vector<void*>& callers = {},
