@@ -3,9 +3,11 @@
 #include <torch/extension.h>
 #include <c10/cuda/CUDAException.h>
 #include <cuda_fp16.h>
+#include <cassert>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 // ---- Out of bounds: global memory.
 
@@ -504,6 +506,47 @@ __global__ void fill_but(float* b, int left_out) {
   if (i < 1000 && i != left_out) b[i] = 1.0f;
 }
 
+// ---- What ends a kernel at once, masks, and pointers that lead nowhere.
+
+__global__ void below_sixteen(const float* a) { assert(a[threadIdx.x] < 16.0f); }
+__device__ float root(float x) {
+  assert(x >= 0.0f && "a root of a negative number");
+  return sqrtf(x);
+}
+__global__ void roots(const float* a, float* b) { b[threadIdx.x] = root(a[threadIdx.x] - 1.0f); }
+__global__ void trap_above(const float* a, float limit) {
+  if (a[threadIdx.x] > limit) __trap();
+}
+__global__ void rows_per_thread(int* b, int rows, int threads) { b[threadIdx.x] = rows / threads; }
+__global__ void column_of(int* b, int columns) { b[threadIdx.x] = int(threadIdx.x) % columns; }
+__global__ void wide_quotient(int* b, int64_t count, int64_t parts) { b[threadIdx.x] = int(count / parts); }
+__device__ __noinline__ float deeper(float* b, int depth) {
+  volatile float kept[16384];
+  kept[0] = depth;
+  if (depth > 0) kept[1] = deeper(b, depth - 1);
+  return kept[0];
+}
+__global__ void recurse(float* b, int depth) { b[threadIdx.x] = deeper(b, depth); }
+__global__ void never_ends(float* b, int step) { b[0] = deeper(b, 1 << 30) + step; }
+__device__ __noinline__ float both_ways(float* b, int depth) {
+  volatile float kept[512];
+  kept[depth % 512] = depth;
+  return depth > 0 ? both_ways(b, depth - 1) + kept[depth % 512] : kept[0];
+}
+__global__ void two_recursions(float* b, int depth) { b[threadIdx.x] = both_ways(b, depth) + both_ways(b, depth); }
+__global__ void mask_of_the_others(int* b) {
+  if (threadIdx.x < 16) b[threadIdx.x] = __shfl_sync(0xffff0000u, (int)threadIdx.x, 16);
+}
+__global__ void ballot_of_one(int* b) { b[threadIdx.x] = __ballot_sync(1u, threadIdx.x > 3); }
+__global__ void sync_of_eight(float* b) {
+  b[threadIdx.x] = 1.0f;
+  __syncwarp(0x000000ffu);
+}
+__global__ void all_in_the_mask(int* b) {
+  unsigned mask = __ballot_sync(0xffffffffu, threadIdx.x < 20);
+  if (threadIdx.x < 20) b[threadIdx.x] = __shfl_sync(mask, (int)threadIdx.x, 19) / (b != nullptr);
+}
+
 // ---- Each by its name.
 
 typedef std::function<void(torch::Tensor, torch::Tensor)> Case;
@@ -516,6 +559,25 @@ static void free_and_use(float* b) {
   cudaMalloc(&kept, 400);
   cudaFree(kept);
   copy<<<1, 32>>>(kept, b);
+}
+static void temporary_s_memory(torch::Tensor a, float* b) {
+  const float* doubled = (a * 2).data_ptr<float>();
+  copy<<<1, 32>>>(doubled, b);
+}
+static void freed_between(float* b) {
+  float* kept;
+  cudaMalloc(&kept, 400);
+  fill<<<1, 32>>>(kept, 32);
+  cudaFree(kept);
+  fill<<<1, 32>>>(kept, 16);
+}
+static void address_of_a_variable(float* b) {
+  float scale[32] = {2.0f};
+  copy<<<1, 32>>>(scale, b);
+}
+static void memory_of_new(float* b) {
+  std::vector<float> weights(32, 2.0f);
+  copy<<<1, 32>>>(weights.data(), b);
 }
 static void own_memory(float* b, bool fills) {
   float* kept;
@@ -588,6 +650,25 @@ static const std::map<std::string, Case>& cases() {
       {"blocks_leave_whole", [](Tensor a, Tensor b) { blocks_leave_whole<<<4, 64>>>(f(b), 128); }},
       {"leave_after_the_last", [](Tensor a, Tensor b) { leave_after_the_last<<<1, 64>>>(f(b), 40); }},
       {"barrier_in_both_branches", [](Tensor a, Tensor b) { barrier_in_both_branches<<<1, 64>>>(f(b)); }},
+      {"below_sixteen", [](Tensor a, Tensor b) { below_sixteen<<<1, 32>>>(f(a)); }},
+      {"roots", [](Tensor a, Tensor b) { roots<<<1, 32>>>(f(a), f(b)); }},
+      {"trap_above", [](Tensor a, Tensor b) { trap_above<<<1, 32>>>(f(a), 20.0f); }},
+      {"rows_per_thread", [](Tensor a, Tensor b) { rows_per_thread<<<1, 32>>>(i(b), 7, a.numel() / 1001); }},
+      {"column_of", [](Tensor a, Tensor b) { column_of<<<1, 32>>>(i(b), a.numel() / 1001); }},
+      {"wide_quotient", [](Tensor a, Tensor b) { wide_quotient<<<1, 32>>>(i(b), a.numel(), a.numel() / 1001); }},
+      {"recurse", [](Tensor a, Tensor b) { recurse<<<1, 32>>>(f(b), 100000); }},
+      {"never_ends", [](Tensor a, Tensor b) { never_ends<<<1, 1>>>(f(b), 1); }},
+      {"two_recursions", [](Tensor a, Tensor b) { two_recursions<<<1, 32>>>(f(b), 100000); }},
+      {"shallow_recursion", [](Tensor a, Tensor b) { recurse<<<1, 32>>>(f(b), 5); }},
+      {"mask_of_the_others", [](Tensor a, Tensor b) { mask_of_the_others<<<1, 32>>>(i(b)); }},
+      {"ballot_of_one", [](Tensor a, Tensor b) { ballot_of_one<<<1, 32>>>(i(b)); }},
+      {"sync_of_eight", [](Tensor a, Tensor b) { sync_of_eight<<<1, 32>>>(f(b)); }},
+      {"all_in_the_mask", [](Tensor a, Tensor b) { all_in_the_mask<<<1, 32>>>(i(b)); }},
+      {"temporary_s_memory", [](Tensor a, Tensor b) { temporary_s_memory(a, f(b)); }},
+      {"freed_between", [](Tensor a, Tensor b) { freed_between(f(b)); }},
+      {"address_of_a_variable", [](Tensor a, Tensor b) { address_of_a_variable(f(b)); }},
+      {"memory_of_new", [](Tensor a, Tensor b) { memory_of_new(f(b)); }},
+      {"tensor_on_the_host", [](Tensor a, Tensor b) { copy<<<1, 32>>>(f(a.cpu()), f(b)); }},
       {"too_many_threads", [](Tensor a, Tensor b) { touch<<<1, 1025>>>(f(b)); }},
       {"empty_grid", [](Tensor a, Tensor b) { touch<<<a.numel() / 1001, 32>>>(f(b)); }},
       {"grid_too_high", [](Tensor a, Tensor b) { touch<<<dim3(1, 65536), 32>>>(f(b)); }},

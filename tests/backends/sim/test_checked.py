@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from harness.backends.sim.compiler import find_compiler
 from harness.backends.sim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
 from harness.records.simulator_findings import FINDING_KINDS
+from tests.backends.sim.fault_page import EXAMPLES, KERNELS, PAGE, Outcomes, run_scenarios, with_examples
 
 pytestmark = pytest.mark.sim
-
-ROOT = Path(__file__).parents[3]
-KERNELS = Path(__file__).with_name("checked_kernels.cu")
-
-Outcomes = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +27,7 @@ def toolkit() -> Toolkit:
 
 @pytest.fixture(scope="module")
 def outcomes(toolkit: Toolkit) -> Outcomes:
-    """By the kernel's name in checked_kernels.cu."""
-    script = Path(__file__).with_name("checked_scenarios.py")
-    run = subprocess.run(
-        [sys.executable, str(script), str(toolkit.root)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    found: Outcomes = json.loads(run.stdout)
-    return found
+    return run_scenarios(toolkit)
 
 
 FAULTS = [
@@ -91,7 +74,14 @@ FAULTS = [
     ("input_scaled", "input-write", "out[thr", [0, 0, 0], [0, 0, 0], "write of 4 bytes at byte 0"),
     ("input_added_to", "input-write", "atomicCAS", [0, 0, 0], [0, 0, 0], "atomic change of 4 bytes"),
     ("return_before_barrier", "barrier-not-reached", "__sync", [0, 0, 0], [63, 0, 0], "24 of the block's 64 threads"),
-    ("loop_of_different_length", "barrier-not-reached", "i++) __sync", [0, 0, 0], [31, 0, 0], "the first of them thread"),
+    (
+        "loop_of_different_length",
+        "barrier-not-reached",
+        "i++) __sync",
+        [0, 0, 0],
+        [31, 0, 0],
+        "the first of them thread",
+    ),
     ("half_wait", "barrier-not-reached", "__syncthreads", [0, 0, 0], [63, 0, 0], "first of them thread [32, 0, 0]"),
     ("half_at_the_barrier", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
     ("mask_too_wide", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "__shfl_sync with mask 0xffffffff"),
@@ -99,6 +89,38 @@ FAULTS = [
     ("lane_of_nobody", "warp-inactive-lane", "__shfl_sync", [0, 0, 0], [0, 0, 0], "reads lane 20"),
     ("lanes_beyond_the_block", "warp-inactive-lane", "__shfl_down", [0, 0, 0], [47, 0, 0], "reads lane 16"),
     ("lane_that_left", "warp-inactive-lane", "__shfl_sync", [0, 0, 0], [1, 0, 0], "reads lane 0"),
+    (
+        "mask_of_the_others",
+        "warp-mask",
+        "__shfl_sync",
+        [0, 0, 0],
+        [0, 0, 0],
+        "lane 0 is not in its own mask",
+    ),
+    ("ballot_of_one", "warp-mask", "__ballot_sync", [0, 0, 0], [1, 0, 0], "lane 1 is not in its own mask"),
+    ("sync_of_eight", "warp-mask", "__syncwarp", [0, 0, 0], [8, 0, 0], "lane 8 is not in its own mask"),
+    ("below_sixteen", "device-assert", "assert(a", [0, 0, 0], [16, 0, 0], "a[threadIdx.x] < 16.0f"),
+    ("roots", "device-assert", "assert(x", [0, 0, 0], [0, 0, 0], "a root of a negative number"),
+    ("trap_above", "device-assert", "__trap", [0, 0, 0], [21, 0, 0], "__trap()"),
+    ("rows_per_thread", "integer-divide-by-zero", "rows / threads", [0, 0, 0], [0, 0, 0], "division by zero"),
+    ("column_of", "integer-divide-by-zero", "% columns", [0, 0, 0], [0, 0, 0], "division by zero"),
+    ("wide_quotient", "integer-divide-by-zero", "count / parts", [0, 0, 0], [0, 0, 0], "division by zero"),
+    ("recurse", "stack-overflow", "kept[0] = depth", [0, 0, 0], [0, 0, 0], "more local memory"),
+    ("never_ends", "stack-overflow", "", [0, 0, 0], [0, 0, 0], "more local memory"),
+    ("two_recursions", "stack-overflow", "", [0, 0, 0], [0, 0, 0], "more local memory"),
+    ("freed", "freed-pointer", "copy<<<", None, None, "argument 1 of the kernel points to device memory of 400 bytes"),
+    ("temporary_s_memory", "freed-pointer", "copy<<<", None, None, "4000 bytes that was freed"),
+    ("freed_between", "freed-pointer", "kept, 16", None, None, "400 bytes that was freed"),
+    (
+        "address_of_a_variable",
+        "host-pointer",
+        "(scale, b)",
+        None,
+        None,
+        "argument 1 of the kernel points to the host's",
+    ),
+    ("memory_of_new", "host-pointer", "weights.data()", None, None, "argument 1 of the kernel points to the host"),
+    ("tensor_on_the_host", "host-pointer", "a.cpu()", None, None, "argument 1 of the kernel points to the host"),
     ("too_many_threads", "launch-error", "<<<1, 1025>>>", None, None, "blocks (1025, 1, 1)"),
     ("empty_grid", "launch-error", "touch<<<", None, None, "grid (0, 1, 1)"),
     ("grid_too_high", "launch-error", "dim3(1, 65536)", None, None, "grid (1, 65536, 1)"),
@@ -145,6 +167,7 @@ HONEST = [
     *("edge_of_the_padding", "atomics_alone", "scan_in_place", "shuffle_within_half", "all_at_the_barrier"),
     *("struct_copy", "own_memory_filled", "copied_memory", "written_by_torch", "made_by_torch", "second_launch"),
     *("list_by_counter", "largest_block", "blocks_leave_whole", "leave_after_the_last"),
+    *("shallow_recursion", "all_in_the_mask"),
 ]
 
 
@@ -153,10 +176,19 @@ def test_honest_look_alike_is_left_alone(outcomes: Outcomes, name: str) -> None:
     assert outcomes[name] == {"error": None, "findings": [], "value": None}
 
 
-def test_memory_that_was_freed_is_named(outcomes: Outcomes) -> None:
-    (finding,) = outcomes["freed"]["findings"]
-    assert (finding["kind"], finding["kernel"]) == ("freed-pointer", "copy")
-    assert finding["detail"] == "argument 1 of the kernel points to device memory of 400 bytes that was freed"
+def test_documentation_has_the_examples_as_they_are(outcomes: Outcomes) -> None:
+    faults = {kind for kind, about in FINDING_KINDS.items() if about.severity == "fault"}
+    assert set(EXAMPLES) == faults
+    page, gcc = PAGE.read_text(), find_compiler().version
+    if f"g++ {gcc}" not in page:
+        pytest.skip(f"the page has g++'s words for types and lines, of another g++ than {gcc}")
+    assert with_examples(page, outcomes) == page, "python -m tests.backends.sim.fault_page"
+
+
+def test_every_kind_of_fault_has_three_kernels_at_least() -> None:
+    counts = Counter(kind for _, kind, *_ in FAULTS)
+    few = {kind for kind, about in FINDING_KINDS.items() if about.severity == "fault" and counts[kind] < 3}
+    assert few == {"unwritten-output"}  # whose three are below
 
 
 @pytest.mark.parametrize(
