@@ -31,15 +31,15 @@ from harness.records.statistics import Interval, median
 from harness.records.timing import Floors, Timing
 from harness.referee.audit import Canary
 from harness.referee.audit.timeline import read_timeline
-from harness.referee.player import Watchers
-from harness.referee.seated_case import seat_case
-from harness.referee.seeds import draw_master_seed
+from harness.referee.inputs.seeds import draw_master_seed
 from harness.referee.setting import prepare_setting
-from harness.referee.table_size import TableSize, output_bytes
-from harness.referee.timed_case import ready_for_timing
-from harness.referee.timing import references_of
-from harness.referee.turns import load_arm
-from harness.referee.workers import Workers
+from harness.referee.table.seated_case import seat_case
+from harness.referee.table.size import TableSize, output_bytes
+from harness.referee.table.turns import load_arm
+from harness.referee.timing.player import Watchers
+from harness.referee.timing.timed_case import ready_for_timing
+from harness.referee.timing.timing import references_of
+from harness.referee.workers.workers import Workers
 from harness.workspace.problem import FULL, Problem, load_problem
 from harness.workspace.workspace import find_workspace
 

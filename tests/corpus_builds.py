@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.executors.cache import cache_folder
 from harness.protocol.layout import extensions_folder, is_key
-from harness.referee.sources import copy_folder
+from harness.referee.workers.sources import copy_folder
 from harness.workspace.solution import Solution
 
 _EXTENSION = re.compile(r'^\w+ = r?"""(?:(?!""").)*?__global__.*?"""|load_inline\(.*?^\)', re.DOTALL | re.MULTILINE)

@@ -193,7 +193,7 @@ def _try_cuda(cache: Path) -> str:
 
     from harness.backends.choice import open_host
     from harness.protocol.messages import Attach, Detach
-    from harness.referee.workers import Workers
+    from harness.referee.workers.workers import Workers
 
     if not torch.cuda.is_available():
         raise MachineError("no GPU that this torch can use")

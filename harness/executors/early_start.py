@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.backends.choice import require_simulator
 from harness.backends.cuda.driver import compute_capability, is_only_gpu, worker_environment
 from harness.executors.cache import cache_folder
-from harness.referee.fork_server import ForkServers
-from harness.referee.worker_start import Surroundings, make_launch, surroundings_of
+from harness.referee.workers.fork_server import ForkServers
+from harness.referee.workers.start import Surroundings, make_launch, surroundings_of
 
 __all__ = ["ForkServers", "require_simulator", "start_early", "surroundings_of"]
 

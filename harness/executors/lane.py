@@ -24,12 +24,12 @@ from harness.executors.gpu_lock import GpuLock
 from harness.records.config import TimingConfig
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
-from harness.referee.build import BuildOutcome
+from harness.referee.building.build import BuildOutcome
 from harness.referee.evaluation import Job, evaluate
 from harness.referee.interrupted import Interrupted
-from harness.referee.own_python import own_python
-from harness.referee.worker_start import Surroundings
-from harness.referee.workers import Workers
+from harness.referee.workers.own_python import own_python
+from harness.referee.workers.start import Surroundings
+from harness.referee.workers.workers import Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1

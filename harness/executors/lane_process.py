@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.executors.cores import keep_thread_to
 from harness.executors.lane import Assignment, LaneSettings, LocalLane
 from harness.referee.interrupted import Interrupted
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 
 
 def main() -> None:

@@ -18,13 +18,13 @@ from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
-from harness.referee.build import BuildOutcome, build
+from harness.referee.answers.reference import Reference
+from harness.referee.building.build import BuildOutcome, build
+from harness.referee.building.nvcc_check import Opinions
+from harness.referee.building.second_opinion import of_evaluation, with_remarks
 from harness.referee.evaluation import Job, evaluate, make_job
 from harness.referee.interrupted import Interrupted
-from harness.referee.nvcc_check import Opinions
-from harness.referee.reference import Reference
-from harness.referee.second_opinion import of_evaluation, with_remarks
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 from harness.workspace.selection import Task
 
 Observer = Callable[[Job, str], None]

@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from harness.executors.cores import keep_thread_to
 from harness.records.config import NvccConfig
-from harness.referee.build import BuildOutcome, CompilerRefused
+from harness.referee.building.build import BuildOutcome, CompilerRefused
+from harness.referee.building.nvcc_check import Opinions, Subject, ask_nvcc
+from harness.referee.building.second_opinion import of_build
 from harness.referee.environment import Nvcc, find_nvcc
 from harness.referee.evaluation import Job
-from harness.referee.nvcc_check import Opinions, Subject, ask_nvcc
-from harness.referee.second_opinion import of_build
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 
 
 class NvccBeside:

@@ -10,10 +10,10 @@ from harness.executors.cache import cache_folder
 from harness.executors.gpu_lock import alone_on_gpu
 from harness.records.ceilings import Ceilings
 from harness.records.problem_check import ProblemCheck
-from harness.referee.ceilings import device_ceilings
+from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.environment import driver_version
-from harness.referee.problem_check import check_problem
-from harness.referee.seeds import draw_master_seed
+from harness.referee.inputs.seeds import draw_master_seed
+from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import Problem
 from harness.workspace.workspace import select_cases
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.protocol.cell import Cell
 from harness.records.finding import MachineFinding
-from harness.referee.own_python import own_python
-from harness.referee.worker_environment import of_own_folder, scrubbed
-from harness.referee.worker_folder import make_folder, remove_folder
+from harness.referee.workers.environment import of_own_folder, scrubbed
+from harness.referee.workers.folder import make_folder, remove_folder
+from harness.referee.workers.own_python import own_python
 
 _TIMEOUT_S = 30
 _ALWAYS = "clean environment, own folder, own descriptors"

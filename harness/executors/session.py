@@ -21,10 +21,10 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.referee.environment import read_environment
-from harness.referee.fork_server import ForkServers
-from harness.referee.seeds import draw_master_seed
-from harness.referee.worker_start import surroundings_of
-from harness.referee.workers import Workers
+from harness.referee.inputs.seeds import draw_master_seed
+from harness.referee.workers.fork_server import ForkServers
+from harness.referee.workers.start import surroundings_of
+from harness.referee.workers.workers import Workers
 from harness.workspace.selection import Task
 
 

@@ -21,16 +21,16 @@ from harness.protocol.cell import Cell
 from harness.protocol.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
-from harness.referee.build import build
-from harness.referee.extension_cache import lend
+from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.building.build import build
 from harness.referee.outcome import SolutionFailed
-from harness.referee.own_python import own_python
-from harness.referee.reference import InvalidProblem, Reference
-from harness.referee.sources import copy_folder
-from harness.referee.worker_environment import of_own_folder, scrubbed
-from harness.referee.worker_folder import make_folder, remove_folder
-from harness.referee.worker_start import Surroundings, surroundings_of
-from harness.referee.workers import Workers
+from harness.referee.workers.environment import of_own_folder, scrubbed
+from harness.referee.workers.extension_cache import lend
+from harness.referee.workers.folder import make_folder, remove_folder
+from harness.referee.workers.own_python import own_python
+from harness.referee.workers.sources import copy_folder
+from harness.referee.workers.start import Surroundings, surroundings_of
+from harness.referee.workers.workers import Workers
 
 _SEED = 0
 """Of the inputs: what is shown is the same at every call, and decides nothing."""

@@ -19,7 +19,7 @@ from harness.instruments.toolbox import refusal
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.profile import KernelCounters, Profile, Timeline
-from harness.referee.compiler_log import demangled
+from harness.referee.building.compiler_log import demangled
 
 _CALLS = 3
 """In the timeline: the pauses between calls show as well."""

@@ -20,7 +20,7 @@ from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
-from harness.referee.compiler_log import demangled
+from harness.referee.building.compiler_log import demangled
 
 _VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 """Else torch cuts tensors out of blocks of 2 MiB, where an access beside a tensor is still inside of an allocation, and

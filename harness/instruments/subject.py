@@ -21,7 +21,7 @@ from harness.instruments.assignment import REPORT, TRACE, Assignment, Source, St
 from harness.protocol.layout import scratch_folder
 
 if TYPE_CHECKING:
-    from harness.referee.reference import Reference
+    from harness.referee.answers.reference import Reference
 
 _LINES_OF_TORCH = 3
 """load_inline() writes '#include' lines of torch/types.h, cuda.h and cuda_runtime.h before CUDA sources."""
@@ -69,7 +69,7 @@ def _run(assignment: Assignment, protocol: _Protocol) -> None:
     device = harness.backends.activate_worker("cuda", [])
     import torch
 
-    from harness.referee.reference import Reference
+    from harness.referee.answers.reference import Reference
     from harness.workspace.workspace import Workspace
 
     torch.set_grad_enabled(False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import MachineError
-from harness.referee.family import Family
+from harness.referee.workers.family import Family
 
 _POLL_S = 0.2
 _PIECE_BYTES = 2**16

@@ -11,16 +11,16 @@ from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
-from harness.referee.draws import Drawn, draw_variants
-from harness.referee.judgement import describe_finding
-from harness.referee.lengths import drawn_lengths, split
+from harness.referee.answers.judgement import describe_finding
+from harness.referee.answers.repetition import judge_call, judge_row
+from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.outcome import SolutionFailed
-from harness.referee.repetition import judge_call, judge_row
 from harness.referee.sampling import check_sampled, must_be_sampled
-from harness.referee.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
 from harness.referee.setting import Setting
-from harness.referee.table_size import TableSize
-from harness.referee.worker_process import WorkerProcess
+from harness.referee.table.lengths import drawn_lengths, split
+from harness.referee.table.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
+from harness.referee.table.size import TableSize
+from harness.referee.workers.process import WorkerProcess
 
 Notify = Callable[[str], None]
 """Told what is happening, in a few words."""

@@ -18,18 +18,18 @@ from harness.records.evaluation import Evaluation, Failure, ProblemRef, Solution
 from harness.records.roofline import arithmetic_of, speed_of_light
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
-from harness.referee.build import BuildOutcome
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.building.build import BuildOutcome
 from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
-from harness.referee.reference import InvalidProblem
-from harness.referee.shortage import Attempt, blame_solution, is_shortage_of_ours
+from harness.referee.table.shortage import Attempt, blame_solution, is_shortage_of_ours
+from harness.referee.table.turns import load_arm
 from harness.referee.trial import Subject, Trial, is_timed
-from harness.referee.turns import load_arm
 from harness.referee.unchanged import change_meanwhile, remember_harness
-from harness.referee.worker_process import WorkerProcess
-from harness.referee.workers import Workers
+from harness.referee.workers.process import WorkerProcess
+from harness.referee.workers.workers import Workers
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution

@@ -22,14 +22,14 @@ from harness.records.check import Check, OutputComparison
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
-from harness.referee.comparison import Comparison
-from harness.referee.judgement import describe_finding, judge_form, judge_sharing
+from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.judgement import describe_finding, judge_form, judge_sharing
+from harness.referee.answers.reference import Reference
 from harness.referee.outcome import SolutionFailed
-from harness.referee.reference import Reference
 from harness.referee.setting import Setting
-from harness.referee.table import Table, TimedReply
-from harness.referee.turns import construct_arm, take_turn
-from harness.referee.worker_process import WorkerProcess
+from harness.referee.table.table import Table, TimedReply
+from harness.referee.table.turns import construct_arm, take_turn
+from harness.referee.workers.process import WorkerProcess
 from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from harness.records.check import Check, OutputComparison, Scope, Tolerance
-from harness.referee.oracle import Oracle
-from harness.referee.reference import InvalidProblem, OutputSpec, Reference
-from harness.referee.seeds import derive
+from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
+from harness.referee.inputs.seeds import derive
 from harness.workspace.problem import Problem
 
 

@@ -13,20 +13,20 @@ from harness.records.build import ExtensionBuild
 from harness.records.config import Config
 from harness.records.timing import Floors
 from harness.referee.audit import Auditor, Canary, gather_facts
+from harness.referee.ceilings.work import work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
-from harness.referee.player import Watchers
-from harness.referee.seated_case import seat_case
-from harness.referee.series import Series, joined
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.table_size import TableSize
-from harness.referee.timed_case import TimedOutcome, ready_for_timing
-from harness.referee.timing import references_of
-from harness.referee.turns import describe_arm
-from harness.referee.work import work_of
-from harness.referee.worker_process import WorkerProcess
-from harness.referee.workers import Workers
+from harness.referee.table.seated_case import seat_case
+from harness.referee.table.size import TableSize
+from harness.referee.table.turns import describe_arm
+from harness.referee.timing.player import Watchers
+from harness.referee.timing.series import Series, joined
+from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
+from harness.referee.timing.timing import references_of
+from harness.referee.workers.process import WorkerProcess
+from harness.referee.workers.workers import Workers
 from harness.workspace.problem import FULL, Problem
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.referee.outcome import SolutionFailed
-from harness.referee.user_signal import is_own_user
+from harness.referee.workers.user_signal import is_own_user
 from harness.workspace.problem import Problem
 
 _OWN_PACKAGE = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from harness.records.journal import Journal, read_journals
 from harness.records.line import from_line
 from harness.records.verdict import Verdict
 from harness.referee.evaluation import make_job
-from harness.referee.fork_server import ForkServers
+from harness.referee.workers.fork_server import ForkServers
 from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import environment, failed, passed, timing

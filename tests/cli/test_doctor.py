@@ -26,7 +26,7 @@ class Machine:
         monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
         monkeypatch.setattr("harness.referee.environment.driver_version", lambda: "580.65.06")
         monkeypatch.setattr("harness.executors.roofline.alone_on_gpu", _alone)
-        monkeypatch.setattr("harness.referee.ceilings.measure_ceilings", self._measure)
+        monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", self._measure)
 
     def _measure(self, device: str, driver: str) -> Ceilings:
         self.measured += 1
@@ -90,7 +90,7 @@ def test_without_memory_it_says_so(harness: Shell, machine: Machine, monkeypatch
     def no_memory(device: str, driver: str) -> Ceilings:
         raise torch.OutOfMemoryError("4 GiB")
 
-    monkeypatch.setattr("harness.referee.ceilings.measure_ceilings", no_memory)
+    monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", no_memory)
     outcome = harness("doctor", "--roofline")
     assert outcome.code == 3
     assert "too little free memory" in outcome.err

@@ -15,7 +15,7 @@ import pytest
 from harness.records.journal import read_journals
 from harness.records.line import from_line
 from harness.records.verdict import Verdict
-from harness.referee.family import has_ended, start_of
+from harness.referee.workers.family import has_ended, start_of
 from tests.machine import ROOT
 
 FAULTS = ROOT / "tests" / "faults"

@@ -17,7 +17,7 @@ from harness.errors import MachineError
 from harness.executors import lane as lane_module
 from harness.executors.lane import LaneSettings, ProcessLane
 from harness.records.verdict import Verdict
-from harness.referee.own_python import own_python
+from harness.referee.workers.own_python import own_python
 from tests.examples import passed
 
 PLANTED = "import pathlib; pathlib.Path(__file__).with_name('was_imported').touch()\nraise ImportError('planted')\n"

@@ -19,7 +19,7 @@ from harness.executors.gpu_lock import GpuLock
 from harness.executors.lane import Assignment, LocalLane
 from harness.records.config import Config
 from harness.records.evaluation import Evaluation
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 from tests.examples import passed
 from tests.scripted_nvml import GPU, NO_PERMISSION, UUID, ScriptedNvml
 

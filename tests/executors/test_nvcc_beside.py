@@ -20,11 +20,11 @@ from harness.records.config import Config
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal, read_journals
 from harness.records.verdict import Verdict
-from harness.referee.build import BuildOutcome, CompilerRefused
+from harness.referee.building.build import BuildOutcome, CompilerRefused
+from harness.referee.building.nvcc_check import Opinion, Subject
 from harness.referee.environment import Nvcc
 from harness.referee.evaluation import Job
-from harness.referee.nvcc_check import Opinion, Subject
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import passed, sim_environment

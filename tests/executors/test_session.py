@@ -14,7 +14,7 @@ from harness.backends.cuda.gpus import Gpu
 from harness.executors import session as session_module
 from harness.executors.gpu_lock import GpuLock
 from harness.executors.lane import LocalLane, ProcessLane
-from harness.referee.workers import Workers
+from harness.referee.workers.workers import Workers
 from tests.examples import environment
 
 H100 = "NVIDIA H100, 81559 MiB, 9.0"

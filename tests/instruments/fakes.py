@@ -16,7 +16,7 @@ from harness.instruments.target import Target, choose_target
 from harness.protocol.cell import Cell
 from harness.protocol.forking import MARK
 from harness.records.build import ExtensionBuild, KernelResources
-from harness.referee.worker_folder import make_folder, remove_folder
+from harness.referee.workers.folder import make_folder, remove_folder
 from harness.workspace.workspace import Workspace
 
 DATA = Path(__file__).parent / "data"

@@ -16,7 +16,7 @@ from harness.instruments.assignment import Assignment, Mode, SubjectReport
 from harness.instruments.chrome_trace import read_timeline
 from harness.protocol.cell import Cell
 from harness.protocol.layout import scratch_folder
-from harness.referee.worker_folder import make_folder, remove_folder
+from harness.referee.workers.folder import make_folder, remove_folder
 from tests.instruments.fakes import WORKSPACE
 from tests.machine import ROOT
 
@@ -25,7 +25,7 @@ import functools, sys
 import torch
 import harness.backends
 from harness.instruments import subject
-from harness.referee import reference
+from harness.referee.answers import reference
 
 class Cpu:
     torch_device = "cpu"

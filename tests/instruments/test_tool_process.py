@@ -12,7 +12,7 @@ from harness.errors import MachineError
 from harness.instruments import tool_process
 from harness.instruments.tool_process import Ended, run_tool
 from harness.protocol.forking import MARK
-from harness.referee.family import has_ended
+from harness.referee.workers.family import has_ended
 
 MARKED = "0123456789abcdef" * 2
 

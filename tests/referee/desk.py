@@ -18,7 +18,7 @@ from harness.protocol.messages import Attach, Construct, Describe, Detach, Load,
 from harness.records.config import Config, CorrectnessConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.worker_process import SolutionRaised
+from harness.referee.workers.process import SolutionRaised
 from harness.worker.arm import Arm
 from harness.workspace.problem import load_problem
 

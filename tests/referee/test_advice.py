@@ -6,7 +6,7 @@ import pytest
 
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
-from tests.referee.test_compiler_log import GCC, MISSING_HEADER, NVCC
+from tests.referee.building.test_compiler_log import GCC, MISSING_HEADER, NVCC
 
 GENERAL = "mend the compiler's errors above; the whole log is at the path named"
 

@@ -24,7 +24,7 @@ from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
 from tests.referee.desk import DeskWorker, desk_host
 from tests.referee.test_correctness import DOUBLE, Honest
-from tests.referee.test_timed_case import CONFIG, Listener
+from tests.referee.timing.test_timed_case import CONFIG, Listener
 
 TRACE = Trace("full", 1, ())
 CASES = "independent_batch: true\ncases: {small: {constants: {rows: 2}}, odd: {constants: {rows: 3}}}\n"

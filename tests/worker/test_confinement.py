@@ -18,9 +18,9 @@ import pytest
 
 from harness.protocol.cell import Cell
 from harness.protocol.layout import scratch_folder
-from harness.referee.own_python import own_python
-from harness.referee.worker_environment import of_own_folder, scrubbed
-from harness.referee.worker_folder import make_folder, remove_folder
+from harness.referee.workers.environment import of_own_folder, scrubbed
+from harness.referee.workers.folder import make_folder, remove_folder
+from harness.referee.workers.own_python import own_python
 
 TRY = """
 import ctypes, json, os, socket, sys

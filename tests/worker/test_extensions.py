@@ -15,8 +15,8 @@ from harness.executors.cache import cache_folder
 from harness.protocol.messages import ExtensionReport, Load, Loaded
 from harness.referee.environment import FLAGS
 from harness.referee.interrupted import Interrupted
-from harness.referee.worker_process import SolutionRaised
-from harness.referee.workers import Workers
+from harness.referee.workers.process import SolutionRaised
+from harness.referee.workers.workers import Workers
 
 pytestmark = pytest.mark.sim
 

@@ -14,9 +14,9 @@ from harness.records.trace import Trace
 from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
-from harness.referee.ceilings import device_ceilings
+from harness.referee.ceilings.ceilings import device_ceilings
+from harness.referee.ceilings.work import output_bytes
 from harness.referee.setting import Setting
-from harness.referee.work import output_bytes
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from harness.backends.base import KernelRun
 from harness.records.build import ExtensionBuild
 from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
-from harness.referee.compiler_log import demangled
+from harness.referee.building.compiler_log import demangled
 from harness.referee.outcome import SolutionFailed
 
 _DECOY = 0.01

@@ -14,9 +14,9 @@ import torch
 
 from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
+from harness.referee.ceilings.work import nbytes_of
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
-from harness.referee.work import nbytes_of
 
 _SLACK = 0.95
 """Of the measured rate: the best of five copies isn't the very best."""

@@ -16,7 +16,7 @@ from harness.backends.base import Finding
 from harness.backends.sim.toolkit import Toolkit, ensure_toolkit
 from harness.executors.cache import cache_folder
 from harness.records.simulator_findings import FINDING_KINDS
-from harness.referee.judgement import describe_finding
+from harness.referee.answers.judgement import describe_finding
 from tests.machine import ROOT
 
 PAGE = ROOT / "docs/simulator_faults.md"

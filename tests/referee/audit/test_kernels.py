@@ -18,7 +18,7 @@ from harness.referee.audit.kernels import (
     require_custom,
     summarize,
 )
-from harness.referee.compiler_log import demangled
+from harness.referee.building.compiler_log import demangled
 from harness.referee.outcome import SolutionFailed
 
 SIGMOID = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11SigmoidFuncIfEESt5arrayIPcLm2EEEEviT0_T1_"

@@ -1,0 +1,1 @@
+"""The right answer, and what came back held against it."""

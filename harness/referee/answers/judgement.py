@@ -1,0 +1,150 @@
+"""Judging turns: the form of what came back, then every value against the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.backends.base import Finding
+from harness.protocol.messages import CallTaken
+from harness.records.check import Check, OutputComparison, Tolerance
+from harness.records.simulator_findings import FINDING_KINDS
+from harness.records.verdict import Verdict
+from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.reference import OutputSpec
+from harness.referee.outcome import SolutionFailed
+from harness.referee.setting import Setting
+
+
+def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
+    """Type, structure, shapes, dtypes and device, as the worker describes them.
+
+    Raises: SolutionFailed.
+    """
+    if reply.structure != spec.structure or len(reply.outputs) != len(spec.shapes):
+        raise SolutionFailed(
+            Verdict.WRONG_OUTPUT_TYPE,
+            f"returned {_described(reply.structure, len(reply.outputs))} where the reference returns "
+            f"{_described(spec.structure, len(spec.shapes))}",
+        )
+    for number, (form, shape, dtype) in enumerate(zip(reply.outputs, spec.shapes, spec.dtypes, strict=True)):
+        which = f"output {number}: " if len(spec.shapes) > 1 else ""
+        want = str(dtype).removeprefix("torch.")
+        if form.type_name is not None:
+            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a {form.type_name} where a tensor belongs")
+        if form.shape != shape:
+            raise SolutionFailed(Verdict.WRONG_SHAPE, f"{which}got {_shape(form.shape)}, want {_shape(shape)}")
+        if form.dtype != want:
+            raise SolutionFailed(Verdict.WRONG_DTYPE, f"{which}got {form.dtype}, want {want}")
+        if form.device != device:
+            raise SolutionFailed(Verdict.WRONG_OUTPUT_TYPE, f"{which}a tensor on {form.device}, want {device}")
+
+
+def judge_sharing(reply: CallTaken, spec: OutputSpec) -> None:
+    """Outputs have memory of their own, unless the reference does as they do.
+
+    Raises: SolutionFailed.
+    """
+    if reply.shares is None or _may_share(reply.shares, spec):
+        return
+    raise SolutionFailed(
+        Verdict.WRONG_VALUES,
+        f"an output shares its memory with {reply.shares}",
+        next_step="return a tensor that forward() has allocated (torch.empty_like(…), or .clone() of a buffer that is "
+        "kept between calls): whoever holds an earlier result must not see it change",
+    )
+
+
+def _may_share(shares: str, spec: OutputSpec) -> bool:
+    if shares.startswith("input "):
+        return shares in {f"input {number}" for number in spec.shared_inputs}
+    return shares.startswith("output ") and spec.is_kept
+
+
+def judge_values(
+    got: Sequence[torch.Tensor],
+    inputs: Sequence[Any],
+    setting: Setting,
+    tolerances: Sequence[Tolerance] | None = None,
+) -> tuple[OutputComparison, ...]:
+    """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own."""
+    spec = setting.spec
+    held_to = tolerances or [setting.tolerance_for(dtype) for dtype in spec.dtypes]
+    forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
+    comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
+    for piece in setting.oracle.pieces(inputs, spec):
+        first_row = piece.rows.start
+        for comparison, tensor, want in zip(comparisons, got, piece.outputs, strict=True):
+            origin = () if first_row is None else (first_row,)
+            comparison.add(tensor[piece.rows] if tensor.dim() else tensor, want, origin)
+    return tuple(comparison.result() for comparison in comparisons)
+
+
+def require_passed(check: Check) -> None:
+    """Raises: SolutionFailed with the numbers, where values are outside the tolerance."""
+    for number, output in enumerate(check.outputs):
+        if not output.passed:
+            which = f"output {number}: " if len(check.outputs) > 1 else ""
+            raise SolutionFailed(Verdict.WRONG_VALUES, f"{which}{describe_mismatch(output)}", _listed(output))
+
+
+def describe_mismatch(output: OutputComparison) -> str:
+    first = output.first_mismatches[0]
+    share = output.mismatches / max(1, output.compared)
+    percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
+    return (
+        f"{output.mismatches:,} of {output.compared:,} values ({percent}) are outside the tolerance; "
+        f"first at {list(first.index)}: got {first.got:.9g}, want {first.want:.9g}"
+    )
+
+
+def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
+    """The verdict on the first fault that the simulator saw; None where there are only remarks."""
+    for finding in findings:
+        kind = FINDING_KINDS.get(finding.kind)  # a worker may send any word
+        if kind is not None and kind.verdict is not None:
+            details = "\n".join([*_quoted(finding), *_beside(finding, findings)])
+            return SolutionFailed(Verdict(kind.verdict), describe_finding(finding), details, kind.next_step)
+    return None
+
+
+def _quoted(finding: Finding) -> list[str]:
+    return [f"{finding.line:>5} | {finding.code}"] if finding.line and finding.code else []
+
+
+def _beside(fault: Finding, findings: Sequence[Finding]) -> list[str]:
+    """Faults come in company, and the first is not always the cause."""
+    others = [finding for finding in findings if finding is not fault]
+    lines = [line for other in others for line in (describe_finding(other), *_quoted(other))]
+    return ["also seen:", *lines] if lines else []
+
+
+def describe_finding(finding: Finding) -> str:
+    kernel = f" in {finding.kernel}" if finding.kernel else ""
+    line = f" at line {finding.line}" if finding.line else ""
+    thread = f", block {list(finding.block)}, thread {list(finding.thread)}" if finding.block and finding.thread else ""
+    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    return f"{finding.kind}{kernel}{line}{thread}: {finding.detail}{times}"
+
+
+def _described(structure: str, count: int) -> str:
+    return "a tensor" if structure == "tensor" else f"a {structure}" + (f" of {count}" if count else "")
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "a scalar"
+
+
+def _listed(output: OutputComparison) -> str:
+    rows = [f"  {list(m.index)}: got {m.got:.9g}, want {m.want:.9g}" for m in output.first_mismatches]
+    held = "no error is tolerated" if math.isinf(output.worst) else f"{output.worst:.3g} times the tolerance"
+    return "\n".join(
+        [
+            f"largest absolute error {output.max_abs_error:.3g}, relative {output.max_rel_error:.3g}, "
+            f"{held}; first mismatches:",
+            *rows,
+        ]
+    )

@@ -1,0 +1,193 @@
+"""The reference of one case inside the referee: its inputs, its model, the form of its outputs."""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+import threading
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+
+from harness.protocol.messages import Structure
+from harness.protocol.values import NotPlain, encode_value
+from harness.referee.inputs.placement import Placed
+from harness.workspace.problem import Problem
+
+_GENERATORS = threading.RLock()
+"""Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
+
+
+class InvalidProblem(Exception):
+    """The problem's own code fails: no solution can be judged."""
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """What the reference returns.
+
+    `shared_inputs`: the tensor inputs in whose storage it returns something itself; `is_kept`: it returns memory that
+    outlives the call, such as a parameter. A solution may do so too, then.
+    """
+
+    structure: Structure
+    dtypes: tuple[torch.dtype, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    shared_inputs: frozenset[int] = frozenset()
+    is_kept: bool = False
+
+
+class Reference:
+    """problem.py with a case's constants, executed here: problems are trusted, solutions never come here.
+
+    `device` is where inputs are made and the oracle computes.
+    """
+
+    def __init__(self, problem: Problem, case: str, device: str) -> None:
+        self._case = case
+        self._device = device
+        self._module = types.ModuleType(f"harness_problem_{problem.name}")
+        with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
+            code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
+            sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
+            with Placed(device):
+                exec(code, self._module.__dict__)
+        override = problem.cases[case].init_inputs
+        with _GENERATORS, blamed_on(self, "get_init_inputs() failed"):
+            self.init_inputs: list[Any] = (
+                list(self._module.get_init_inputs()) if override is None else [_as_written(v) for v in override]
+            )
+        try:
+            encode_value(self.init_inputs)
+        except NotPlain as error:
+            raise InvalidProblem(f"get_init_inputs() of case '{case}' returns a {error}; plain values belong") from None
+
+    @property
+    def on_gpu(self) -> bool:
+        return self._device == "cuda"
+
+    def construct(self, seed: int) -> torch.nn.Module:
+        """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
+        with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
+            _seed_everything(seed)
+            with torch.no_grad(), Placed(self._device):
+                model: torch.nn.Module = self._module.Model(*self.init_inputs)
+            return model.to(self._device).eval()
+
+    def make_inputs(self, seed: int) -> list[Any]:
+        """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
+        with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
+            _seed_everything(seed)
+            inputs = list(self._module.get_inputs())
+        return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
+
+    def input_specs(self) -> list[torch.Tensor]:
+        """The inputs without memory, as meta tensors. Raises: InvalidProblem where get_inputs() needs real ones."""
+        complaint = "get_inputs() works on no meta device"
+        with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
+            return list(self._module.get_inputs())
+
+    def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:
+        """From meta tensors where the model can, else from a run; on a GPU from a run.
+
+        There it takes milliseconds, and meta tensors make torch import its compiler first: 3.5 s on an H100's host.
+        """
+        run = None if self.on_gpu else _run_on_meta(model, inputs)
+        if run is None:
+            real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
+            with blamed_on(self, "Model.forward() failed"), torch.no_grad():
+                run = _Run(model, real, model(*real))
+        structure, outputs = unpack(run.returned, self)
+        return OutputSpec(
+            structure,
+            tuple(t.dtype for t in outputs),
+            tuple(tuple(t.shape) for t in outputs),
+            run.shared_inputs(outputs),
+            run.is_kept(outputs),
+        )
+
+    def _complain(self, what: str, error: BaseException) -> InvalidProblem:
+        return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
+
+
+class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
+    """Context: an exception of the problem's code becomes InvalidProblem."""
+
+    def __init__(self, reference: Reference, what: str) -> None:
+        self._reference = reference
+        self._what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
+        ours = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
+        if isinstance(error, Exception) and not isinstance(error, ours):
+            raise self._reference._complain(self._what, error) from error
+
+
+def _seed_everything(seed: int) -> None:
+    """Also the generators that a problem may use besides torch's: its inputs must come out the same again."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
+
+
+def _as_written(value: Any) -> Any:
+    """YAML has no tuples; kernel sizes and the like are tuples in Python."""
+    return tuple(_as_written(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def unpack(returned: Any, reference: Reference) -> tuple[Structure, list[torch.Tensor]]:
+    if isinstance(returned, torch.Tensor):
+        return "tensor", [returned]
+    if returned and type(returned) in (tuple, list) and all(isinstance(item, torch.Tensor) for item in returned):
+        return ("tuple" if type(returned) is tuple else "list"), list(returned)
+    raise InvalidProblem(f"Model.forward() returns a {type(returned).__name__}; tensors, or a tuple or list of them")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a model: what it was given, and what it returned."""
+
+    model: torch.nn.Module
+    inputs: Sequence[Any]
+    returned: Any
+
+    def shared_inputs(self, outputs: Sequence[torch.Tensor]) -> frozenset[int]:
+        own = {_storage(output) for output in outputs}
+        tensors = {number: value for number, value in enumerate(self.inputs) if isinstance(value, torch.Tensor)}
+        return frozenset(number for number, value in tensors.items() if _storage(value) in own)
+
+    def is_kept(self, outputs: Sequence[torch.Tensor]) -> bool:
+        state = {_storage(tensor) for tensor in (*self.model.parameters(), *self.model.buffers())}
+        return any(_storage(output) in state for output in outputs)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Equal for tensors in the same memory; a sparse one has no memory of its own kind."""
+    return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
+
+
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
+    """None where meta kernels are missing or the model makes tensors of its own."""
+    try:
+        with torch.no_grad(), torch.device("meta"):
+            on_meta, values = _to(model, "meta"), [_to(value, "meta") for value in inputs]
+            return _Run(on_meta, values, on_meta(*values))
+    except Exception:  # the problem's own code
+        return None
+
+
+def _to(value: Any, device: str) -> Any:
+    if isinstance(value, torch.nn.Module):
+        return copy.deepcopy(value).to(device)
+    return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
+def _is_meta(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta

@@ -1,0 +1,81 @@
+"""Wrong once, or wrong always: a call whose values are wrong is given the same inputs again."""
+
+from __future__ import annotations
+
+from harness.backends.base import Conditions
+from harness.records.check import Check, Scope
+from harness.records.verdict import Verdict
+from harness.referee.answers.judgement import require_passed
+from harness.referee.outcome import SolutionFailed
+from harness.referee.table.seated_case import KeptRow, SeatedCase, Taken, at
+
+_TIMES = 3
+_UNASKED_CHARS = 200
+
+
+def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """The check of one call of a turn, and the failure that it amounts to."""
+    check = case.judge(taken, call, scope)
+    return check, None if check.passed else _failure(case, taken, call, check)
+
+
+def judge_row(case: SeatedCase, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """As judge_call(), for one row."""
+    check = case.judge_row(taken, row, scope)
+    return check, None if check.passed else _failure(case, taken, row.call, check)
+
+
+def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> SolutionFailed:
+    """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right; at
+    last on an idle device.
+
+    The turn, not the call alone: what an earlier call left behind must be there again.
+    """
+    try:
+        with at(check.case, taken.drawn[call]):
+            try:
+                require_passed(check)
+            except SolutionFailed as wrong:
+                if unasked := taken.reply.calls[call].unasked:
+                    raise _failed_unnoticed(unasked, wrong) from None
+                if found := _what_makes_it_right(case, taken, call):
+                    reason = f"{found}; when wrong, {wrong}"
+                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
+                raise
+    except SolutionFailed as failed:
+        return failed
+    raise AssertionError("a check that passed has no failure")
+
+
+def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
+    """Only where values are wrong: honest calls leave such errors, too, and believing this one costs nothing."""
+    return SolutionFailed(
+        Verdict.RUNTIME_ERROR,
+        f"CUDA error: {unasked[:_UNASKED_CHARS]}, which the solution didn't ask about, as after a launch that failed; "
+        f"{wrong}",
+        wrong.failure.details,
+    )
+
+
+def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | None:
+    """In words; None where it is wrong always."""
+    try:
+        for number in range(1, _TIMES + 1):
+            if _is_right(case, taken, call, taken.conditions):
+                return f"the same inputs gave wrong values {_times(number)}, then right ones"
+        if taken.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
+            return (
+                "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "
+                "work on another stream doesn't wait for it"
+            )
+    except SolutionFailed:
+        pass  # the first failure is told
+    return None
+
+
+def _is_right(case: SeatedCase, taken: Taken, call: int, conditions: Conditions) -> bool:
+    return case.judge(case.again(taken, conditions), call, "complete").passed
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

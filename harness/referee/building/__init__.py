@@ -1,0 +1,1 @@
+"""Building a solution's extensions, and what compilers say of them."""

@@ -1,0 +1,145 @@
+"""Building a solution's extensions in a worker that doesn't see the GPU, and judging what the compiler said."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.backends.sim.diagnose import diagnose_build_log
+from harness.backends.sim.host_calls import host_calls_in
+from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised
+from harness.protocol.values import encode_value
+from harness.records.build import ExtensionBuild
+from harness.records.config import LimitsConfig
+from harness.records.verdict import Verdict
+from harness.referee.building.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.referee.environment import FLAGS
+from harness.referee.outcome import SolutionFailed
+from harness.referee.workers.process import SolutionRaised, WorkerProcess
+from harness.referee.workers.workers import Workers
+from harness.workspace.solution import Solution
+
+_LOG_BYTES = 4 * 2**20
+_RECORDED_CHARS = 16_000
+
+
+class CompilerRefused(SolutionFailed):
+    """A compiler refused the extension `name`, known by `key`; `errors` are its words. `nvcc_knows`: it was the
+    simulator's on CUDA code, where the real nvcc may be of another opinion."""
+
+    def __init__(self, verdict: Verdict, report: ExtensionReport, errors: str, log: Path, nvcc_knows: bool) -> None:
+        what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
+        reason = f"extension '{report.name}' {what}: {first_line(errors)}"
+        super().__init__(verdict, reason, f"{errors}\n\nwhole log: {log}")
+        self.name = report.name
+        self.key = report.key
+        self.errors = errors
+        self.log = log
+        self.nvcc_knows = nvcc_knows
+
+
+@dataclass(frozen=True)
+class BuildOutcome:
+    """What the build stage found; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
+
+    builds: tuple[ExtensionBuild, ...]
+    failed: Exception | None
+    seconds: float
+    calls: Mapping[str, Path] = field(default_factory=dict)
+    """By the key of an extension for the simulator: where it may be kept how its build called nvcc."""
+    host_calls: Mapping[str, str] = field(default_factory=dict)
+    """By the key of an extension for the simulator: what nvcc would surely refuse of it, though g++ does not."""
+
+
+def build(
+    workers: Workers, solution: Solution, init_inputs: list[Any], limits: LimitsConfig, sha256: str | None = None
+) -> BuildOutcome:
+    """Load and construct the solution once, for its extensions' sake; `sha256` is its folder's.
+
+    Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
+    worker that measures will meet the same error if it is real.
+    """
+    started = time.monotonic()
+    with workers.start(for_build=True) as worker:
+        reports: list[ExtensionReport] = []
+        failed: SolutionFailed | None = None
+        try:
+            path = worker.bring(solution.folder, "solution.py", sha256)
+            for request in (
+                Load(path, "ModelNew", FLAGS),
+                Construct(encode_value(init_inputs), 0, ()),
+            ):
+                reply = worker.ask(request, limits.build_s)
+                assert isinstance(reply, (Loaded, Constructed))
+                reports += reply.extensions
+        except SolutionRaised as error:
+            reports += error.raised.extensions
+            failed = compile_failure(error.raised, worker)
+        except SolutionFailed as error:
+            failed = error
+        builds = _extension_builds(reports, worker)
+        is_simulated = worker.backend == "sim"
+        calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+        host_calls = _host_calls(builds) if is_simulated else {}
+    return BuildOutcome(builds, failed, time.monotonic() - started, calls, host_calls)
+
+
+def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
+    """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
+    refused = [report for report in raised.extensions if not report.succeeded]
+    if not refused:
+        return None
+    report = refused[-1]
+    path = worker.log_of(report.key)
+    log = read_beginning(path)
+    if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
+        return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
+    diagnosis = diagnose_build_log(log)
+    verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
+    return CompilerRefused(verdict, report, diagnosis.summary or raised.message, path, diagnosis.is_of_device)
+
+
+def first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
+
+
+def _host_calls(builds: tuple[ExtensionBuild, ...]) -> dict[str, str]:
+    found = {build.key: host_calls_in(read_beginning(Path(build.log))) for build in builds}
+    return {key: "\n".join(calls) for key, calls in found.items() if calls}
+
+
+def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> tuple[ExtensionBuild, ...]:
+    """Reports of the worker with what the log adds, one per extension."""
+    latest = {report.key: report for report in reports}
+    return tuple(_extension_build(report, worker.log_of(report.key)) for report in latest.values())
+
+
+def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
+    log = read_beginning(path)
+    return ExtensionBuild(
+        name=report.name,
+        key=report.key,
+        was_cached=report.was_cached,
+        seconds=report.seconds,
+        log=str(path),
+        kernels=kernel_resources(log),
+        output=without_middle(log, _RECORDED_CHARS),
+    )
+
+
+def read_beginning(path: Path) -> str:
+    """The beginning of a text. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.pread(descriptor, _LOG_BYTES, 0).decode(errors="replace") if is_file else ""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,70 @@
+"""What the referee's GPU can do at best, measured once per device and driver: no solution can be faster."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from harness.records.ceilings import Ceilings, read_ceilings, write_ceilings
+from harness.referee.ceilings.arithmetic_rates import measure_matrix_products, measure_multiply_adds
+from harness.referee.ceilings.memory_rates import measure_cache_copy, measure_memory, theoretical_bytes_per_s
+
+
+def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
+    """From the harness's cache, or measured now, in a few seconds, and kept there. None where memory is too short to
+    measure. The GPU should be idle."""
+    if known := known_ceilings(cache, driver):
+        return known
+    try:
+        return renew_ceilings(cache, driver)
+    except torch.OutOfMemoryError:
+        return None
+
+
+def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
+    """What was measured earlier on this device; None where nothing was, or by a harness that measured less."""
+    device = torch.cuda.get_device_name(0)
+    known = read_ceilings(ceilings_path(cache, device, driver))
+    return known if known is not None and (known.device, known.driver) == (device, driver) else None
+
+
+def renew_ceilings(cache: Path, driver: str) -> Ceilings:
+    """Measured now and kept, whatever was known. Raises: torch.OutOfMemoryError."""
+    device = torch.cuda.get_device_name(0)
+    try:
+        measured = measure_ceilings(device, driver)
+    finally:
+        torch.cuda.empty_cache()
+    with contextlib.suppress(OSError):  # then it is measured again next time
+        write_ceilings(ceilings_path(cache, device, driver), measured)
+    return measured
+
+
+def ceilings_path(cache: Path, device: str, driver: str) -> Path:
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{device}-{driver}")
+    return cache / "ceilings" / f"{slug}.json"
+
+
+def measure_ceilings(device: str, driver: str) -> Ceilings:
+    """Raises: torch.OutOfMemoryError."""
+    properties = torch.cuda.get_device_properties(0)
+    cache_bytes = int(getattr(properties, "L2_cache_size", 0))
+    memory = measure_memory()
+    torch.cuda.empty_cache()
+    return Ceilings(
+        device=device,
+        driver=driver,
+        torch=torch.__version__,
+        measured_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        cache_bytes=cache_bytes,
+        memory_peak_bytes_per_s=theoretical_bytes_per_s(properties),
+        **asdict(memory),
+        cache_copy_bytes_per_s=measure_cache_copy(cache_bytes),
+        matrix_operations_per_s=measure_matrix_products(),
+        vector_operations_per_s=measure_multiply_adds(),
+    )

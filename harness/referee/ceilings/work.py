@@ -1,0 +1,117 @@
+"""What a call of a case can't do without: the bytes that must move and the operations that torch counts."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from harness.records.evaluation import Work
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.setting import Setting
+
+
+def work_of(setting: Setting) -> Work | None:
+    """Inputs, parameters and buffers once each, however many views there are of one, and every output; and two
+    operations for each multiply-add of matrix products and convolutions, None where there are none. What problem.yaml
+    has a formula for is not counted.
+
+    On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time. It is counted for each
+    evaluation, since what a file says a solution may have written. None where there is nothing to move, or no memory to
+    count it in.
+    """
+    try:
+        inputs = _inputs(setting)
+        written = output_bytes(setting)
+        nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
+        return Work(nbytes, _operations(setting, inputs), min(written, nbytes)) if nbytes else None
+    except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
+        return None
+
+
+def output_bytes(setting: Setting) -> int:
+    """Of one call, all outputs."""
+    spec = setting.spec
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
+
+
+def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
+    model = setting.model
+    return nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
+
+
+def _operations(setting: Setting, inputs: Sequence[Any]) -> int | None:
+    declared = setting.problem.declared_work(setting.case, "operations")
+    if declared is not None:
+        return declared or None
+    count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
+    return count(setting.model, inputs)
+
+
+def _inputs(setting: Setting) -> list[Any]:
+    if not setting.reference.on_gpu:
+        with contextlib.suppress(InvalidProblem):  # get_inputs() needs real memory
+            return setting.meta_inputs or setting.reference.input_specs()
+    return setting.reference.make_inputs(0)
+
+
+def nbytes_of(tensors: Iterable[torch.Tensor]) -> int:
+    """Of a storage no more than its views show: a slice of a large tensor needn't be read beyond its own elements."""
+    shown: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        _, before = shown.get(storage._cdata, (0, 0))
+        shown[storage._cdata] = (storage.nbytes(), before + tensor.numel() * tensor.itemsize)
+    return sum(min(whole, viewed) for whole, viewed in shown.values())
+
+
+class _Operations(TorchDispatchMode):
+    """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler too, to take other operators apart;
+    composite ones arrive here in parts already."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would import its compiler only to keep it away from us."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        formula = flop_registry.get(func._overloadpacket)
+        if formula is not None:
+            self.total += int(formula(*args, **(kwargs or {}), out_val=result))
+        return result
+
+
+def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+    """None also where one of torch's formulas fails, or the model: no solution is to pay for a statistic."""
+    try:
+        with torch.no_grad(), _Operations() as operations:
+            model(*inputs)
+    except Exception:  # the formulas are torch's, and of any operator in any form
+        return None
+    return operations.total or None
+
+
+def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+    """None also where the model can't run on meta tensors."""
+    try:
+        on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
+        copied = copy.deepcopy(model).to("meta")
+    except Exception:  # the problem's own code: it runs on a device, and needn't run without one
+        return None
+    with torch.device("meta"):
+        return operations_of_run(copied, on_meta)
+
+
+def _tensors(values: Iterable[Any]) -> list[torch.Tensor]:
+    return [value for value in values if isinstance(value, torch.Tensor)]

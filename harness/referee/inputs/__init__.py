@@ -1,0 +1,1 @@
+"""What calls are given, drawn under a secret seed."""

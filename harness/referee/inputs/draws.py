@@ -1,0 +1,88 @@
+"""What the calls of a turn are given: get_inputs() under a secret seed, as it is or in a variant that is fair."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.records.check import Tolerance
+from harness.referee.answers.oracle import rows_of
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.inputs.variants import Variant, endangers_device, is_ambiguous, is_fair, rungs, scaled_tolerances
+from harness.referee.setting import Setting
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own."""
+
+    seed: int
+    variant: Variant | None = None
+    tolerances: tuple[Tolerance, ...] | None = None
+
+
+@dataclass(frozen=True)
+class FairVariants:
+    """Those under which the reference agrees with itself; `remarks` say which were left out."""
+
+    drawn: tuple[Drawn, ...]
+    remarks: tuple[str, ...]
+
+
+def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
+    """Fresh tensors, equal at every call."""
+    inputs = setting.reference.make_inputs(drawn.seed)
+    return inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
+
+
+def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
+    """One draw for every variant of the problem (two for 'rescaled': up and down)."""
+    if not _has_floating_inputs(setting) or not setting.problem.variants:
+        return FairVariants((), ())
+    source, dtypes = setting.problem.source, setting.spec.dtypes
+    if operation := endangers_device(source):
+        return FairVariants((), (f"no input variants: {operation} aborts the device where an input is no probability",))
+    drawn, left_out = [], []
+    for name in (name for name in setting.problem.variants if not is_ambiguous(name, source, dtypes)):
+        for rung in rungs(name, rng):
+            fair = next((found for variant in rung if (found := _try(setting, variant, next(seeds), rng))), None)
+            if fair is None:
+                left_out.append(rung[-1].words)
+            else:
+                drawn.append(fair)
+    remark = f"{setting.case}: not tried with {', '.join(left_out)} inputs, where the reference itself errs or fails"
+    return FairVariants(tuple(drawn), (remark,) if left_out else ())
+
+
+def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> Drawn | None:
+    """The draw, where the variant is fair. On one row, where rows are independent: it says as much as all of them."""
+    try:
+        inputs = setting.reference.make_inputs(seed)
+        count = setting.oracle.common_rows(inputs, setting.spec)
+        start = rng.randrange(count) if count else 0
+        part = slice(start, start + 1) if count else slice(None)
+        base = setting.oracle.answer(_part(inputs, part, count is not None))
+        changed = _part(variant.apply(inputs, seed), part, count is not None)
+        native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
+        want = setting.oracle.answer(changed)
+        own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
+        tolerances = scaled_tolerances(variant, own, base, want)
+        return Drawn(seed, variant, tolerances) if is_fair(variant, native, base, want, tolerances) else None
+    except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+        return None
+
+
+def _part(inputs: list[Any], part: slice, is_row: bool) -> list[Any]:
+    """A row of its own: the whole is about to be changed in place."""
+    if not is_row:
+        return inputs
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in rows_of(inputs, part)]
+
+
+def _has_floating_inputs(setting: Setting) -> bool:
+    inputs = setting.meta_inputs if setting.meta_inputs is not None else setting.reference.make_inputs(0)
+    return any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in inputs)

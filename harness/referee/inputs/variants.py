@@ -1,0 +1,197 @@
+"""Input variants: what get_inputs() draws, changed so that a solution which suits one distribution only is found.
+
+A problem's own inputs are often all alike, such as uniform numbers from 0 to 1: there a maximum may start at 0, a mean
+of many is always one half, and half precision has room enough. Whether a change asks too much of the operation is for
+the reference to say: see `is_fair`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.records.check import Tolerance
+from harness.referee.answers.comparison import Comparison
+from harness.workspace.problem import VariantName
+
+_SAMPLE = 2**16
+"""Elements from which an input's spread is estimated."""
+_EXPONENTS = (20, 10, 4)
+"""Powers of two to rescale by, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
+_SPECIAL_SHARE = 1 / 64
+_FAIR = 0.5
+"""The reference's own error, as a multiple of the tolerance, up to which a variant is fair: an honest solution sums in
+another order and may err twice as much."""
+_LEAST_RATIO, _LARGEST_RATIO = 2.0**-60, 2.0**120
+_ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
+"""They abort the device where an input is no probability, and with it the referee's own context."""
+
+_AMBIGUOUS = ("sort", "topk", "median", "kthvalue", "mode", "return_indices", "unique")
+"""Where values are equal they may return any of several indices."""
+
+Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change of the floating inputs. `words` go before 'inputs' in a sentence."""
+
+    name: VariantName
+    words: str
+    change: Change
+
+    def apply(self, inputs: Sequence[Any], seed: int) -> list[Any]:
+        """The inputs changed, in place where they allow it. They must be the caller's own."""
+        uses = Counter(value.untyped_storage().data_ptr() for value in inputs if isinstance(value, torch.Tensor))
+        changed = list(inputs)
+        for number, value in enumerate(inputs):
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+                is_own = _is_dense(value) and uses[value.untyped_storage().data_ptr()] == 1
+                own = value if is_own else value.clone(memory_format=torch.contiguous_format)
+                generator = torch.Generator(value.device).manual_seed((seed + number) % 2**63)
+                changed[number] = self.change(own, generator)
+        return changed
+
+
+def rungs(name: VariantName, rng: random.Random) -> list[list[Variant]]:
+    """The variants of a name; of each the wilder ones first, then what to try where the reference can't bear those."""
+    if name == "rescaled":
+        return [[_rescaled(sign * exponent) for exponent in _EXPONENTS] for sign in (1, -1)]
+    if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
+        return [[_OTHERS[name]], [_rescaled_negative(exponent) for exponent in _EXPONENTS]]
+    if name == "shifted":
+        spreads = rng.choice((-1, 1)) * rng.uniform(2, 4)
+        return [[Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * _spread(value)))]]
+    return [[_OTHERS[name]]]
+
+
+def endangers_device(source: str) -> str | None:
+    """The operation in a problem's source that must not be given other inputs than its own; None where there is
+    none."""
+    return next((name for name in _ASSERTING if name in source), None)
+
+
+def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) -> bool:
+    """Whether the operation's answer to a variant is a matter of taste."""
+    has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
+    return name == "ties" and has_indices and any(word in source for word in _AMBIGUOUS)
+
+
+def scaled_tolerances(
+    variant: Variant,
+    tolerances: Sequence[Tolerance],
+    base: Sequence[torch.Tensor],
+    changed: Sequence[torch.Tensor],
+) -> tuple[Tolerance, ...]:
+    """Absolute tolerances that grow with the oracle's outputs, and shrink with them where the inputs are only rescaled:
+    the same demand on precision at any scale. Otherwise small outputs may come of terms that cancel, whose errors stay.
+    """
+    least = _LEAST_RATIO if variant.name == "rescaled" else 1.0
+    scaled = []
+    for tolerance, plain, other in zip(tolerances, base, changed, strict=True):
+        before, after = _rms(plain), _rms(other)
+        ratio = min(max(after / before, least), _LARGEST_RATIO) if before and after else 1.0
+        scaled.append(dataclasses.replace(tolerance, atol=tolerance.atol * ratio))
+    return tuple(scaled)
+
+
+def is_fair(
+    variant: Variant,
+    native: Sequence[torch.Tensor],
+    base: Sequence[torch.Tensor],
+    want: Sequence[torch.Tensor],
+    tolerances: Sequence[Tolerance],
+) -> bool:
+    """Whether the reference in its own precision agrees with the oracle under the variant, and gives finite values
+    where it does so for the inputs as they were drawn. `base` and `want` are the oracle's answers without and with
+    it."""
+    is_special = variant.name in ("infinite", "nan")
+    for got, plain, answer, tolerance in zip(native, base, want, tolerances, strict=True):
+        if got.is_floating_point() and not is_special and bool((plain.isfinite() & ~got.isfinite()).any()):
+            return False
+        comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
+        comparison.add(got, answer)
+        if comparison.result().worst > (0 if tolerance.is_exact else _FAIR):
+            return False
+    return True
+
+
+def _rescaled(exponent: int) -> Variant:
+    words = f"rescaled (times 2^{exponent})"
+    return Variant("rescaled", words, lambda value, generator: value.mul_(2.0**exponent))
+
+
+def _rescaled_negative(exponent: int) -> Variant:
+    words = f"negative (times 2^{exponent})"
+    return Variant("negative", words, lambda value, generator: value.abs_().mul_(-(2.0**exponent)))
+
+
+def _negative(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return value.abs_().neg_()
+
+
+def _ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Four distinct values, from the least to the largest that was drawn."""
+    low, high = (float(bound) for bound in value.aminmax())
+    if not (math.isfinite(high - low) and high > low):
+        return value
+    step = (high - low) / 3
+    return value.sub_(low).div_(step).round_().mul_(step).add_(low).clamp_(low, high)
+
+
+def _infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    _sprinkle(value, generator, math.inf)
+    return _sprinkle(value, generator, -math.inf)
+
+
+def _nan(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return _sprinkle(value, generator, math.nan)
+
+
+def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -> torch.Tensor:
+    """At random places; some may be the same, which costs less than drawing for every element."""
+    memory = value.as_strided((value.numel(),), (1,))
+    count = max(1, round(value.numel() * _SPECIAL_SHARE))
+    places = torch.randint(value.numel(), (count,), generator=generator, device=value.device)
+    memory.index_fill_(0, places, special)
+    return value
+
+
+_OTHERS = {
+    "negative": Variant("negative", "negative", _negative),
+    "ties": Variant("ties", "few distinct", _ties),
+    "infinite": Variant("infinite", "infinite", _infinite),
+    "nan": Variant("nan", "NaN", _nan),
+}
+
+
+def _is_dense(value: torch.Tensor) -> bool:
+    """Whether each element has memory of its own, without gaps."""
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(value.stride(), value.shape, strict=True)):
+        if size > 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def _spread(value: torch.Tensor) -> float:
+    """The standard deviation, estimated from a sample; 1 where all are alike."""
+    step = max(1, value.numel() // _SAMPLE)
+    spread = float(value.as_strided((value.numel() // step,), (step,)).double().std(correction=0))
+    return spread if math.isfinite(spread) and spread > 0 else 1.0
+
+
+def _rms(values: torch.Tensor) -> float:
+    if not (values.is_floating_point() or values.is_complex()):
+        return 1.0
+    finite = values[values.isfinite()].abs().double()
+    return float(finite.square().mean().sqrt()) if finite.numel() else 0.0

@@ -1,0 +1,1 @@
+"""Wrong answers that a problem must tell from the right one."""

@@ -1,0 +1,133 @@
+"""Judging a problem: would its inputs and its tolerance tell the right answer from the mutants' wrong ones?
+
+Trusted code alone takes part, so it needs no worker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from harness.records.ceilings import Ceilings
+from harness.records.evaluation import Work
+from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.ceilings.work import work_of
+from harness.referee.environment import FLAGS
+from harness.referee.mutants.inputs import TooLarge, are_equal, worst_error
+from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
+from harness.referee.mutants.recomputed import recomputed
+from harness.referee.mutants.specimens import Seen, specimens
+from harness.referee.setting import Setting, prepare_setting
+from harness.workspace.problem import Problem
+
+Notify = Callable[[str], None]
+"""Told what is happening, in a few words."""
+
+
+@dataclass
+class _Found:
+    """What has been gathered so far."""
+
+    draws: list[Draw] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    facts: set[str] = field(default_factory=set)
+    mutants: dict[tuple[str, int], Mutant] = field(default_factory=dict)
+    trials: dict[tuple[str, int], list[Trial]] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    works: dict[str, Work] = field(default_factory=dict)
+
+
+def check_problem(
+    problem: Problem, cases: Sequence[str], seed: int, device: str, notify: Notify, ceilings: Ceilings | None = None
+) -> ProblemCheck:
+    """Try every mutant on the named cases and their variants, on 'cuda' or 'cpu'.
+
+    A case that the device can't bear is skipped, which is said. `ceilings`: the device's, where they are known.
+    """
+    started, found = time.monotonic(), _Found()
+    for case in cases:
+        notify(f"{problem.name}: {case}")
+        try:
+            setting = prepare_setting(problem, case, seed, device)
+            if work := work_of(setting):
+                found.works[case] = work
+            _examine(setting, found)
+        except TooLarge as error:
+            found.skipped[case] = str(error)
+        except InvalidProblem as error:
+            found.complaints.append(f"{case}: {error}")
+        except (torch.OutOfMemoryError, MemoryError):
+            found.skipped[case] = "takes more memory than there is"
+        if device == "cuda":
+            torch.cuda.empty_cache()
+    arithmetic = arithmetic_of(None, problem.precision, FLAGS)
+    return ProblemCheck(
+        problem=problem.name,
+        sha256=problem.sha256,
+        device=torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        seed=seed,
+        draws=tuple(found.draws),
+        skipped=found.skipped,
+        mutants=tuple(_result(key, found) for key in found.mutants),
+        complaints=tuple(dict.fromkeys(found.complaints)),
+        remarks=tuple(dict.fromkeys(found.remarks)),
+        duration_s=time.monotonic() - started,
+        works=found.works,
+        lights={c: speed_of_light(work, ceilings, arithmetic) for c, work in found.works.items() if ceilings},
+    )
+
+
+def _examine(setting: Setting, found: _Found) -> None:
+    """One case with its variants."""
+    for seen in specimens(setting, found.skipped):
+        found.draws.append(seen.draw)
+        found.facts |= seen.facts
+        found.complaints += seen.complaints
+        for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
+            _try(mutant, seen, found)
+    if setting.oracle.why_float32:
+        found.remarks.append(setting.oracle.why_float32)
+
+
+def _try(mutant: Mutant, seen: Seen, found: _Found) -> None:
+    for number, answer in enumerate(mutant.answers(seen.specimen) or ()):
+        if answer is not None:
+            key = (mutant.name, number)
+            found.mutants.setdefault(key, mutant)
+            found.trials.setdefault(key, []).append(_trial(answer, number, seen))
+
+
+def _trial(answer: torch.Tensor, number: int, seen: Seen) -> Trial:
+    draw = seen.draw
+    worst = worst_error([answer], [seen.exact[number]], [draw.tolerances[number]])
+    return Trial(draw.case, draw.variant, worst, are_equal([answer], [seen.specimen.want[number]]))
+
+
+def _result(key: tuple[str, int], found: _Found) -> MutantResult:
+    name, output = key
+    mutant, trials = found.mutants[key], tuple(found.trials[key])
+    given = mutant.harmless_given
+    is_harmless = all(trial.is_identical for trial in trials) and given is not None and given in {"", *found.facts}
+    is_let_pass = not is_harmless and not any(trial.caught for trial in trials)
+    return MutantResult(
+        name=name,
+        what=mutant.what,
+        output=output,
+        trials=trials,
+        harmless=mutant.harmless if is_harmless else None,
+        advice=_advice(mutant, trials[0], output, found) if is_let_pass else None,
+    )
+
+
+def _advice(mutant: Mutant, trial: Trial, output: int, found: _Found) -> str:
+    """With the numbers of the first draw that was tried."""
+    draw = next(d for d in found.draws if (d.case, d.variant) == (trial.case, trial.variant))
+    tolerance = draw.tolerances[output]
+    held = "equality" if tolerance.is_exact else f"{tolerance.atol:g} + {tolerance.rtol:g}·|want|"
+    return f"{mutant.advice} (tolerance: {held}; size of the outputs: {draw.rms[output]:.3g})"

@@ -1,0 +1,150 @@
+"""Wrong answers that take a run of the reference: with other weights, rounded operands, or an input ignored."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from harness.referee.answers.oracle import Oracle
+from harness.referee.ceilings.work import operations_of_run
+from harness.referee.mutants.mutants import Answers, Mutant, Specimen
+
+Rounding = Callable[[torch.Tensor], torch.Tensor]
+
+
+def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
+    """Those that fit the problem: its precision, its parameters and the number of its inputs."""
+    cheaper = _CHEAPER.get(specimen.setting.problem.precision, ())
+    if not operations_of_run(specimen.setting.model, specimen.inputs):
+        cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
+    rounded = tuple(_rounded(name) for name in cheaper)
+    tensors = [number for number, value in enumerate(specimen.inputs) if isinstance(value, torch.Tensor)]
+    ignored = tuple(_ignored(number) for number in tensors) if len(tensors) > 1 else ()
+    return (*rounded, *ignored, OTHER_WEIGHTS, LEFT_OUT)
+
+
+def is_inexact_in(name: str, specimen: Specimen) -> bool:
+    """Whether rounding changes an input or a weight at all."""
+    values = [*specimen.inputs, *specimen.setting.model.parameters()]
+    return any(bool((ROUNDINGS[name](v) != v).any()) for v in values if _is_float(v))
+
+
+def _to_and_back(dtype: torch.dtype) -> Rounding:
+    return lambda value: value.to(dtype).to(value.dtype)
+
+
+def _to_tf32(value: torch.Tensor) -> torch.Tensor:
+    """To nearest, ties to even: ten bits of a float32's mantissa stay."""
+    bits = value.to(torch.float32).view(torch.int32)
+    nearest = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
+    rounded = torch.where(torch.isfinite(value), nearest.view(torch.float32).to(value.dtype), value)
+    return rounded.to(value.dtype)
+
+
+ROUNDINGS: dict[str, Rounding] = {
+    "float32": _to_and_back(torch.float32),
+    "tf32": _to_tf32,
+    "float16": _to_and_back(torch.float16),
+    "bfloat16": _to_and_back(torch.bfloat16),
+}
+
+_CHEAPER = {
+    "float64": ("float32", "float16", "bfloat16"),
+    "float32": ("tf32", "float16", "bfloat16"),
+    "tf32": ("float16", "bfloat16"),
+}
+"""What is faster than a problem's precision, and would be passed off as it. From float16 on there is nothing left."""
+
+
+def _rounded(name: str) -> Mutant:
+    return Mutant(
+        name,
+        f"computes with inputs and weights in {name}",
+        partial(_with_rounded_operands, name),
+        f"the tolerance forgives {name}: lower it, or declare 'precision: {name}' if that is meant",
+        name,
+        f"the right answer is the same in {name}, though inputs are not",
+    )
+
+
+def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
+    """Rounded on the way in, then exact: the best that a kernel in this precision can do. None without operands."""
+    rounding = ROUNDINGS[name]
+    if not any(_is_float(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
+        return None
+    model = copy.deepcopy(specimen.setting.model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if _is_float(parameter):
+                parameter.copy_(rounding(parameter))
+    inputs = [rounding(value) if _is_float(value) else value for value in specimen.inputs]
+    return _answers(specimen, model, inputs)
+
+
+def _ignored(number: int) -> Mutant:
+    return Mutant(
+        f"input_{number}_ignored",
+        f"uses an earlier value of input {number}",
+        partial(_with_other_input, number),
+        f"the outputs don't depend on input {number} beyond the tolerance: draw it with more spread",
+        "",
+        f"the reference doesn't use input {number}",
+    )
+
+
+def _with_other_input(number: int, specimen: Specimen) -> Answers | None:
+    inputs = list(specimen.inputs)
+    inputs[number] = specimen.other_inputs[number]
+    return _answers(specimen, specimen.setting.model, inputs)
+
+
+def _with_other_weights(specimen: Specimen) -> Answers | None:
+    """Of the reference under another seed; None where every seed gives the same."""
+    setting = specimen.setting
+    model = setting.reference.construct(setting.seed("construct", "other"))
+    pairs = zip(model.state_dict().values(), setting.model.state_dict().values(), strict=True)
+    if all(torch.equal(one, two) for one, two in pairs):
+        return None
+    return _answers(specimen, model, specimen.inputs)
+
+
+def _with_scales_left_out(specimen: Specimen) -> Answers | None:
+    """Parameters along one dimension are scales ('weight': one changes nothing) or offsets (zero changes nothing)."""
+    model = copy.deepcopy(specimen.setting.model)
+    small = [(name, p) for name, p in model.named_parameters() if p.dim() <= 1 and p.is_floating_point()]
+    if not small:
+        return None
+    with torch.no_grad():
+        for name, parameter in small:
+            parameter.fill_(1.0 if name.rpartition(".")[2] in ("weight", "scale", "gamma") else 0.0)
+    return _answers(specimen, model, specimen.inputs)
+
+
+OTHER_WEIGHTS = Mutant(
+    "other_weights",
+    "computes with weights of its own",
+    _with_other_weights,
+    "the outputs don't depend on the weights beyond the tolerance: draw larger ones, or lower it",
+)
+
+LEFT_OUT = Mutant(
+    "scales_left_out",
+    "leaves out scales and offsets (biases, the weights of a normalisation)",
+    _with_scales_left_out,
+    "the parameters change nothing as they are initialised: draw them at random in Model.__init__()",
+)
+
+
+def _answers(specimen: Specimen, model: torch.nn.Module, inputs: Sequence[Any]) -> Answers:
+    setting = specimen.setting
+    oracle = Oracle(setting.reference, model, False, "cuda" if setting.reference.on_gpu else "cpu")
+    answers = oracle.answer(inputs)
+    return [answer.to(want.dtype) for answer, want in zip(answers, specimen.want, strict=True)]
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -1,0 +1,126 @@
+"""A case's inputs, and its variants', with their right answers: what mutants are tried on."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from harness.records.check import Tolerance
+from harness.records.problem_check import Draw
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.inputs.variants import Variant, endangers_device, is_fair, rungs, scaled_tolerances
+from harness.referee.mutants.inputs import (
+    MutantInputs,
+    are_equal,
+    copied,
+    draw_mutant_inputs,
+    tolerances_of,
+    worst_error,
+)
+from harness.referee.mutants.mutants import Specimen
+from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
+from harness.referee.setting import Setting
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A specimen and what was seen of it. `exact` are the oracle's outputs in its own dtype."""
+
+    specimen: Specimen
+    exact: tuple[torch.Tensor, ...]
+    draw: Draw
+    facts: set[str]
+    complaints: tuple[str, ...]
+
+
+def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Seen]:
+    """The case as get_inputs() draws it, then its variants. `skipped` learns which of them don't count, and why.
+
+    Raises: TooLarge, InvalidProblem.
+    """
+    drawn = draw_mutant_inputs(setting)
+    base = _seen(setting, None, drawn, drawn.worst, tolerances_of(setting))
+    yield base
+    if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in drawn.inputs):
+        return
+    if operation := endangers_device(setting.problem.source):
+        skipped[f"{setting.case}, variants"] = f"{operation} aborts the device where an input is no probability"
+        return
+    rng = random.Random(setting.seed("variants"))
+    for name in setting.problem.variants:
+        for ladder in rungs(name, rng):
+            seen = next(_fair(setting, drawn, base, ladder), None)
+            if seen is None:
+                skipped[f"{setting.case}, {ladder[-1].words}"] = "the reference itself leaves the tolerance there"
+            else:
+                yield seen
+
+
+def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Sequence[Variant]) -> Iterator[Seen]:
+    """Of variants that differ in strength those that the reference can bear, the strongest first; as draws.py has it
+    for solutions."""
+    for variant in ladder:
+        seed = setting.seed("variant", variant.words)
+        inputs, other = (variant.apply(copied(values), seed) for values in (drawn.inputs, drawn.other))
+        with contextlib.suppress(InvalidProblem):  # the reference refuses such inputs
+            native = setting.oracle.native(inputs)  # first: what raises in float64 is judged in float32 from then on
+            want = setting.oracle.answer(inputs)
+            tolerances = scaled_tolerances(variant, base.draw.tolerances, base.exact, want)
+            if is_fair(variant, native, base.exact, want, tolerances):
+                changed = dataclasses.replace(drawn, inputs=inputs, other=other, complaints=())
+                yield _seen(setting, variant.words, changed, worst_error(native, want, tolerances), tolerances)
+
+
+def _seen(
+    setting: Setting, variant: str | None, drawn: MutantInputs, worst: float, tolerances: tuple[Tolerance, ...]
+) -> Seen:
+    """`worst`: the reference's error on these inputs."""
+    exact, other = setting.oracle.answer(drawn.inputs), setting.oracle.answer(drawn.other)
+    dtypes = setting.spec.dtypes
+    want, other_want = (tuple(t.to(d) for t, d in zip(ts, dtypes, strict=True)) for ts in (exact, other))
+    specimen = Specimen(setting, drawn.inputs, want, drawn.other, other_want)
+    draw = Draw(
+        case=setting.case,
+        variant=variant,
+        tolerances=tolerances,
+        rms=tuple(_rms(output) for output in exact),
+        reference_worst=worst,
+        repeats=are_equal(setting.oracle.native(drawn.inputs), setting.oracle.native(drawn.inputs)),
+        rows=drawn.rows,
+        examined=drawn.examined,
+    )
+    return Seen(specimen, exact, draw, _facts(specimen), (*drawn.complaints, *_complaints_on_reference(draw)))
+
+
+def _complaints_on_reference(draw: Draw) -> Iterator[str]:
+    worst = draw.reference_worst
+    off = "any distance, where none is tolerated," if math.isinf(worst) else f"{worst:.3g} times the tolerance"
+    if draw.reference_worst > 1 and draw.repeats:
+        yield (
+            f"{draw.label}: the reference is up to {off} away from its float64 oracle: raise the tolerance, or declare "
+            "the precision that it computes in"
+        )
+    elif not draw.repeats and (draw.reference_worst > 1 or all(tolerance.is_exact for tolerance in draw.tolerances)):
+        yield (
+            f"{draw.label}: the reference gives different outputs for the same inputs, up to {off} away from its "
+            "oracle: let forward() draw no random numbers, and use operations that repeat themselves"
+        )
+
+
+def _facts(specimen: Specimen) -> set[str]:
+    """What mutants need to know of the inputs: 'negative', and the names of roundings that change some."""
+    tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
+    facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
+    return facts | ({"negative"} if any(bool((tensor < 0).any()) for tensor in tensors) else set())
+
+
+def _rms(output: torch.Tensor) -> float:
+    wide = output.abs().double() if output.is_complex() else output.double()
+    finite = wide[torch.isfinite(wide)]
+    return float(finite.square().mean().sqrt()) if finite.numel() else 0.0

@@ -1,0 +1,117 @@
+"""Whose fault it is that the GPU's memory ran out on the trusted side.
+
+A solution may hold so much of it that nothing is left for the reference or the referee, and would get away with a
+verdict that blames the problem or the harness. So what failed is done again without the solution.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import torch
+
+from harness.records.config import Config
+from harness.records.verdict import Verdict
+from harness.referee.answers.judgement import judge_values
+from harness.referee.interrupted import Interrupted
+from harness.referee.outcome import SolutionFailed
+from harness.referee.setting import prepare_setting
+from harness.referee.table.seated_case import seat_case
+from harness.referee.table.seats import Seats
+from harness.referee.table.size import TableSize
+from harness.referee.timing.timing import references_of
+from harness.referee.workers.workers import Workers
+from harness.workspace.problem import Problem
+
+_SCARCE = 0.5
+"""A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
+_TRIES = 3
+_CLEANING_S = 1.0
+"""The driver may clean up after a process for a while when that has ended already."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Attempt:
+    """What was under way: judging a case, and perhaps timing it against the first baseline."""
+
+    problem: Problem
+    case: str
+    seed: int
+    config: Config
+    is_timed: bool
+
+
+def is_shortage_of_ours(error: Exception) -> bool:
+    """Whether memory ran out for the referee or a baseline; what a solution's worker says of itself is its verdict."""
+    return not isinstance(error, SolutionFailed) and any(map(_is_shortage, _causes(error)))
+
+
+def blame_solution(error: Exception, attempt: Attempt, workers: Workers) -> SolutionFailed | None:
+    """The verdict where the attempt works without the solution, whose worker and the baselines' have ended.
+
+    Raises: Interrupted.
+    """
+    for cause in _causes(error):
+        traceback.clear_frames(cause.__traceback__)  # inputs and the oracle's answers lie in them
+    if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
+        return None
+    return SolutionFailed(
+        Verdict.OUT_OF_MEMORY, f"it holds so much of the GPU's memory that too little is left for the others: {error}"
+    )
+
+
+def is_memory_scarce() -> bool:
+    """Whether the driver agrees with a solution that says so."""
+    free, total = torch.cuda.mem_get_info()
+    return free < total * _SCARCE
+
+
+def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
+    torch.cuda.empty_cache()
+    try:
+        _repeat(attempt, workers)
+    except Interrupted:
+        raise
+    except Exception:  # whatever it is, it isn't the solution
+        if not is_last and workers.stop.wait(_CLEANING_S):
+            raise Interrupted from None
+        return False
+    finally:
+        torch.cuda.empty_cache()
+    return True
+
+
+def _repeat(attempt: Attempt, workers: Workers) -> None:
+    """As much of the attempt as takes memory on the trusted side."""
+    setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
+    first = attempt.config.timing.baselines[0]
+    with ExitStack() as stack:
+        worker = stack.enter_context(workers.start())
+        timing = attempt.config.timing
+        size = TableSize(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else TableSize()
+        case = stack.enter_context(seat_case(setting, workers.host, worker, attempt.config, size))
+        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+        judge_values(case.table.outputs(), inputs, setting)
+        if attempt.is_timed:
+            del inputs
+            torch.cuda.empty_cache()
+            seats = Seats(case.table, case.stillness, {first: worker})
+            seats.fill(setting, (first,), attempt.config, lambda what: None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _is_shortage(error: BaseException) -> bool:
+    if isinstance(error, SolutionFailed):  # a baseline's
+        return error.verdict is Verdict.OUT_OF_MEMORY
+    words = re.search(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED", str(error))
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or words is not None

@@ -1,0 +1,125 @@
+"""Asking a worker for its part, with every way of failing turned into its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.backends.base import Conditions, Finding
+from harness.backends.sim.nvcc import UNSUPPORTED_MARK
+from harness.protocol.messages import Constructed, Describe, Described, Load, Optimization, Raised
+from harness.records.config import LimitsConfig
+from harness.records.environment import BackendName, Flag
+from harness.records.evaluation import WeightsSource
+from harness.records.verdict import Verdict
+from harness.referee.answers.judgement import fault_among
+from harness.referee.building.build import compile_failure
+from harness.referee.environment import FLAGS
+from harness.referee.outcome import SolutionFailed, from_exception
+from harness.referee.setting import Setting
+from harness.referee.table.table import Table, TimedReply
+from harness.referee.workers.process import SolutionRaised, WorkerProcess
+
+
+def load_arm(
+    worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig, flags: dict[str, Flag] = FLAGS
+) -> None:
+    """Raises: SolutionFailed."""
+    try:
+        worker.ask(Load(path, class_name, flags), limits.load_s + limits.build_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
+
+
+def construct_arm(
+    worker: WorkerProcess,
+    table: Table,
+    setting: Setting,
+    limits: LimitsConfig,
+    optimization: Optimization | None = None,
+) -> WeightsSource:
+    """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
+    try:
+        reply = table.construct(
+            worker,
+            setting.model,
+            setting.reference.init_inputs,
+            setting.construction_seed,
+            limits.load_s + limits.build_s,
+            optimization,
+        )
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
+    return _weights_source(reply)
+
+
+def take_turn(
+    worker: WorkerProcess,
+    table: Table,
+    limits: LimitsConfig,
+    places: Sequence[int] = (0,),
+    *,
+    conditions: Conditions = Conditions(),
+    traced: bool = False,
+    keeps_outputs: bool = False,
+    sample_blocks: int | None = None,
+    sample_seed: int = 0,
+) -> TimedReply:
+    """One turn. Raises: SolutionFailed, also on a fault that the simulator saw in a turn that went through."""
+    try:
+        timed = table.take_turn(
+            worker,
+            limits.turn_s,
+            places,
+            conditions=conditions,
+            traced=traced,
+            keeps_outputs=keeps_outputs,
+            sample_blocks=sample_blocks,
+            sample_seed=sample_seed,
+        )
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
+    if fault := fault_among(timed.reply.findings):
+        raise fault
+    return timed
+
+
+def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
+    """What the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
+    try:
+        reply = worker.ask(Describe(), limits.turn_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "when asked for torch's flags", Verdict.RUNTIME_ERROR) from None
+    assert isinstance(reply, Described)
+    return reply
+
+
+def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
+    """What a device saw says more than the exception that came of it."""
+    return (
+        compile_failure(raised, worker)
+        or _beyond_simulator(raised, worker.backend)
+        or _seen(raised.findings, raised)
+        or from_exception(raised, stage, otherwise)
+    )
+
+
+def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+    if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
+        return None
+    return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
+
+
+def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
+    fault = fault_among(findings)
+    if fault is None:
+        return None
+    seen = "\n\n".join(filter(None, (fault.failure.details, raised.traceback)))
+    return SolutionFailed(fault.verdict, fault.failure.reason, seen, fault.failure.next_step)
+
+
+def _weights_source(reply: Constructed) -> WeightsSource:
+    if not reply.state:
+        return "none"
+    if set(reply.loaded) >= set(reply.state):
+        return "reference_state"
+    return "partly_reference_state" if reply.loaded else "same_seed"

@@ -1,0 +1,1 @@
+"""Measuring: arms take turns, the referee keeps the clock."""

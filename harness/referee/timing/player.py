@@ -1,0 +1,218 @@
+"""An arm's turns with real workers: fresh inputs for each call, conditions that hold for all, everybody who watches."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from harness.backends.cuda.telemetry import Telemetry
+from harness.protocol.messages import TurnTaken
+from harness.records.arms import ArmName, Metric, ReferenceArm
+from harness.records.check import Check
+from harness.records.config import Config
+from harness.records.timing import GpuState, PeakMemory
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.repetition import judge_call, judge_row
+from harness.referee.audit import Auditor, Canary
+from harness.referee.audit.claims import require_plausible
+from harness.referee.inputs.draws import Drawn
+from harness.referee.outcome import SolutionFailed
+from harness.referee.table.seated_case import SeatedCase, Taken, seeds_of
+from harness.referee.table.seats import BaselineFailed
+from harness.referee.table.turns import take_turn
+from harness.referee.timing.pacing import Pacing
+from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn
+from harness.referee.workers.process import WorkerProcess
+
+_WITHOUT_ROWS = 0.5
+"""So many of the timed turns have a call judged in full where no single row can be."""
+
+_LATE_TURNS = 2
+"""Of the solution, among those that are always taken."""
+
+
+@dataclass(frozen=True)
+class Watchers:
+    """Who is told of every timed turn, and what is seen of the GPU meanwhile and heard of it afterwards."""
+
+    auditor: Auditor
+    canary: Canary
+    telemetry: Telemetry
+
+
+class WorkerPlayer:
+    """Takes turns with real workers: fresh inputs for each call, and a secret choice of the solution's calls judged."""
+
+    def __init__(
+        self,
+        case: SeatedCase,
+        workers: Mapping[ArmName, WorkerProcess],
+        config: Config,
+        watchers: Watchers,
+        phase: str,
+        pacing: Pacing,
+    ) -> None:
+        """`phase` keeps the inputs of one measurement from being those of another."""
+        self._case = case
+        self.workers = workers
+        self._config = config
+        self._watchers = watchers
+        self._pacing = pacing
+        self._is_warm = False
+        self._count = dict.fromkeys(workers, 0)
+        self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in workers}
+        certain = range(2 * LEAST_BLOCKS)
+        self._secret = secrets.SystemRandom()
+        self._judged = set(self._secret.sample(certain, min(config.timing.checked_turns, len(certain))))
+        self._judged_share = len(self._judged) / len(certain)
+        if self._judged and not case.has_rows:
+            self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
+        self._late = set(self._secret.sample(certain, _LATE_TURNS))
+        self._traced = {arm: self._secret.choice(certain) for arm in ("solution", config.timing.baselines[0])}
+        self._canary_ns: int | None = None
+        self._gpu: GpuState | None = None
+        case.watching = self._watch
+        self._peak_bytes: dict[ArmName, int] = {}
+        self.checks: list[Check] = []
+
+    @property
+    def metric(self) -> Metric:
+        return self._pacing.metric
+
+    def warmed_up(self) -> None:
+        """What comes is measured, audited and traced."""
+        self._pacing.settle()
+        self._is_warm = True
+
+    @property
+    def memory(self) -> tuple[PeakMemory, ...]:
+        """Of the arms whose workers tell it."""
+        told = self._watchers.telemetry.process_bytes
+        return tuple(PeakMemory(arm, peak, told(self.workers[arm].pid)) for arm, peak in self._peak_bytes.items())
+
+    @contextmanager
+    def _watch(self) -> Iterator[None]:
+        with self._watchers.telemetry.watch([worker.pid for worker in self.workers.values()]) as watch:
+            yield
+        self._gpu = watch.state()
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+        """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
+        if metric is not None or not self._is_warm:
+            return self._noted(arm, *self._take(arm, calls, self._is_judged(None), metric=metric))
+        number = self._count[arm]
+        self._count[arm] += 1
+        auditor = self._watchers.auditor
+        if arm == "solution" and number in self._late:
+            self._take_late(calls)
+        if number == self._traced.get(arm):
+            auditor.trace(arm, calls, *self._take(arm, calls, is_judged=True, traced=True))
+        reply, wall_ns = self._take(arm, calls, is_judged=self._is_judged(number))
+        claimed = self._noted(arm, reply, wall_ns)
+        auditor.turn(arm, calls, reply, wall_ns)
+        return claimed
+
+    def _is_judged(self, number: int | None) -> bool:
+        """Some for certain, of those that are always taken, and any other by the same chance."""
+        return number in self._judged or self._secret.random() < self._judged_share
+
+    def _noted(self, arm: ArmName, reply: TurnTaken, wall_ns: int) -> ArmTurn:
+        if reply.peak_bytes is not None:
+            self._peak_bytes[arm] = max(self._peak_bytes.get(arm, 0), reply.peak_bytes)
+        has_changed = self._pacing.note(reply.calls)
+        claimed = claimed_turn(reply, wall_ns)
+        return dataclasses.replace(claimed, canary_ns=self._canary_ns, gpu=self._gpu, is_valid=not has_changed)
+
+    def _take(
+        self, arm: ArmName, calls: int, is_judged: bool, traced: bool = False, metric: Metric | None = None
+    ) -> tuple[TurnTaken, int]:
+        drawn = [Drawn(self._next_seed[arm]()) for _ in range(calls)]
+        self._canary_ns = None
+        if arm != "solution":
+            return self._take_reference(arm, drawn, traced, metric)
+        taken = self._case.turn(
+            drawn,
+            traced=traced,
+            keeps_row=not is_judged,
+            at_rest=lambda: self._listen("solution"),
+            conditions=self._case.conditions(metric),
+        )
+        self._judge(taken, is_judged)
+        return taken.reply, taken.wall_ns
+
+    def _take_late(self, calls: int) -> None:
+        """A turn that nobody can tell from a timed one, judged whole, and no sample: its inputs come late."""
+        drawn = [Drawn(self._next_seed["solution"]()) for _ in range(calls)]
+        self._judge(self._case.turn(drawn, conditions=self._case.late()), is_complete=True)
+
+    def _take_reference(
+        self, arm: ReferenceArm, drawn: list[Drawn], traced: bool, metric: Metric | None
+    ) -> tuple[TurnTaken, int]:
+        case, worker = self._case, self.workers[arm]
+        places = case.lay(drawn)
+        self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
+        self._canary_ns = None  # a turn's canary is the one after it: the solution has no say in the baseline's
+        conditions = case.conditions(metric)
+        try:
+            with self._watch():
+                case.stillness.only(worker)
+                timed = take_turn(
+                    worker,
+                    case.table,
+                    self._config.limits,
+                    places,
+                    conditions=conditions,
+                    traced=traced,
+                    keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
+                )
+                case.stillness.only(None)
+        except SolutionFailed as error:
+            if arm != self._config.timing.baselines[0]:
+                raise BaselineFailed(arm, str(error)) from error
+            raise InvalidProblem(f"the reference fails while it is timed ({arm}): {error}") from error
+        self._listen(arm)
+        return timed.reply, timed.wall_ns
+
+    def _listen(self, after: ArmName) -> None:
+        """With everybody at rest the GPU is idle, or somebody has left work on it."""
+        if after != "control" and after not in self._traced:
+            return
+        self._canary_ns = self._watchers.canary.sing()
+        if after in self._traced:
+            self._watchers.auditor.rest(self._canary_ns, after=after)
+
+    def _judge(self, taken: Taken, is_complete: bool) -> None:
+        """A random call in full, or else the row that was kept of one."""
+        if is_complete:
+            check, failed = judge_call(self._case, taken, self._case.rng.randrange(len(taken.drawn)), "timed_turn")
+        elif taken.row is not None:
+            check, failed = judge_row(self._case, taken, taken.row, "timed_turn")
+        else:
+            return
+        if is_complete or failed:
+            self.checks.append(check)
+        if failed:
+            raise failed
+
+
+def claimed_turn(reply: TurnTaken, wall_ns: int) -> ArmTurn:
+    """Raises: SolutionFailed where it can't be true, in turns that warm up as well."""
+    call_ns = require_plausible([call.gpu_ns for call in reply.calls], len(reply.calls), wall_ns)
+    tail_ns = tuple(call.tail_ns or 0 for call in reply.calls)
+    if not all(0 <= tail <= wall_ns for tail in tail_ns):
+        raise SolutionFailed.cheating(
+            "tail", f"tails of {min(tail_ns)} to {max(tail_ns)} ns were reported in {wall_ns} ns"
+        )
+    launch_ns = tuple(call.launch_ns for call in reply.calls if call.launch_ns is not None)
+    queued = tuple(call.queued for call in reply.calls if call.queued is not None)
+    is_whole = len(launch_ns) == len(call_ns) and all(0 <= ns <= wall_ns for ns in launch_ns)
+    return ArmTurn(
+        call_ns,
+        wall_ns,
+        tail_ns,
+        launch_ns if is_whole else (),
+        queued if len(queued) == len(call_ns) else (),
+    )

@@ -1,0 +1,1 @@
+"""Workers, as the referee holds them: started, asked, watched, ended."""

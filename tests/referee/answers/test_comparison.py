@@ -1,0 +1,188 @@
+"""Outputs against the oracle, value by value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from harness.records.check import Mismatch, OutputComparison, Tolerance
+from harness.referee.answers.comparison import Comparison
+
+EXACT = Tolerance(0.0, 0.0)
+HALF = Tolerance(0.5, 0.0)
+NAN, INF = math.nan, math.inf
+
+
+def compare(got: Any, want: Any, tolerance: Tolerance = HALF, dtype: torch.dtype = torch.float32) -> OutputComparison:
+    """One piece; the oracle's side is float64 where the output is of a floating dtype."""
+    have = torch.as_tensor(got, dtype=dtype)
+    comparison = Comparison(tuple(have.shape), dtype, tolerance)
+    wide = torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else dtype
+    comparison.add(have, torch.as_tensor(want, dtype=wide))
+    return comparison.result()
+
+
+def test_equal_values_pass() -> None:
+    assert compare([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]) == OutputComparison(
+        (2, 2), "float32", Tolerance(0.5, 0.0), 4, 4, 0, 0.0, 0.0, 0.0
+    )
+
+
+def test_an_error_at_the_tolerance_passes() -> None:
+    result = compare([1.5, -2.5], [1.0, -2.0])
+    assert (result.passed, result.worst, result.max_abs_error, result.max_rel_error) == (True, 1.0, 0.5, 0.5)
+
+
+def test_an_error_beyond_the_tolerance_fails() -> None:
+    result = compare([1.0, 2.75, 3.0], [1.0, 2.0, 3.0])
+    assert (result.mismatches, result.worst, result.max_abs_error, result.max_rel_error) == (1, 1.5, 0.75, 0.375)
+    assert result.first_mismatches == (Mismatch((1,), 2.75, 2.0),)
+
+
+def test_the_relative_part_grows_with_the_wanted_value() -> None:
+    tolerance = Tolerance(0.0, 0.25)
+    assert compare([5.0, -10.0], [4.0, -8.0], tolerance).passed
+    assert compare([5.0, 0.75], [4.0, 0.5], tolerance).mismatches == 1
+
+
+def test_both_parts_of_a_tolerance_add() -> None:
+    assert compare([6.5], [4.0], Tolerance(1.5, 0.25)).worst == 1.0
+
+
+def test_a_purely_relative_tolerance_allows_nothing_at_zero() -> None:
+    assert compare([1e-30], [0.0], Tolerance(0.0, 0.5)).worst == INF
+
+
+def test_the_oracle_s_width_is_used() -> None:
+    """float32 has no 16777217; the error of 1 must not vanish by rounding the oracle."""
+    assert compare([16777216.0], [16777217.0], Tolerance(0.5, 0.0)).mismatches == 1
+
+
+def test_an_exact_tolerance_compares_what_the_dtype_can_hold() -> None:
+    assert compare([0.1], [0.1], EXACT).passed
+    assert compare([16777216.0], [16777217.0], EXACT).passed
+
+
+def test_an_exact_tolerance_fails_on_the_last_bit() -> None:
+    result = compare([1.0, 1.0 + 2**-23], [1.0, 1.0], EXACT)
+    assert (result.mismatches, result.worst, result.max_abs_error) == (1, INF, 2**-23)
+
+
+@pytest.mark.parametrize("tolerance", [HALF, EXACT])
+def test_special_values_in_the_same_places_pass(tolerance: Tolerance) -> None:
+    result = compare([NAN, INF, -INF, 1.0], [NAN, INF, -INF, 1.0], tolerance)
+    assert (result.mismatches, result.compared, result.worst, result.max_abs_error) == (0, 4, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("tolerance", [HALF, EXACT, Tolerance(1e300, 1e300)])
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [(NAN, 1.0), (1.0, NAN), (INF, 1.0), (1.0, INF), (INF, -INF), (-INF, INF), (NAN, INF), (INF, NAN), (0.0, NAN)],
+)
+def test_a_special_value_in_another_place_fails(got: float, want: float, tolerance: Tolerance) -> None:
+    result = compare([2.0, got], [2.0, want], tolerance)
+    assert (result.mismatches, result.worst, result.max_abs_error) == (1, INF, INF)
+    assert repr(result.first_mismatches) == repr((Mismatch((1,), got, want),))
+
+
+@pytest.mark.parametrize(("want", "is_right"), [(65504.0, False), (65519.0, False), (65520.0, True), (-70000.0, False)])
+def test_infinity_is_right_where_the_answer_is_beyond_the_dtype(want: float, is_right: bool) -> None:
+    """float16 ends at 65504; what rounds beyond it is infinite in the reference too."""
+    comparison = Comparison((1,), torch.float16, Tolerance(1e-2, 1e-2))
+    comparison.add(torch.tensor([INF], dtype=torch.float16), torch.tensor([want], dtype=torch.float64))
+    assert comparison.result().passed is is_right
+
+
+def test_special_values_do_not_hide_the_relative_error_of_others() -> None:
+    assert compare([INF, 6.0], [1.0, 4.0]).max_rel_error == INF
+    assert compare([1.0, 6.0], [NAN, 4.0]).max_rel_error >= 0.5
+
+
+def test_minus_zero_is_zero() -> None:
+    assert compare([-0.0], [0.0], EXACT).passed
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_every_floating_dtype_is_compared_in_double(dtype: torch.dtype) -> None:
+    result = compare([1.0, 2.0], [1.0, 4.0], dtype=dtype)
+    assert (result.dtype, result.mismatches, result.max_abs_error) == (str(dtype)[6:], 1, 2.0)
+
+
+@pytest.mark.parametrize("tolerance", [EXACT, Tolerance(10.0, 10.0)])
+def test_integers_are_compared_exactly_whatever_the_tolerance(tolerance: Tolerance) -> None:
+    result = compare([7, 9], [7, 8], tolerance, torch.int32)
+    assert (result.mismatches, result.worst, result.max_abs_error) == (1, INF, 1.0)
+
+
+def test_integers_differ_beyond_what_a_double_can_tell() -> None:
+    assert compare([2**53 + 1], [2**53], EXACT, torch.int64).mismatches == 1
+    assert compare([2**53 + 1], [2**53 + 1], EXACT, torch.int64).passed
+
+
+def test_the_relative_error_of_integers_is_relative() -> None:
+    assert compare([110], [100], EXACT, torch.int32).max_rel_error == 0.1
+
+
+def test_small_integers_do_not_overflow() -> None:
+    assert compare([-128], [127], EXACT, torch.int8).max_abs_error == 255.0
+
+
+def test_booleans_are_compared() -> None:
+    result = compare([True, False, True], [True, True, True], EXACT, torch.bool)
+    assert (result.mismatches, result.first_mismatches[0]) == (1, Mismatch((1,), 0.0, 1.0))
+
+
+def test_complex_values_are_compared_by_distance() -> None:
+    result = compare([1 + 1j, 2j], [1 + 1j, 2 + 2j], Tolerance(1.0, 0.0), torch.complex64)
+    assert (result.mismatches, result.max_abs_error, result.worst) == (1, 2.0, 2.0)
+
+
+def test_a_complex_nan_in_another_place_fails() -> None:
+    assert compare([complex(NAN, 0.0)], [1 + 0j], HALF, torch.complex64).mismatches == 1
+
+
+def test_only_the_first_five_mismatches_are_kept() -> None:
+    result = compare(torch.ones(3, 4), torch.zeros(3, 4))
+    assert result.mismatches == 12
+    assert [mismatch.index for mismatch in result.first_mismatches] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]
+
+
+def test_pieces_add_up_and_indices_begin_at_their_origin() -> None:
+    comparison = Comparison((6, 2), torch.float32, HALF)
+    comparison.add(torch.zeros(3, 2), torch.zeros(3, 2, dtype=torch.float64), (0,))
+    wrong = torch.tensor([[0.0, 3.0], [0.0, 0.0], [1.0, 0.0]])
+    comparison.add(wrong, torch.zeros(3, 2, dtype=torch.float64), (3,))
+    result = comparison.result()
+    assert (result.elements, result.compared, result.mismatches, result.max_abs_error) == (12, 12, 2, 3.0)
+    assert result.first_mismatches == (Mismatch((3, 1), 3.0, 0.0), Mismatch((5, 0), 1.0, 0.0))
+
+
+def test_a_mask_says_what_counts() -> None:
+    comparison = Comparison((2, 2), torch.float32, HALF)
+    got = torch.tensor([[1.0, NAN], [9.0, 4.0]])
+    only = torch.tensor([[True, False], [False, True]])
+    comparison.add(got, torch.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=torch.float64), (), only)
+    result = comparison.result()
+    assert (result.elements, result.compared, result.mismatches, result.max_abs_error) == (4, 2, 1, 1.0)
+    assert result.first_mismatches == (Mismatch((1, 1), 4.0, 5.0),)
+
+
+def test_an_empty_output_passes() -> None:
+    result = compare(torch.zeros(0, 3), torch.zeros(0, 3))
+    assert (result.elements, result.compared, result.mismatches) == (0, 0, 0)
+
+
+def test_a_scalar_output_is_compared() -> None:
+    result = compare(3.0, 1.0)
+    assert (result.shape, result.elements, result.mismatches) == ((), 1, 1)
+    assert result.first_mismatches == (Mismatch((), 3.0, 1.0),)
+
+
+def test_a_transposed_output_is_compared_by_index() -> None:
+    comparison = Comparison((2, 3), torch.float32, HALF)
+    got = torch.arange(6.0).reshape(3, 2).t()
+    comparison.add(got, got.contiguous().double())
+    assert comparison.result().passed

@@ -1,0 +1,167 @@
+"""Judging the form of what came back, and putting findings into words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.backends.base import Finding
+from harness.protocol.messages import CallTaken, OutputForm
+from harness.records.check import Mismatch
+from harness.records.verdict import Verdict
+from harness.referee.answers.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
+from harness.referee.answers.reference import OutputSpec
+from harness.referee.outcome import SolutionFailed
+from tests.examples import check, comparison
+
+ONE = OutputSpec("tensor", (torch.float32,), ((2, 3),))
+TWO = OutputSpec("tuple", (torch.float32, torch.int64), ((2, 3), ()))
+
+
+def form(**changes: Any) -> OutputForm:
+    return OutputForm(**{"type_name": None, "dtype": "float32", "shape": (2, 3), "device": "cuda", **changes})
+
+
+def taken(structure: str, *outputs: OutputForm, shares: str | None = None) -> CallTaken:
+    return CallTaken(structure, outputs, None, None, shares)
+
+
+def test_the_right_form_goes_through() -> None:
+    judge_form(taken("tensor", form()), ONE)
+    judge_form(taken("tuple", form(), form(dtype="int64", shape=())), TWO)
+
+
+@pytest.mark.parametrize(
+    ("reply", "spec", "verdict", "reason"),
+    [
+        (
+            taken("tuple", form()),
+            ONE,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a tuple of 1 where the reference returns a tensor",
+        ),
+        (taken("NoneType"), ONE, Verdict.WRONG_OUTPUT_TYPE, "returned a NoneType where the reference returns a tensor"),
+        (
+            taken("list", form(), form()),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a list of 2 where the reference returns a tuple of 2",
+        ),
+        (
+            taken("tuple", form()),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "returned a tuple of 1 where the reference returns a tuple of 2",
+        ),
+        (taken("tensor", form(shape=(3, 2))), ONE, Verdict.WRONG_SHAPE, "got 3×2, want 2×3"),
+        (taken("tensor", form(shape=())), ONE, Verdict.WRONG_SHAPE, "got a scalar, want 2×3"),
+        (taken("tensor", form(dtype="float16")), ONE, Verdict.WRONG_DTYPE, "got float16, want float32"),
+        (
+            taken("tensor", form(device="cpu")),
+            ONE,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "a tensor on cpu, want cuda",
+        ),
+        (
+            taken("tuple", form(), form(type_name="int")),
+            TWO,
+            Verdict.WRONG_OUTPUT_TYPE,
+            "output 1: a int where a tensor belongs",
+        ),
+        (taken("tuple", form(), form(shape=(1,))), TWO, Verdict.WRONG_SHAPE, "output 1: got 1, want a scalar"),
+    ],
+)
+def test_a_wrong_form_is_said_in_words(reply: CallTaken, spec: OutputSpec, verdict: Verdict, reason: str) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        judge_form(reply, spec)
+    assert (caught.value.verdict, caught.value.failure.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("shares", "spec"),
+    [
+        (None, ONE),
+        ("input 1", replace(ONE, shared_inputs=frozenset({1}))),
+        ("output 0 of an earlier call", replace(ONE, is_kept=True)),
+    ],
+)
+def test_what_the_reference_shares_may_be_shared(shares: str | None, spec: OutputSpec) -> None:
+    judge_sharing(taken("tensor", form(), shares=shares), spec)
+
+
+@pytest.mark.parametrize(
+    ("shares", "spec"),
+    [
+        ("input 0", ONE),
+        ("input 0", replace(ONE, shared_inputs=frozenset({1}), is_kept=True)),
+        ("output 0 of an earlier call", replace(ONE, shared_inputs=frozenset({0}))),
+        ("a buffer of the referee", replace(ONE, shared_inputs=frozenset({0}), is_kept=True)),
+    ],
+)
+def test_other_sharing_is_wrong(shares: str, spec: OutputSpec) -> None:
+    with pytest.raises(SolutionFailed, match=f"an output shares its memory with {shares}") as caught:
+        judge_sharing(taken("tensor", form(), shares=shares), spec)
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+
+
+def test_a_passed_check_goes_through() -> None:
+    require_passed(check())
+
+
+def test_wrong_values_are_said_in_numbers() -> None:
+    wrong = comparison(
+        compared=2000,
+        mismatches=1500,
+        max_abs_error=3.5,
+        max_rel_error=0.25,
+        worst=35.0,
+        first_mismatches=(Mismatch((0, 7), 2.5, -1.0), Mismatch((1, 0), float("nan"), 1 / 3)),
+    )
+    with pytest.raises(SolutionFailed) as caught:
+        require_passed(check(comparison(), wrong))
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert caught.value.failure.reason == (
+        "output 1: 1,500 of 2,000 values (75.00%) are outside the tolerance; first at [0, 7]: got 2.5, want -1"
+    )
+    assert caught.value.failure.details == (
+        "largest absolute error 3.5, relative 0.25, 35 times the tolerance; first mismatches:\n"
+        "  [0, 7]: got 2.5, want -1\n"
+        "  [1, 0]: got nan, want 0.333333333"
+    )
+
+
+FAULT = Finding("illegal-address", "4 bytes past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 3)
+REMARK = Finding("barrier-after-exit", "threads had exited")
+
+
+def test_a_finding_is_said_with_its_place() -> None:
+    assert describe_finding(FAULT) == (
+        "illegal-address in relu at line 12, block [1, 0, 0], thread [31, 0, 0]: 4 bytes past the end (3 times)"
+    )
+    assert describe_finding(REMARK) == "barrier-after-exit: threads had exited"
+
+
+def test_a_fault_leads_to_its_verdict() -> None:
+    fault = fault_among([REMARK, FAULT])
+    assert fault is not None
+    assert fault.verdict is Verdict.MEMORY_ERROR
+    assert fault.failure.next_step.startswith("compare the index with the tensor's size")
+
+
+def test_a_fault_quotes_its_line_and_names_what_else_was_seen() -> None:
+    race = replace(FAULT, kind="shared-race", detail="no barrier", line=7, code="x = tile[i];")
+    fault = fault_among([REMARK, race, FAULT])
+    assert fault is not None
+    assert fault.verdict is Verdict.NONDETERMINISTIC
+    assert fault.failure.details == (
+        "    7 | x = tile[i];\nalso seen:\nbarrier-after-exit: threads had exited\n"
+        "illegal-address in relu at line 12, block [1, 0, 0], thread [31, 0, 0]: 4 bytes past the end (3 times)"
+    )
+
+
+@pytest.mark.parametrize("findings", [[], [REMARK], [Finding("invented-by-a-worker", "?")]])
+def test_remarks_and_unknown_words_lead_to_none(findings: list[Finding]) -> None:
+    assert fault_among(findings) is None

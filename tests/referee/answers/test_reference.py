@@ -1,0 +1,329 @@
+"""The reference of a case: its inputs, the form of its outputs, and the oracle."""
+
+from __future__ import annotations
+
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.reference import _GENERATORS, InvalidProblem, Reference
+from harness.referee.setting import Setting, prepare_setting
+from harness.workspace.problem import Case, Problem, load_problem
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+TAIL = """
+rows = 6
+columns = 4
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def problem(
+    tmp_path: Path, forward: str, tail: str = TAIL, init: str = "pass", yaml: str = "independent_batch: true\n"
+) -> Problem:
+    """A problem whose Model has these bodies."""
+    folder = tmp_path / "made_up"
+    folder.mkdir()
+    model = "class Model(nn.Module):\n    def __init__(self, *args):\n        super().__init__()\n"
+    model += textwrap.indent(init, "        ") + "\n    def forward(self, x, *more):\n"
+    (folder / "problem.py").write_text(HEAD + model + textwrap.indent(forward, "        ") + "\n" + tail)
+    (folder / "problem.yaml").write_text(yaml + "cases: {small: {constants: {rows: 3}}}\n" * ("rows" in tail))
+    return load_problem(folder)
+
+
+def setting(*args: Any, case: str = "full", **options: Any) -> Setting:
+    return prepare_setting(problem(*args, **options), case, 42, "cpu")
+
+
+def cut(oracle: Oracle, row_bytes: int) -> Oracle:
+    """The oracle with room for so many bytes in a piece."""
+    oracle._budget = row_bytes
+    return oracle
+
+
+def test_a_case_changes_the_inputs(tmp_path: Path) -> None:
+    reference = Reference(problem(tmp_path, "return x"), "small", "cpu")
+    assert [tuple(value.shape) for value in reference.make_inputs(1)] == [(3, 4)]
+    assert [tuple(value.shape) for value in reference.input_specs()] == [(3, 4)]
+    assert reference.input_specs()[0].is_meta
+
+
+def test_shapes_are_asked_for_while_no_other_thread_draws(tmp_path: Path) -> None:
+    tail = TAIL.replace("    return [torch.randn", "    asked.append(is_free())\n    return [torch.randn")
+    reference = Reference(problem(tmp_path, "return x", "asked, is_free = [], bool\n" + tail), "full", "cpu")
+
+    def is_free() -> bool:
+        found = []
+
+        def try_it() -> None:
+            found.append(_GENERATORS.acquire(blocking=False))
+            if found[0]:
+                _GENERATORS.release()
+
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+        return found[0]
+
+    reference._module.is_free = is_free  # type: ignore[attr-defined]
+    reference.input_specs()
+    assert reference._module.asked == [False]  # type: ignore[attr-defined]
+
+
+def test_equal_seeds_give_equal_inputs_and_others_do_not(tmp_path: Path) -> None:
+    reference = Reference(problem(tmp_path, "return x"), "full", "cpu")
+    assert torch.equal(reference.make_inputs(1)[0], reference.make_inputs(1)[0])
+    assert not torch.equal(reference.make_inputs(1)[0], reference.make_inputs(2)[0])
+
+
+def test_equal_seeds_give_equal_models(tmp_path: Path) -> None:
+    reference = Reference(problem(tmp_path, "return self.w(x)", init="self.w = nn.Linear(4, 2)"), "full", "cpu")
+    one, other = (reference.construct(seed).state_dict()["w.weight"] for seed in (5, 5))
+    assert torch.equal(one, other)
+    assert not torch.equal(one, reference.construct(6).state_dict()["w.weight"])
+
+
+def test_a_model_is_in_evaluation_mode(tmp_path: Path) -> None:
+    assert not setting(tmp_path, "return x").model.training
+
+
+def test_a_case_s_init_inputs_replace_the_problem_s(tmp_path: Path) -> None:
+    yaml = "cases:\n  odd:\n    init_inputs: [3, [1, [2, 4]], true]\n"
+    made = problem(tmp_path, "return x", TAIL.replace("rows", "n").replace("[]", "[7]"), yaml=yaml)
+    assert Reference(made, "odd", "cpu").init_inputs == [3, (1, (2, 4)), True]
+    assert Reference(made, "full", "cpu").init_inputs == [7]
+
+
+def test_constants_of_the_case_reach_the_init_inputs(tmp_path: Path) -> None:
+    made = problem(tmp_path, "return x", TAIL.replace("return []", "return [rows * 2]"))
+    assert Reference(made, "small", "cpu").init_inputs == [6]
+
+
+def test_a_problem_may_hold_a_dataclass(tmp_path: Path) -> None:
+    tail = TAIL + "\nimport dataclasses\n\n@dataclasses.dataclass\nclass Sizes:\n    rows: int = 1\n"
+    assert setting(tmp_path, "return x", tail).spec.shapes == ((6, 4),)
+
+
+@pytest.mark.parametrize(
+    ("forward", "structure", "shapes", "dtypes"),
+    [
+        ("return x @ x.t()", "tensor", ((6, 6),), (torch.float32,)),
+        ("return x, x.sum()", "tuple", ((6, 4), ()), (torch.float32, torch.float32)),
+        ("return [x.half(), x.argmax(1)]", "list", ((6, 4), (6,)), (torch.float16, torch.int64)),
+        ("return x + torch.zeros(4)", "tensor", ((6, 4),), (torch.float32,)),
+    ],
+)
+def test_the_form_of_the_outputs_is_known(
+    tmp_path: Path, forward: str, structure: Any, shapes: Any, dtypes: Any
+) -> None:
+    spec = setting(tmp_path, forward).spec
+    assert (spec.structure, spec.dtypes, spec.shapes) == (structure, dtypes, shapes)
+
+
+@pytest.mark.parametrize(
+    ("forward", "shared_inputs", "is_kept"),
+    [
+        ("return x * 2", set(), False),
+        ("return x.view(-1)", {0}, False),
+        ("return x.relu_()", {0}, False),
+        ("return x, x.sum()", {0}, False),
+        ("return self.table", set(), True),
+        ("return x * x.max().item()", set(), False),
+    ],
+)
+def test_memory_that_the_reference_shares_is_known(
+    tmp_path: Path, forward: str, shared_inputs: set[int], is_kept: bool
+) -> None:
+    spec = setting(tmp_path, forward, init="self.table = nn.Parameter(torch.ones(3))").spec
+    assert (spec.shared_inputs, spec.is_kept) == (shared_inputs, is_kept)
+
+
+def test_the_form_is_found_without_memory(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x.t()", TAIL.replace("rows = 6", "rows = 1 << 40"))
+    assert made.spec.shapes == ((4, 1 << 40),)
+
+
+@pytest.mark.parametrize(
+    ("forward", "init"),
+    [
+        ("return x * 2 if x.sum() > 1e9 else x * 3", "pass"),
+        ("return x * self.mask", "self.mask = torch.ones(4)"),
+        ("return x * x.max().item()", "pass"),
+    ],
+    ids=["branch on values", "tensor outside the state", "item"],
+)
+def test_a_model_that_runs_on_real_values_alone_is_run(tmp_path: Path, forward: str, init: str) -> None:
+    assert setting(tmp_path, forward, init=init).spec.shapes == ((6, 4),)
+
+
+def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
+    tail = TAIL.replace("torch.randn(rows, columns)", "torch.randn(rows, columns) * torch.randn(4).max().item()")
+    made = setting(tmp_path, "return x", tail)
+    assert (made.meta_inputs, made.spec.shapes) == (None, ((6, 4),))
+
+
+@pytest.mark.parametrize(
+    ("forward", "tail", "complaint"),
+    [
+        ("return x", TAIL + "\n1 / 0\n", r"problem\.py can't be executed in case 'full': ZeroDivisionError"),
+        ("return x", TAIL.replace("return []", "return 3"), r"get_init_inputs\(\) failed in case 'full': TypeError"),
+        (
+            "return x",
+            TAIL.replace("return []", "return [torch.zeros(1)]"),
+            r"get_init_inputs\(\) of case 'full' returns a torch\.Tensor; plain values belong",
+        ),
+        ("return x", TAIL.replace("torch.randn(rows", "torch.randm(rows"), r"get_inputs\(\) failed in case 'full'"),
+        ("return x @ x", TAIL, r"Model\.forward\(\) failed in case 'full': RuntimeError"),
+        ("return x.tolist()", TAIL, r"Model\.forward\(\) (failed|returns a list)"),
+        ("return {'y': x}", TAIL, r"Model\.forward\(\) returns a dict"),
+        ("return (x, 3)", TAIL, r"Model\.forward\(\) returns a tuple"),
+        ("return ()", TAIL, r"Model\.forward\(\) returns"),
+    ],
+)
+def test_a_broken_problem_is_blamed_in_words(tmp_path: Path, forward: str, tail: str, complaint: str) -> None:
+    with pytest.raises(InvalidProblem, match=complaint):
+        setting(tmp_path, forward, tail)
+
+
+def test_a_model_that_cannot_be_constructed_is_blamed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match=r"Model\(\*init_inputs\) failed in case 'small': NameError"):
+        setting(tmp_path, "return x", init="self.k = kernel", case="small")
+
+
+def test_the_oracle_answers_in_double(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return self.w(x)", init="self.w = nn.Linear(4, 2)")
+    (inputs,) = made.reference.make_inputs(3)
+    (answer,) = made.oracle.answer([inputs])
+    weight, bias = made.model.w.weight.double(), made.model.w.bias.double()
+    assert (answer.dtype, made.oracle.kind) == (torch.float64, "float64")
+    assert torch.allclose(answer, inputs.double() @ weight.t() + bias, rtol=1e-14)
+    assert not answer.requires_grad
+
+
+def test_pieces_make_up_the_whole(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return torch.relu(x), x.sum(1)")
+    inputs = made.reference.make_inputs(3)
+    whole = made.oracle.answer(inputs)
+    row_bytes = 8 * (4 + 4 + 1)
+    pieces = list(cut(made.oracle, 4 * row_bytes).pieces(inputs, made.spec))
+    assert [piece.rows for piece in pieces] == [slice(0, 4), slice(4, 6)]
+    for number, output in enumerate(whole):
+        assert torch.equal(torch.cat([piece.outputs[number] for piece in pieces]), output)
+
+
+def test_a_row_larger_than_the_budget_is_a_piece(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x")
+    assert len(list(cut(made.oracle, 1).pieces(made.reference.make_inputs(3), made.spec))) == 6
+
+
+@pytest.mark.parametrize(
+    ("forward", "yaml"), [("return x", "independent_batch: false\n"), ("return x.sum()", "independent_batch: true\n")]
+)
+def test_what_has_no_independent_rows_comes_whole(tmp_path: Path, forward: str, yaml: str) -> None:
+    made = setting(tmp_path, forward, yaml=yaml)
+    (piece,) = cut(made.oracle, 1).pieces(made.reference.make_inputs(3), made.spec)
+    assert piece.rows == slice(None)
+
+
+@pytest.mark.parametrize("forward", ["return torch.relu(x)", "return x.argmax(1)", "return x > 0"])
+def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: str) -> None:
+    made = setting(tmp_path, forward)
+    made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+
+
+@pytest.mark.parametrize(
+    ("forward", "init"),
+    [
+        ("return torch.softmax(x, 0)", "pass"),
+        ("return torch.nn.functional.batch_norm(x[:, None], None, None, training=True)", "pass"),
+        ("return x - x.mean()", "pass"),
+        ("return x.flip(0)", "pass"),
+        ("return x.cumsum(0)", "pass"),
+    ],
+)
+def test_a_wrong_claim_of_independence_is_refused(tmp_path: Path, forward: str, init: str) -> None:
+    made = setting(tmp_path, forward, init=init)
+    with pytest.raises(InvalidProblem, match="independent_batch is claimed"):
+        made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+
+
+def test_a_claim_of_independence_that_one_row_alone_breaks_is_refused(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return torch.nn.functional.batch_norm(x, None, None, training=True)")
+    with pytest.raises(InvalidProblem):
+        made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+
+
+def test_a_model_that_makes_float32_tensors_is_answered_in_float32(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ torch.ones(4, 2, dtype=torch.float32)")
+    (answer,) = made.oracle.answer(made.reference.make_inputs(3))
+    assert (made.oracle.kind, answer.dtype) == ("float32", torch.float32)
+    assert made.check(1, "complete", ()).oracle == "float32"
+
+
+def test_a_model_that_refuses_double_by_another_error_is_answered_in_float32(tmp_path: Path) -> None:
+    forward = "if x.dtype != torch.float32:\n    raise TypeError('float32 only')\nreturn x"
+    made = setting(tmp_path, forward)
+    made.oracle.answer(made.reference.make_inputs(3))
+    assert made.oracle.kind == "float32"
+
+
+def test_the_global_switches_are_left_as_they_were(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ torch.ones(4, 2, dtype=torch.float32)")
+    before = (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)
+    made.oracle.answer(made.reference.make_inputs(3))
+    assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == before
+
+
+def test_the_oracle_does_not_change_the_model(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return self.w(x)", init="self.w = nn.Linear(4, 2)")
+    made.oracle.answer(made.reference.make_inputs(3))
+    assert made.model.w.weight.dtype == torch.float32
+
+
+def test_full_of_a_plain_file_is_its_only_case(tmp_path: Path) -> None:
+    assert problem(tmp_path, "return x", TAIL.replace("rows", "n")).cases == {"full": Case()}
+
+
+def test_seeds_of_a_setting_differ_by_purpose_and_case(tmp_path: Path) -> None:
+    made = problem(tmp_path, "return x")
+    full, small = (prepare_setting(made, case, 42, "cpu") for case in ("full", "small"))
+    seeds = [full.construction_seed, full.seed("inputs", 0), full.seed("inputs", 1), small.seed("inputs", 0)]
+    assert len(set(seeds)) == 4
+    assert full.seed("inputs", 1) == prepare_setting(made, "full", 42, "cpu").seed("inputs", 1)
+
+
+def test_inputs_from_other_generators_come_out_the_same_again(tmp_path: Path) -> None:
+    tail = (
+        "import random\nimport numpy\n"
+        "def get_inputs():\n    return [torch.from_numpy(numpy.random.rand(4)), random.random()]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    first, again, other = (reference.make_inputs(seed) for seed in (1, 1, 2))
+    assert torch.equal(first[0], again[0])
+    assert first[1] == again[1]
+    assert first[1] != other[1]
+
+
+@pytest.mark.parametrize("made", ["torch.rand(4).cuda()", "torch.rand(4, device='cuda')", "torch.rand(4).to('cuda:0')"])
+def test_inputs_that_name_the_gpu_come_to_the_referees_device(tmp_path: Path, made: str) -> None:
+    tail = f"def get_inputs():\n    return [{made}]\ndef get_init_inputs():\n    return []\n"
+    reference = Reference(problem(tmp_path, "return x", tail), "full", "cpu")
+    assert reference.make_inputs(1)[0].device.type == "cpu"
+    assert reference.input_specs()[0].is_meta
+
+
+def test_a_model_that_derives_tensors_from_its_parameters_can_be_copied(tmp_path: Path) -> None:
+    init = "self.l = nn.Linear(4, 4)\nself.twice = self.l.weight * 2"
+    made = setting(tmp_path, "return x @ self.twice.to(x.dtype)", init=init)
+    assert made.oracle.kind == "float64"

@@ -1,0 +1,149 @@
+"""The device's ceilings: measured once, then read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from harness.records.ceilings import ARITHMETICS, Ceilings, read_ceilings, write_ceilings
+from harness.referee.ceilings.ceilings import (
+    arithmetic_rates,
+    best_time,
+    ceilings,
+    device_ceilings,
+    known_ceilings,
+    measure_ceilings,
+)
+from harness.referee.ceilings.memory_rates import theoretical_bytes_per_s
+from tests.examples import ceilings as example
+
+
+@pytest.fixture
+def h100(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A scripted device; each measurement leaves the driver's name."""
+    measured: list[str] = []
+
+    def measure(device: str, driver: str) -> Ceilings:
+        measured.append(driver)
+        return example(device=device, driver=driver)
+
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda index=0: "NVIDIA H100")
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
+    monkeypatch.setattr(ceilings, "measure_ceilings", measure)
+    return measured
+
+
+def test_ceilings_are_measured_once(tmp_path: Path, h100: list[str]) -> None:
+    assert known_ceilings(tmp_path, "580.65") is None
+    first, again = device_ceilings(tmp_path, "580.65"), device_ceilings(tmp_path, "580.65")
+    assert first == again == example(device="NVIDIA H100", driver="580.65")
+    assert h100 == ["580.65"]
+
+
+def test_another_driver_has_ceilings_of_its_own(tmp_path: Path, h100: list[str]) -> None:
+    device_ceilings(tmp_path, "580.65")
+    device_ceilings(tmp_path, "590.10")
+    found = [read_ceilings(path) for path in sorted((tmp_path / "ceilings").iterdir())]
+    assert [one.driver for one in found if one] == ["580.65", "590.10"]
+
+
+def test_a_file_of_another_device_is_not_believed(tmp_path: Path, h100: list[str]) -> None:
+    device_ceilings(tmp_path, "580.65")
+    (file,) = (tmp_path / "ceilings").iterdir()
+    write_ceilings(file, example(device="NVIDIA H200", driver="580.65"))
+    assert known_ceilings(tmp_path, "580.65") is None
+
+
+def test_without_memory_there_are_none(tmp_path: Path, h100: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(device: str, driver: str) -> Ceilings:
+        raise torch.OutOfMemoryError("8 GiB")
+
+    monkeypatch.setattr(ceilings, "measure_ceilings", no_memory)
+    assert device_ceilings(tmp_path, "580.65") is None
+
+
+def test_the_peak_is_two_transfers_a_clock_over_the_whole_bus() -> None:
+    h100 = SimpleNamespace(memory_clock_rate=2_619_000, memory_bus_width=5120)
+    assert theoretical_bytes_per_s(h100) == pytest.approx(3.35232e12)
+    assert theoretical_bytes_per_s(SimpleNamespace(name="a device of an older torch")) is None
+
+
+def test_the_best_time_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 ms a run on a scripted clock: three for warming up, the slow first among them, then twenty that count."""
+    now, seconds = [100.0], iter([0.03, 0.02, 0.02, *[0.011] * 4, 0.010, *[0.011] * 15])
+
+    def run(work: Callable[[], object]) -> float:
+        now[0] += 0.02
+        return next(seconds)
+
+    monkeypatch.setattr(best_time, "_seconds", run)
+    monkeypatch.setattr(best_time, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert best_time.best_seconds(lambda: None) == 0.010
+    assert list(seconds) == []
+
+
+def test_what_takes_long_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([0.25, 0.26, 0.24])
+    clock = iter([0.0, 0.25])
+    monkeypatch.setattr(best_time, "_seconds", lambda work: next(seconds))
+    monkeypatch.setattr(best_time, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert best_time.best_seconds(lambda: None) == 0.24
+    assert list(seconds) == []
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Products whose sides are seen; each does 1 TFLOP/s, those of 4096 and more two."""
+    sides: list[int] = []
+
+    def best_seconds(product: Callable[[], int]) -> float:
+        side = product()
+        sides.append(side)
+        return float(2 * side**3 / (1e12 if side < 4096 else 2e12))
+
+    monkeypatch.setattr(arithmetic_rates, "best_seconds", best_seconds)
+    monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    return sides
+
+
+def test_products_grow_until_they_take_long(timed: list[int]) -> None:
+    assert arithmetic_rates._best_rate(lambda side: lambda: side) == pytest.approx(2e12)
+    assert timed == [2048, 4096]  # 17 and 69 ms
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("not on this device"), AttributeError("_scaled_mm"), NotImplementedError()]
+)
+def test_a_product_that_the_device_has_not_got_is_left_out(
+    error: Exception, timed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(side: int) -> Callable[[], object]:
+        raise error
+
+    monkeypatch.setattr(arithmetic_rates, "_plain", lambda side, dtype: lambda: side)
+    monkeypatch.setattr(arithmetic_rates, "_integers", lambda side: lambda: side)
+    monkeypatch.setattr(arithmetic_rates, "_scaled", missing)
+    rates = arithmetic_rates.measure_matrix_products()
+    assert set(rates) == set(ARITHMETICS) - {"float8_e4m3"}
+
+
+def test_too_little_memory_is_not_taken_for_a_missing_product(timed: list[int]) -> None:
+    def no_memory(side: int) -> Callable[[], object]:
+        raise torch.OutOfMemoryError("256 MiB")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        arithmetic_rates._best_rate(no_memory)
+
+
+@pytest.mark.gpu
+def test_a_real_device_has_plausible_ceilings() -> None:
+    found = measure_ceilings("this", "580.65")
+    assert found.matrix_operations_per_s["float16"] > found.matrix_operations_per_s["float32"] > 1e12
+    assert found.cache_copy_bytes_per_s > 1e11
+    assert 1e11 < found.copy_bytes_per_s < 2e13
+    if found.memory_peak_bytes_per_s is not None:
+        assert found.memory_bytes_per_s < found.memory_peak_bytes_per_s

@@ -1,0 +1,93 @@
+"""The least that a call must move and compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.flop_counter import flop_registry
+
+from harness.records.evaluation import Work
+from harness.referee.ceilings.ceilings import work as work_module
+from harness.referee.ceilings.work import operations_of_run, work_of
+from harness.referee.setting import Setting
+from tests.referee.answers.test_reference import setting
+
+CONV = (
+    "rows = 2\n\ndef get_inputs():\n    return [torch.rand(rows, 3, 8, 8)]\n\ndef get_init_inputs():\n    return []\n"
+)
+
+
+def test_a_convolution_moves_each_tensor_once_and_counts_two_for_a_multiply_add(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return self.conv(x)", CONV, init="self.conv = nn.Conv2d(3, 4, 3, bias=False)")
+    assert work_of(made) == Work(4 * (2 * 3 * 64 + 4 * 3 * 9 + 2 * 4 * 36), 2 * 2 * 4 * 36 * 3 * 9, 4 * 2 * 4 * 36)
+
+
+def test_what_multiplies_no_matrices_counts_no_operations(tmp_path: Path) -> None:
+    assert work_of(setting(tmp_path, "return x.abs()")) == Work(4 * 2 * 24, None, 4 * 24)
+
+
+def test_views_of_one_tensor_are_read_once(tmp_path: Path) -> None:
+    tail = "def get_inputs():\n    x = torch.rand(6, 4)\n    return [x, x.t(), x.expand(5, 6, 4)]\n"
+    tail += "\ndef get_init_inputs():\n    return []\n"
+    assert work_of(setting(tmp_path, "return x + 1", tail)) == Work(4 * (24 + 24), None, 4 * 24)
+
+
+def test_of_a_large_tensor_only_the_slice_given_is_read(tmp_path: Path) -> None:
+    tail = "def get_inputs():\n    return [torch.rand(100, 4)[:6]]\n\ndef get_init_inputs():\n    return []\n"
+    assert work_of(setting(tmp_path, "return x + 1", tail)) == Work(4 * (24 + 24), None, 4 * 24)
+
+
+def test_every_output_and_dtype_counts(tmp_path: Path) -> None:
+    assert work_of(setting(tmp_path, "return x.double(), x.argmax(1)")) == Work(96 + 192 + 48, None, 192 + 48)
+
+
+def test_a_model_that_needs_a_device_has_bytes_but_no_operations(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t() if float(x.sum()) > -1e9 else x")
+    assert work_of(made) == Work(4 * (24 + 36), None, 4 * 36)
+
+
+def test_nothing_to_move_is_no_work(tmp_path: Path) -> None:
+    tail = "def get_inputs():\n    return [torch.rand(0, 4)]\n\ndef get_init_inputs():\n    return []\n"
+    assert work_of(setting(tmp_path, "return x + 1", tail)) is None
+
+
+def _fails(*args: object, **kwargs: object) -> int:
+    raise AssertionError("no such shape")
+
+
+def test_an_operator_that_torch_cannot_count_costs_the_count_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(flop_registry, torch.ops.aten.mm, _fails)
+    made = setting(tmp_path, "return x @ x.t()")
+    assert operations_of_run(made.model, made.reference.make_inputs(0)) is None
+
+
+def test_without_memory_to_count_in_there_is_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = setting(tmp_path, "return x + 1")
+
+    def no_memory(setting: Setting) -> list[torch.Tensor]:
+        raise torch.OutOfMemoryError("17 GB")
+
+    monkeypatch.setattr(work_module, "_inputs", no_memory)
+    assert work_of(made) is None
+
+
+FORMULAS = "work: {bytes: 4 * rows * columns, operations: 2 * rows * columns}\n"
+
+
+def test_formulas_of_problem_yaml_replace_the_count(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t()", yaml=FORMULAS)
+    assert work_of(made) == Work(96, 48, 96)  # of 144 bytes of output no more are written than move
+
+
+def test_one_formula_leaves_the_other_to_the_count(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t()", yaml="work: {bytes: 1000}\n")
+    assert work_of(made) == Work(1000, 2 * 6 * 6 * 4, 4 * 36)
+
+
+def test_operations_may_be_declared_to_be_none(tmp_path: Path) -> None:
+    made = setting(tmp_path, "return x @ x.t()", yaml="work: {operations: 0}\n")
+    assert work_of(made) == Work(4 * (24 + 36), None, 4 * 36)

@@ -1,0 +1,36 @@
+"""One master seed, and every other derived from it."""
+
+from __future__ import annotations
+
+from harness.referee.inputs.seeds import derive, draw_master_seed
+
+
+def test_a_derived_seed_is_reproducible() -> None:
+    assert derive(5, "maxpool2d", "small", "inputs", 0) == derive(5, "maxpool2d", "small", "inputs", 0)
+
+
+def test_seeds_stay_the_same_between_versions() -> None:
+    """Or `--seed` would no longer reproduce a record."""
+    assert derive(42, "maxpool2d", "small", "inputs", 1) == 1739823244240238687
+
+
+def test_every_part_of_the_purpose_matters() -> None:
+    seeds = [
+        derive(5, "a", "inputs", 0),
+        derive(6, "a", "inputs", 0),
+        derive(5, "b", "inputs", 0),
+        derive(5, "a", "timed", 0),
+        derive(5, "a", "inputs", 1),
+        derive(5, "a", "inputs", "1"),
+        derive(5, "ainputs", 1),
+    ]
+    assert len(set(seeds)) == 7
+
+
+def test_a_seed_fits_into_63_bits() -> None:
+    assert all(0 <= derive(5, number) < 2**63 for number in range(200))
+    assert all(0 <= draw_master_seed() < 2**63 for _ in range(200))
+
+
+def test_master_seeds_differ() -> None:
+    assert len({draw_master_seed() for _ in range(50)}) == 50

@@ -1,0 +1,299 @@
+"""Input variants: what they find, what they ask of whom, and where the reference can't bear them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.errors import InvalidFile
+from harness.records.check import Tolerance
+from harness.records.verdict import Verdict
+from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
+from harness.referee.inputs.variants import Variant, rungs, scaled_tolerances
+from harness.referee.setting import Setting, prepare_setting
+from harness.workspace.problem import VariantName, load_problem
+from tests.machine import ROOT
+from tests.referee.desk import checked, setting_of
+
+
+def ours(problem: str, case: str = "small") -> Setting:
+    return prepare_setting(load_problem(ROOT / "problems" / problem), case, 11, "cpu")
+
+
+class Convolution(nn.Module):
+    """The reference's layer, with operands that lose precision first."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        self.conv2d = nn.Conv2d(*args[:3], bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.conv2d(self.rounded(x), self.rounded(self.conv2d.weight))
+
+    def rounded(self, value: torch.Tensor) -> torch.Tensor:
+        return value
+
+
+def _mantissa(value: torch.Tensor, add: int) -> torch.Tensor:
+    """float32 with ten bits behind the point: rounded to nearest with `add` of 0x1000, truncated with 0."""
+    return ((value.contiguous().view(torch.int32) + add) & ~0x1FFF).view(torch.float32)
+
+
+class Tf32(Convolution):
+    def rounded(self, value: torch.Tensor) -> torch.Tensor:
+        return _mantissa(value, 0x1000)
+
+
+class TruncatedTf32(Convolution):
+    def rounded(self, value: torch.Tensor) -> torch.Tensor:
+        return _mantissa(value, 0)
+
+
+class Half(Convolution):
+    def rounded(self, value: torch.Tensor) -> torch.Tensor:
+        return value.half().float()
+
+
+class HalfWithinItsRange(Convolution):
+    def rounded(self, value: torch.Tensor) -> torch.Tensor:
+        return value.clamp(-65504, 65504).half().float()
+
+
+@pytest.mark.parametrize("problem", ["conv2d_square", "conv2d_asymmetric"])
+@pytest.mark.parametrize("case", ["small", "full_channels"])
+@pytest.mark.parametrize("model", [Convolution, Tf32, TruncatedTf32])
+def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: type[nn.Module]) -> None:
+    outcome, _ = checked(ours(problem, case), model)
+    assert outcome.failed is None, outcome.failed
+    assert {check.variant for check in outcome.checks} == {
+        None,
+        "rescaled (times 2^20)",
+        "rescaled (times 2^-20)",
+        "shifted",
+        "negative",
+        "negative (times 2^20)",
+        "few distinct",
+    }
+
+
+@pytest.mark.parametrize("problem", ["conv2d_square", "conv2d_asymmetric"])
+@pytest.mark.parametrize("model", [Half, HalfWithinItsRange])
+def test_half_precision_passed_off_as_tf32_is_wrong(problem: str, model: type[nn.Module]) -> None:
+    failed = checked(ours(problem), model)[0].failed
+    assert failed is not None
+    assert failed.verdict is Verdict.WRONG_VALUES
+    assert failed.failure.reason.startswith(("with rescaled (times 2^", "with negative (times 2^"))
+
+
+class MaxPool(nn.Module):
+    def __init__(self, *args: int) -> None:
+        super().__init__()
+        self._args = args
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool2d(x, *self._args)
+
+
+class MaxPoolFromZero(MaxPool):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).clamp(min=0)
+
+
+class MaxPoolFromMinusThousand(MaxPool):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).clamp(min=-1000)
+
+
+class MaxPoolOverZeroPadding(nn.Module):
+    def __init__(self, kernel: int, stride: int, padding: int, dilation: int) -> None:
+        super().__init__()
+        self._padding, self._args = padding, (kernel, stride, 0, dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.max_pool2d(functional.pad(x, [self._padding] * 4), *self._args)
+
+
+class MaxPoolFromLowest(MaxPool):
+    """The least finite number instead of minus infinity."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).clamp(min=torch.finfo(torch.float32).min)
+
+
+class MaxPoolWithoutNan(MaxPool):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.nan_to_num(nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf))
+
+
+@pytest.mark.parametrize("case", ["small", "odd", "strided_dilated", "identity", "single_row"])
+def test_a_maximum_passes_with_all_variants(case: str) -> None:
+    outcome, _ = checked(ours("maxpool2d", case), MaxPool)
+    assert outcome.failed is None, outcome.failed
+    assert {"infinite", "NaN", "negative"} <= {check.variant for check in outcome.checks}
+
+
+@pytest.mark.parametrize(
+    ("model", "case", "variants"),
+    [
+        (MaxPoolFromZero, "small", ("negative", "shifted", "infinite")),
+        (MaxPoolFromMinusThousand, "small", ("negative (times 2^20)", "infinite")),
+        (MaxPoolOverZeroPadding, "small", ("negative", "shifted")),
+        (MaxPoolFromLowest, "identity", ("infinite",)),
+        (MaxPoolWithoutNan, "small", ("NaN",)),
+    ],
+)
+def test_a_maximum_that_starts_elsewhere_is_wrong(model: type[nn.Module], case: str, variants: tuple[str, ...]) -> None:
+    failed = checked(ours("maxpool2d", case), model)[0].failed
+    assert failed is not None
+    assert failed.verdict is Verdict.WRONG_VALUES
+    assert failed.failure.reason.startswith(tuple(f"with {variant}" for variant in variants))
+
+
+TEMPLATE = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def forward(self, x):
+        return FORWARD
+def get_inputs():
+    return [INPUT]
+def get_init_inputs():
+    return []
+"""
+
+
+def made(folder: Path, forward: str, given: str = "torch.rand(8, 300)", yaml: str = "") -> Setting:
+    return setting_of(folder, TEMPLATE.replace("FORWARD", forward).replace("INPUT", given), yaml)
+
+
+def fair_in(setting: Setting) -> tuple[set[str], tuple[str, ...]]:
+    found = draw_variants(setting, iter(range(1, 100)), random.Random(3))
+    return {drawn.variant.words for drawn in found.drawn if drawn.variant}, found.remarks
+
+
+NEGATIVE = {"negative", "negative (times 2^20)"}
+ALL = {"rescaled (times 2^20)", "rescaled (times 2^-20)", "shifted", "few distinct", *NEGATIVE}
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "x.relu()",
+        "x.softmax(1)",
+        "nn.functional.layer_norm(x, (300,))",
+        "nn.functional.gelu(x)",
+        "x @ x.t()",
+        "x.argmax(1)",
+    ],
+)
+def test_common_operations_bear_all_default_variants(tmp_path: Path, forward: str) -> None:
+    assert fair_in(made(tmp_path, forward)) == (ALL, ())
+
+
+def test_where_the_reference_itself_gives_nan_a_variant_does_not_count(tmp_path: Path) -> None:
+    words, remarks = fair_in(made(tmp_path, "x.sqrt()"))
+    assert words == ALL - NEGATIVE or words == ALL - NEGATIVE - {"shifted"}
+    assert len(remarks) == 1
+    assert "not tried with" in remarks[0]
+    assert "negative, negative (times 2^4) inputs, where the reference itself errs or fails" in remarks[0]
+
+
+def test_what_the_reference_cannot_bear_is_tried_milder(tmp_path: Path) -> None:
+    words, remarks = fair_in(made(tmp_path, "x.exp()"))
+    assert "rescaled (times 2^4)" in words
+    assert "rescaled (times 2^-20)" in words
+    assert remarks == ()
+
+
+def test_a_reference_that_raises_for_other_inputs_is_asked_no_more(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x if x.min() >= 0 and x.max() <= 1 else x.no_such_method()")
+    words, remarks = fair_in(setting)
+    assert words == {"rescaled (times 2^-20)", "few distinct"}
+    assert "shifted" in remarks[0]
+    assert setting.oracle.kind == "float64"
+
+
+@pytest.mark.parametrize("forward", ["nn.functional.binary_cross_entropy(x, x)", "torch.bernoulli(x)"])
+def test_operations_that_abort_a_device_get_their_own_inputs_only(tmp_path: Path, forward: str) -> None:
+    words, remarks = fair_in(made(tmp_path, forward))
+    assert words == set()
+    assert "aborts the device" in remarks[0]
+
+
+def test_integers_are_left_alone(tmp_path: Path) -> None:
+    assert fair_in(made(tmp_path, "x + 1", "torch.arange(12).view(3, 4)")) == (set(), ())
+
+
+def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
+    assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, nan]\n"))[0] == {"NaN", *NEGATIVE}
+    assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
+    with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
+        made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")
+
+
+def variant(name: VariantName, index: int = 0) -> Variant:
+    return rungs(name, random.Random(1))[index][0]
+
+
+def test_variants_are_what_they_are_called() -> None:
+    given = torch.rand(64, 64, generator=torch.Generator().manual_seed(5))
+    negative, up, down, ties, shifted, infinite, nan = (
+        variant(name, index).apply([given.clone(), 3], 9)[0]
+        for name, index in [
+            ("negative", 0), ("rescaled", 0), ("rescaled", 1), ("ties", 0), ("shifted", 0), ("infinite", 0), ("nan", 0)
+        ]
+    )  # fmt: skip
+    assert torch.equal(negative, -given)
+    assert torch.equal(up, given * 2**20)
+    assert torch.equal(down, given / 2**20)
+    assert len(ties.unique()) == 4
+    assert 0.55 < float((shifted - given).abs().mean()) < 1.2  # two to four standard deviations of 0.29
+    assert float((shifted - given).std()) < 1e-6
+    assert 0 < int(infinite.isposinf().sum()) < 80
+    assert 0 < int(infinite.isneginf().sum()) < 80
+    assert 40 < int(nan.isnan().sum()) <= 64
+
+
+@pytest.mark.parametrize(
+    "value", [torch.ones(1).expand(4), torch.rand(4, 4)[:, ::2]], ids=["expanded", "with gaps"]
+)  # fmt: skip
+def test_memory_between_or_under_elements_is_not_changed(value: torch.Tensor) -> None:
+    before = value.clone()
+    assert torch.equal(variant("rescaled").apply([value], 1)[0], before * 2**20)
+    assert torch.equal(value, before)
+
+
+def test_a_tensor_that_comes_twice_is_changed_once_each() -> None:
+    shared = torch.ones(3)
+    first, second = variant("rescaled").apply([shared, shared.view(3)], 1)
+    assert (first.tolist(), second.tolist()) == ([2.0**20] * 3, [2.0**20] * 3)
+
+
+def test_the_same_draw_gives_the_same_inputs(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x * 2")
+    drawn = Drawn(77, variant("nan"))
+    one, two = make_inputs(setting, drawn)[0], make_inputs(setting, drawn)[0]
+    assert torch.equal(one, two) or torch.equal(one.isnan(), two.isnan())
+    assert torch.equal(one.nan_to_num(), two.nan_to_num())
+
+
+def test_absolute_tolerance_follows_the_size_of_the_outputs() -> None:
+    ones = torch.ones(4, dtype=torch.float64)
+    own = [Tolerance(1e-3, 1e-5)] * 3
+    sizes = [ones * 4, ones / 8, ones * 0]
+    larger, smaller, same = Tolerance(4e-3, 1e-5), Tolerance(1.25e-4, 1e-5), Tolerance(1e-3, 1e-5)
+    assert scaled_tolerances(variant("rescaled"), own, [ones] * 3, sizes) == (larger, smaller, same)
+    assert scaled_tolerances(variant("shifted"), own, [ones] * 3, sizes) == (larger, same, same)
+    exact = Tolerance(0.0, 0.0)
+    assert scaled_tolerances(variant("rescaled"), [exact], [ones], [ones * 9]) == (exact,)
+
+
+def test_where_ties_leave_a_choice_they_are_not_tried(tmp_path: Path) -> None:
+    assert fair_in(made(tmp_path / "indices", "tuple(x.topk(3))")) == (ALL - {"few distinct"}, ())
+    assert fair_in(made(tmp_path / "values", "x.sort(1).values")) == (ALL, ())

@@ -1,0 +1,269 @@
+"""Problems are judged by mutants: which wrong answers their inputs and tolerance would let pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.records.problem_check import MutantResult, ProblemCheck
+from harness.referee.mutants.mutants import inputs as mutant_inputs
+from harness.referee.mutants.problem_check import check_problem
+from harness.workspace.problem import load_problem
+from harness.workspace.scaffold import TEMPLATE
+from tests.machine import ROOT
+
+HEAD = "import torch\nimport torch.nn as nn\nrows = 16\ncolumns = 256\n"
+RANDN = "torch.randn(rows, columns)"
+
+
+def checked(
+    tmp_path: Path,
+    forward: str = "torch.relu(x)",
+    inputs: str = RANDN,
+    yaml: str = "",
+    init: str = "pass",
+    seed: int = 7,
+    arguments: str = "x",
+) -> ProblemCheck:
+    """A problem whose forward() returns `forward`, judged."""
+    folder = tmp_path / "made_up"
+    folder.mkdir(exist_ok=True)
+    model = f"class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {init}\n"
+    model += f"    def forward(self, {arguments}):\n        return {forward}\n"
+    ends = f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n"
+    (folder / "problem.py").write_text(HEAD + model + ends)
+    (folder / "problem.yaml").write_text(yaml)
+    problem = load_problem(folder)
+    return check_problem(problem, list(problem.cases), seed, "cpu", lambda what: None)
+
+
+def names(check: ProblemCheck) -> set[str]:
+    return {mutant.name for mutant in check.let_pass}
+
+
+def mutant(check: ProblemCheck, name: str, output: int = 0) -> MutantResult:
+    return next(one for one in check.mutants if (one.name, one.output) == (name, output))
+
+
+def test_a_sound_problem_lets_none_pass(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x * 2")
+    assert check.is_sound
+    assert check.complaints == ()
+    caught = {one.name: len(one.caught_by) for one in check.mutants}
+    assert caught["zeros"] == caught["stale"] == caught["one_element"] == 7
+    assert {"float16", "bfloat16", "input_returned", "last_column", "mixed_up", "sign"} <= set(caught)
+
+
+def test_each_variant_of_each_case_is_tried(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x * 2", yaml="variants: [negative, ties]\ncases: {odd: {constants: {columns: 33}}}")
+    assert [draw.label for draw in check.draws] == [
+        "full",
+        "full, negative",
+        "full, negative (times 2^20)",
+        "full, few distinct",
+        "odd",
+        "odd, negative",
+        "odd, negative (times 2^20)",
+        "odd, few distinct",
+    ]
+
+
+def test_inputs_that_are_never_negative_let_a_maximum_start_at_zero(tmp_path: Path) -> None:
+    largest, positive = "x.unfold(1, 4, 1).amax(2)", "torch.rand(rows, columns)"
+    weak = checked(tmp_path, largest, positive, "variants: []")
+    assert names(weak) == {"starts_at_zero"}
+    assert "add 'negative'" in str(mutant(weak, "starts_at_zero").advice)
+    assert checked(tmp_path, largest, positive, "variants: [negative]").is_sound
+
+
+def test_a_maximum_with_zero_is_right_for_what_is_never_negative(tmp_path: Path) -> None:
+    found = mutant(checked(tmp_path, "torch.relu(x)"), "starts_at_zero")
+    assert found.caught_by == ()
+    assert found.harmless == "no right answer is negative, though inputs are"
+    assert not found.is_let_pass
+
+
+def test_a_tolerance_above_the_size_of_the_outputs_is_found(tmp_path: Path) -> None:
+    """Softmax over many columns: every output is near 1/256, and 1e-2 forgives all of it."""
+    yaml = "tolerance: {atol: 0.01, rtol: 0.01}\nvariants: []"
+    check = checked(tmp_path, "torch.softmax(x / 100, 1)", yaml=yaml)
+    assert {"zeros", "mean", "stale", "one_element", "off_by_one", "float16"} <= names(check)
+    assert "size of the outputs: 0.00391" in str(mutant(check, "zeros").advice)
+
+
+def test_a_tolerance_that_forgives_half_precision_is_found(tmp_path: Path) -> None:
+    check = checked(tmp_path, "torch.tanh(x)", yaml="tolerance: {atol: 0.006, rtol: 0.0}\nvariants: []")
+    assert names(check) == {"float16", "bfloat16"}
+    assert checked(tmp_path, "torch.tanh(x)", yaml="tolerance: {atol: 1.0e-5, rtol: 0.0}").is_sound
+
+
+def test_only_rescaled_inputs_tell_float16_from_tf32(tmp_path: Path) -> None:
+    """Both have ten bits of mantissa; their ranges differ."""
+    product = "x @ x.T"
+    yaml = "precision: tf32\ntolerance: {atol: 0.05, rtol: 1.0e-5}\nvariants: "
+    assert names(checked(tmp_path, product, yaml=yaml + "[]")) == {"float16"}
+    assert checked(tmp_path, product, yaml=yaml + "[rescaled]").is_sound
+
+
+def test_tf32_is_tried_where_there_are_products_alone(tmp_path: Path) -> None:
+    assert "tf32" in {one.name for one in checked(tmp_path, "x @ x.T").mutants}
+    assert "tf32" not in {one.name for one in checked(tmp_path, "x * 2").mutants}
+
+
+def test_an_operation_that_changes_nothing_lets_its_input_pass(tmp_path: Path) -> None:
+    """KernelBench's batch normalisation in eval mode: mean 0, variance 1, weight 1, bias 0."""
+    check = checked(tmp_path, "self.norm(x)", init="self.norm = nn.BatchNorm1d(columns)")
+    assert names(check) == {"input_returned", "scales_left_out"}
+
+
+def test_weights_that_change_nothing_are_found(tmp_path: Path) -> None:
+    check = checked(tmp_path, "self.norm(x)", init="self.norm = nn.LayerNorm(columns)")
+    assert names(check) == {"scales_left_out"}
+    assert "draw them at random" in str(mutant(check, "scales_left_out").advice)
+    random = "self.norm = nn.LayerNorm(columns); nn.init.normal_(self.norm.weight); nn.init.normal_(self.norm.bias)"
+    assert checked(tmp_path, "self.norm(x)", init=random).is_sound
+
+
+def test_weights_of_ones_own_are_told_from_the_references(tmp_path: Path) -> None:
+    check = checked(tmp_path, "self.linear(x)", init="self.linear = nn.Linear(columns, 8)")
+    assert check.is_sound
+    assert len(mutant(check, "other_weights").caught_by) == 7
+
+
+def test_an_input_that_is_not_used_is_no_weakness_but_one_that_is_drowned_is(tmp_path: Path) -> None:
+    two = "torch.randn(rows, columns), torch.randn(rows, columns)"
+    unused = checked(tmp_path, "x * 2", two, arguments="x, y")
+    assert unused.is_sound
+    assert mutant(unused, "input_1_ignored").harmless == "the reference doesn't use input 1"
+    drowned = checked(tmp_path, "x * 2 + 1e-7 * y", two, "variants: []", arguments="x, y")
+    assert names(drowned) == {"input_1_ignored"}
+
+
+def test_every_output_is_judged_by_itself(tmp_path: Path) -> None:
+    check = checked(tmp_path, "(x * 2, x * 1e-9)", yaml="variants: []")
+    assert {(one.name, one.output) for one in check.let_pass if one.name == "zeros"} == {("zeros", 1)}
+    assert mutant(check, "zeros", 0).caught_by == ("full",)
+
+
+def test_inputs_that_no_seed_changes_are_complained_of(tmp_path: Path) -> None:
+    check = checked(tmp_path, inputs="torch.ones(rows, columns)")
+    assert not check.is_sound
+    assert check.complaints == (
+        "full: every seed gives the same inputs: one answer kept for ever would pass; draw at random",
+    )
+    assert "stale" in names(check)
+
+
+def test_inputs_that_differ_under_one_seed_are_complained_of(tmp_path: Path) -> None:
+    wild = "torch.randn(rows, columns, generator=torch.Generator().manual_seed(__import__('secrets').randbits(32)))"
+    (complaint,) = checked(tmp_path, inputs=wild).complaints
+    assert complaint.startswith("full: get_inputs() gives different inputs under the same seed")
+
+
+def test_a_reference_outside_its_own_tolerance_is_complained_of(tmp_path: Path) -> None:
+    check = checked(tmp_path, "torch.cumsum(x, 1)", yaml="tolerance: {atol: 1.0e-9, rtol: 0.0}\nvariants: []")
+    (complaint,) = check.complaints
+    assert "away from its float64 oracle: raise the tolerance" in complaint
+
+
+def test_a_reference_that_draws_random_numbers_is_complained_of(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x + torch.rand_like(x)", yaml="variants: []")
+    (complaint,) = check.complaints
+    assert complaint.startswith("full: the reference gives different outputs for the same inputs")
+    assert [draw.repeats for draw in check.draws] == [False]
+
+
+def test_a_reference_that_raises_is_complained_of(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x.nosuch()")
+    assert not check.was_examined
+    assert not check.is_sound
+    assert "AttributeError" in check.complaints[0]
+
+
+def test_a_false_claim_of_independence_is_complained_of(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x - x.mean(0)", yaml="independent_batch: true")
+    assert check.complaints == ("full: independent_batch is claimed, but rows along dimension 0 do depend on others",)
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs"),
+    [
+        ("torch.argmax(x, 1)", RANDN),
+        ("x > 0", RANDN),
+        ("torch.fft.rfft(x)", RANDN),
+        ("x.mean()", RANDN),
+        ("x * 3", "torch.randint(-9, 9, (rows, columns))"),
+        ("x @ x.T", f"{RANDN}.double()"),
+    ],
+)
+def test_outputs_of_any_dtype_and_shape_can_be_judged(tmp_path: Path, forward: str, inputs: str) -> None:
+    assert checked(tmp_path, forward, inputs).is_sound
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("float16", "half"), ("bfloat16", "bfloat16")])
+def test_a_problem_in_half_precision_is_not_blamed_for_it(tmp_path: Path, precision: str, dtype: str) -> None:
+    assert checked(tmp_path, "x * 2", f"{RANDN}.{dtype}()", f"precision: {precision}").is_sound
+
+
+def test_plain_numbers_among_the_inputs_are_left_alone(tmp_path: Path) -> None:
+    assert checked(tmp_path, "x * y", f"{RANDN}, 3.25", arguments="x, y").is_sound
+
+
+def test_variants_that_the_reference_cannot_bear_are_named(tmp_path: Path) -> None:
+    check = checked(tmp_path, "torch.sqrt(x)", "torch.rand(rows, columns)", "variants: [negative]")
+    why = "the reference itself leaves the tolerance there"
+    assert check.skipped == {"full, negative": why, "full, negative (times 2^4)": why}
+    assert [draw.label for draw in check.draws] == ["full"]
+
+
+def test_a_case_that_a_cpu_cannot_bear_is_skipped_and_the_others_are_not(tmp_path: Path) -> None:
+    yaml = "cases: {small: {constants: {rows: 1}}}\nvariants: []"
+    check = checked(tmp_path, "x * 2", "torch.randn(rows * 2**20)", yaml)
+    assert check.skipped == {"full": "0.13 GB of inputs and outputs: examine it on a GPU"}
+    assert [draw.label for draw in check.draws] == ["small"]
+    assert check.is_sound
+
+
+def test_a_problem_of_which_no_case_could_be_examined_is_not_called_sound(tmp_path: Path) -> None:
+    check = checked(tmp_path, "x * 2", "torch.randn(rows * 2**20)")
+    assert not check.was_examined
+    assert not check.is_sound
+
+
+def test_of_a_large_case_the_first_rows_are_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(mutant_inputs._EXAMINED_BYTES, "cpu", 3 * 2 * 256 * 8)
+    check = checked(tmp_path, "x * 2", yaml="independent_batch: true\nvariants: []")
+    assert [(draw.rows, draw.examined) for draw in check.draws] == [(16, 3)]
+    assert check.is_sound
+
+
+def test_a_seed_repeats_the_answer(tmp_path: Path) -> None:
+    one, two, other = (checked(tmp_path, "x * 2", seed=seed) for seed in (3, 3, 4))
+    assert [m.trials for m in one.mutants] == [m.trials for m in two.mutants]
+    assert [draw.rms for draw in one.draws] != [draw.rms for draw in other.draws]
+
+
+@pytest.mark.parametrize("name", ["maxpool2d", "avgpool2d", "conv2d_square", "conv2d_asymmetric"])
+def test_our_own_problems_let_none_pass(name: str) -> None:
+    """In the cases that a CPU bears; on an H100 the full ones as well."""
+    problem = load_problem(ROOT / "problems" / name)
+    cases = [case for case in problem.cases if case != "full"]
+    check = check_problem(problem, cases, 1, "cpu", lambda what: None)
+    assert (check.let_pass, check.complaints) == ((), ())
+    assert {draw.case for draw in check.draws} == set(cases)
+
+
+def test_the_problem_of_a_new_workspace_lets_none_pass() -> None:
+    problem = load_problem(TEMPLATE / "problems" / "relu")
+    check = check_problem(problem, ["small", "odd"], 1, "cpu", lambda what: None)
+    assert check.is_sound
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["maxpool2d", "conv2d_square"])
+def test_our_own_problems_let_none_pass_at_their_full_shape(name: str) -> None:
+    problem = load_problem(ROOT / "problems" / name)
+    check = check_problem(problem, ["full"], 1, "cuda", lambda what: None)
+    assert (check.let_pass, check.complaints, check.skipped) == ((), (), {})
+    assert check.is_sound

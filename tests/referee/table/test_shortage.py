@@ -1,0 +1,98 @@
+"""Who is blamed where the GPU's memory runs out on the trusted side."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.errors import MachineError
+from harness.records.config import Config
+from harness.records.evaluation import Evaluation
+from harness.records.verdict import Verdict
+from harness.referee import evaluation as evaluation_module
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.building.build import BuildOutcome
+from harness.referee.evaluation import make_job
+from harness.referee.outcome import SolutionFailed
+from harness.referee.table.shortage import is_shortage_of_ours
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import environment
+from tests.workspace.test_problem import SOURCE
+
+
+def because_of(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ours"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (MemoryError("the GPU has no 2.0 GiB left for a shared buffer"), True),
+        (MachineError("a worker didn't start: AcceleratorError: CUDA error: out of memory"), True),
+        (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory")), True),
+        (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.RUNTIME_ERROR, "too few rows")), False),
+        (SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"), False),
+        (because_of(SolutionFailed(Verdict.CRASHED, "gone"), MemoryError()), False),
+        (InvalidProblem("get_inputs() failed"), False),
+    ],
+)
+def test_what_a_solution_says_of_itself_is_no_shortage_of_ours(error: Exception, is_ours: bool) -> None:
+    assert is_shortage_of_ours(error) is is_ours
+
+
+def evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works_alone: bool, stages: tuple[str, ...]
+) -> tuple[Evaluation, list[Any]]:
+    """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution."""
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    (tmp_path / "solutions" / "pool" / "greedy").mkdir(parents=True)
+    (tmp_path / "solutions" / "pool" / "greedy" / "solution.py").write_text("class ModelNew: ...")
+    attempts: list[Any] = []
+
+    def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any) -> None:
+        found.case = "full"
+        found.stages_s |= dict.fromkeys(stages, 1.0)
+        raise InvalidProblem("the reference fails in its worker (eager)") from SolutionFailed(
+            Verdict.OUT_OF_MEMORY, "CUDA out of memory"
+        )
+
+    def repeat(attempt: Any, workers: Any) -> None:
+        attempts.append(attempt)
+        if not works_alone:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(evaluation_module, "_judge", judge)
+    monkeypatch.setattr("harness.referee.table.shortage._repeat", repeat)
+    monkeypatch.setattr("harness.referee.table.shortage._CLEANING_S", 0.0)
+    (task,) = select_tasks(Workspace(tmp_path))
+    workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"), stop=threading.Event())
+    job = make_job("run", task, Config(), 1)
+    return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), attempts
+
+
+@pytest.mark.parametrize(("stages", "is_timed"), [(("correctness",), False), (("correctness", "timing"), True)])
+def test_a_solution_that_leaves_the_reference_no_memory_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: tuple[str, ...], is_timed: bool
+) -> None:
+    evaluation, (attempt,) = evaluated(tmp_path, monkeypatch, works_alone=True, stages=stages)
+    assert evaluation.verdict is Verdict.OUT_OF_MEMORY
+    assert evaluation.failure is not None
+    assert "too little is left for the others" in evaluation.failure.reason
+    assert (attempt.case, attempt.is_timed) == ("full", is_timed)
+
+
+def test_a_problem_that_is_too_large_without_a_solution_is_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation, attempts = evaluated(tmp_path, monkeypatch, works_alone=False, stages=("correctness", "timing"))
+    assert evaluation.verdict is Verdict.INVALID_PROBLEM
+    assert len(attempts) == 3  # the driver may still be cleaning up after the solution

@@ -1,0 +1,200 @@
+"""How each baseline runs the reference."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.protocol.messages import Compilation, Described, FlagChange, Optimization
+from harness.records.arms import BASELINES
+from harness.records.compiled import CompiledBaseline
+from harness.records.config import Config, TimingConfig
+from harness.records.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.environment import FLAGS
+from harness.referee.flag_changes import flag_remarks
+from harness.referee.outcome import SolutionFailed
+from harness.referee.table.seats import Seats
+from harness.referee.table.stillness import Stillness
+from harness.referee.table.table import seats as seats_module
+from harness.referee.timing.baselines import flags_of, optimization_of
+from harness.worker.optimization import in_channels_last, optimize
+
+
+def test_every_baseline_differs_from_the_others_in_one_way() -> None:
+    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name)) for name in BASELINES}
+    assert ways == {
+        "eager": (False, None),
+        "compile": (False, Optimization(compile_mode="default")),
+        "compile-max-autotune": (False, Optimization(compile_mode="max-autotune")),
+        "cudnn-benchmark": (True, None),
+        "channels-last": (False, Optimization(channels_last=True)),
+    }
+
+
+def test_the_flags_of_all_arms_are_left_as_they_are() -> None:
+    flags_of("cudnn-benchmark")
+    assert FLAGS["cudnn_benchmark"] is False
+
+
+def test_channels_last_changes_the_layout_and_nothing_else() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8)).eval()
+    x = torch.rand(2, 3, 9, 9)
+    want = model(x)
+    optimized = optimize(model, Optimization(channels_last=True))
+    laid = in_channels_last(x)
+    assert laid.is_contiguous(memory_format=torch.channels_last)
+    assert optimized[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert torch.allclose(optimized(laid), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [torch.rand(3, 4), torch.tensor(1.0), torch.rand(2, 3, 4), 7, "sum", None])
+def test_what_has_no_channels_keeps_its_layout(value: Any) -> None:
+    assert in_channels_last(value) is value
+
+
+def test_volumes_have_channels_too() -> None:
+    assert in_channels_last(torch.rand(2, 3, 4, 5, 6)).is_contiguous(memory_format=torch.channels_last_3d)
+
+
+def test_a_compiled_model_is_compiled_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def compile_model(model: torch.nn.Module, **options: Any) -> str:
+        asked.update(options)
+        return "compiled"
+
+    monkeypatch.setattr(torch, "compile", compile_model)
+    assert optimize(torch.nn.ReLU(), Optimization(compile_mode="max-autotune")) == "compiled"
+    assert asked == {"mode": "max-autotune"}
+
+
+class Worker:
+    """A worker that can be ended."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def fill_seats(monkeypatch: pytest.MonkeyPatch, broken: str, workers: Any) -> tuple[Seats, list[Worker]]:
+    """Seat eager, compile and channels-last, of which one can't be made ready."""
+
+    def seat(self: Seats, baseline: str, *rest: Any) -> None:
+        if baseline == broken:
+            raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
+
+    monkeypatch.setattr(Seats, "_seat", seat)
+    unseated: list[Worker] = []
+    table: Any = SimpleNamespace(unseat=unseated.append)
+    setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
+    config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
+    seats = Seats(table, Stillness(), workers)
+    seats.fill(setting, config.timing.baselines, config, lambda what: None)
+    return seats, unseated
+
+
+def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
+    seats, unseated = fill_seats(monkeypatch, "compile", workers)
+    assert seats.taken == ("eager", "channels-last")
+    assert seats.remarks == ["baseline compile is left out: no memory left"]
+    assert unseated == [workers["compile"]]
+    assert [name for name, worker in workers.items() if worker.is_closed] == ["compile"]
+
+
+def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
+    with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
+        fill_seats(monkeypatch, "eager", workers)
+
+
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """Scripted in place of the turns and questions that Seats asks with: by baseline the wall clock of each turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, walls: dict[str, list[int]], described: Any) -> None:
+        self.turns: list[str] = []
+        names: dict[Any, str] = {}
+
+        def turn(worker: Any, *rest: Any) -> Any:
+            name = names[worker]
+            self.turns.append(name)
+            return SimpleNamespace(wall_ns=walls[name].pop(0), reply=SimpleNamespace(calls=(None,)))
+
+        def describe(worker: Any, limits: Any) -> Any:
+            found = described[names[worker]]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        for name in ("load_arm", "construct_arm", "judge_form"):
+            monkeypatch.setattr(seats_module, name, lambda *rest: None)
+        monkeypatch.setattr(seats_module, "take_turn", turn)
+        monkeypatch.setattr(seats_module, "describe_arm", describe)
+        workers: Any = {name: QuietWorker() for name in walls}
+        names.update({worker: name for name, worker in workers.items()})
+        table: Any = SimpleNamespace(seat=lambda worker, timeout_s: None)
+        setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full", spec=None)
+        config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
+        self.seats = Seats(table, Stillness(), workers)
+        self.seats.fill(setting, config.timing.baselines, config, lambda what: None)
+        self.compiled = self.seats.look_back(config.limits)
+
+
+class QuietWorker(Worker):
+    def bring_text(self, name: str, text: str) -> str:
+        return name
+
+    def pause(self, thoroughly: bool = True) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+UNCHANGED = Described((), None)
+
+
+def test_compiling_took_what_the_first_call_takes_longer_than_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    walls = {"eager": [2 * SECOND], "compile": [9 * SECOND, SECOND], "compile-max-autotune": [SECOND, 2 * SECOND]}
+    described = {
+        "eager": UNCHANGED,
+        "compile": Described((), Compilation(2, 1, 3)),
+        "compile-max-autotune": Described((), Compilation(None, None, None)),
+    }
+    clock = Clock(monkeypatch, walls, described)
+    assert clock.turns == ["eager", "compile", "compile", "compile-max-autotune", "compile-max-autotune"]
+    assert clock.compiled == (
+        CompiledBaseline("compile", 8.0, 2, 1, 3),
+        CompiledBaseline("compile-max-autotune", 0.0, None, None, None),
+    )
+    assert clock.seats.remarks == []
+
+
+def test_a_baseline_that_does_not_tell_has_its_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {"eager": UNCHANGED, "compile": SolutionFailed(Verdict.CRASHED, "the process ended")}
+    clock = Clock(monkeypatch, {"eager": [SECOND], "compile": [9 * SECOND, SECOND]}, described)
+    assert clock.compiled == (CompiledBaseline("compile", 8.0, None, None, None),)
+    assert clock.seats.remarks == ["baseline compile didn't tell of torch's flags and compiler: the process ended"]
+
+
+def test_flags_that_the_problems_own_file_changes_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = (FlagChange("matmul_allow_tf32", False, True), FlagChange("float32_matmul_precision", "highest", None))
+    clock = Clock(monkeypatch, {"eager": [SECOND]}, {"eager": Described(changes, None)})
+    assert clock.seats.remarks == [
+        "by its process's own account the reference (eager) changed torch's flags: matmul_allow_tf32 off → on, "
+        "float32_matmul_precision highest → contradictory"
+    ]
+
+
+def test_a_change_that_is_known_is_not_told_twice() -> None:
+    early, late = FlagChange("cudnn_benchmark", False, True), FlagChange("flash_sdp", True, False)
+    assert flag_remarks("the solution", (early,), known=(early,)) == []
+    (remark,) = flag_remarks("the solution", (early, late), known=(early,))
+    assert remark == "by its process's own account the solution changed torch's flags: flash_sdp on → off"

@@ -1,0 +1,47 @@
+"""Under which conditions calls are measured, from what turns show."""
+
+from __future__ import annotations
+
+from harness.backends.base import Conditions
+from harness.protocol.messages import CallTaken
+from harness.referee.timing.pacing import Pacing
+
+
+def calls(*queued: bool | None) -> list[CallTaken]:
+    return [CallTaken("tensor", (), 1_000, 0, queued=one) for one in queued]
+
+
+LATE = calls(False, False, False)
+
+
+def test_calls_are_cold_and_the_device_held_at_first() -> None:
+    assert Pacing().conditions() == Conditions("gpu_cold", 30_000_000, 300_000)
+    assert Pacing().conditions("graph") == Conditions("graph", 30_000_000, 300_000)
+
+
+def test_the_device_is_held_longer_until_launches_are_queued() -> None:
+    pacing = Pacing()
+    assert not pacing.note(calls(True, True, True))
+    assert not pacing.note(calls(False, True, True))  # the host was held up once
+    assert pacing.note(calls(False, False, True))
+    assert pacing.conditions().hold_ns == 1_200_000
+    assert not pacing.note(calls(False, True))
+    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 1_200_000)
+
+
+def test_what_waits_for_the_device_itself_is_measured_end_to_end() -> None:
+    pacing = Pacing()
+    assert [pacing.note(LATE) for _ in range(4)] == [True, True, True, False]
+    assert pacing.conditions() == Conditions("end_to_end", 30_000_000, 4_800_000)
+    assert not pacing.note(calls(None, None))  # there is no such proof end to end
+
+
+def test_a_measurement_keeps_its_metric() -> None:
+    pacing = Pacing()
+    pacing.settle()
+    assert [pacing.note(LATE) for _ in range(4)] == [True, True, False, False]
+    assert pacing.metric == "gpu_cold"
+
+
+def test_where_nothing_is_timed_there_is_no_proof_to_miss() -> None:
+    assert not Pacing().note(calls(None, None, None))
