@@ -16,7 +16,8 @@ from harness.records.verdicts_explained import VERDICTS
 from harness.records.words_explained import WORDS
 
 _MORE = (
-    "'harness explain NAME' tells more of one; docs/referee.md,\ndocs/timing.md and docs/simulator_faults.md of all together."
+    "'harness explain NAME' tells more of one; docs/referee.md, docs/timing.md\n"
+    "and docs/simulator_faults.md of all together."
 )
 
 
