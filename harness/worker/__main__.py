@@ -1,5 +1,5 @@
 """`harness.worker FD BACKEND`: a fork server and, in its children, workers; started by the referee (see
-referee.fork_server), never by hand.
+referee.workers.fork_server), never by hand.
 
 FD is the server's end of the referee's socket. A worker's standard output and error belong to the solution.
 """
