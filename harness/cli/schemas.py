@@ -50,7 +50,7 @@ _DESCRIPTIONS = {
     "TimingConfig.budget_s": "Seconds after which no further block begins.",
     "LimitsConfig.build_s": "Seconds for compiling a solution's extensions.",
     "LimitsConfig.load_s": "Seconds for importing and constructing.",
-    "LimitsConfig.turn_s": "Seconds for one turn.",
+    "LimitsConfig.turn_s": "Seconds for one turn; ten times as long with correctness.sanitize.",
     "Policy.least_speedup": "The least speed-up, the baseline's time over the solution's.",
     "Policy.largest_slowdown": "How much longer than in the snapshot a solution may take: 0.05 for 5 %.",
     "Policy.correctness_only": "Don't judge performance.",

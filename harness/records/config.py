@@ -11,6 +11,11 @@ from harness.records.arms import Baseline, Metric
 from harness.records.statistics import BETWEEN_WORKERS
 
 
+SANITIZED_SLOWER = 10
+"""So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
+(benchmarks/simulator.py)."""
+
+
 @dataclass(frozen=True)
 class CorrectnessConfig:
     """`seeds` turns per case, each with inputs of its own, drawn at run time."""
@@ -129,6 +134,13 @@ class Config:
     timing: TimingConfig = field(default_factory=TimingConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     nvcc: NvccConfig = field(default_factory=NvccConfig)
+
+    @property
+    def turn_limits(self) -> LimitsConfig:
+        """`limits`, with more time for a turn where every access is looked at."""
+        if not self.correctness.sanitize:
+            return self.limits
+        return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)
 
     def untimed(self) -> Config:
         """The same, for correctness alone."""

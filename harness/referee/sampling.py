@@ -113,7 +113,7 @@ def _take_sampled_turn(
     worker: WorkerProcess, table: Table, config: Config, blocks: int, seed: int, traced: bool
 ) -> TimedReply:
     try:
-        return take_turn(worker, table, config.limits, traced=traced, sample_blocks=blocks, sample_seed=seed)
+        return take_turn(worker, table, config.turn_limits, traced=traced, sample_blocks=blocks, sample_seed=seed)
     except SolutionFailed as error:
         if error.verdict in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
             raise SolutionFailed(Verdict.UNSUPPORTED, f"more than the simulator can bear: {error}") from error

@@ -73,3 +73,9 @@ def test_a_younger_key_counts_where_it_is_set() -> None:
     assert Config().at_clock(1410).identity()["timing"]["lock_sm_mhz"] == 1410
     assert "sanitize" not in Config().sanitized(False).identity()["correctness"]
     assert Config().sanitized(True).identity()["correctness"]["sanitize"] is True
+
+
+def test_a_turn_may_take_longer_where_every_access_is_looked_at() -> None:
+    limits = LimitsConfig(turn_s=30.0)
+    assert Config(limits=limits).turn_limits == limits
+    assert Config(limits=limits).sanitized(True).turn_limits == replace(limits, turn_s=300.0)

@@ -191,7 +191,7 @@ class SeatedCase:
             timed = take_turn(
                 self.worker,
                 self.table,
-                self.config.limits,
+                self.config.turn_limits,
                 places,
                 conditions=conditions,
                 traced=traced,
