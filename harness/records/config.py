@@ -10,7 +10,6 @@ from harness.codec import encode
 from harness.records.arms import Baseline, Metric
 from harness.records.statistics import BETWEEN_WORKERS
 
-
 SANITIZED_SLOWER = 10
 """So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
 (benchmarks/simulator.py)."""
