@@ -34,21 +34,23 @@ class Pacing:
         return Conditions(metric or self.metric, _HEAT_NS, self._hold_ns)
 
     def settle(self) -> None:
-        """From now on the metric stays what it is: samples of two are never mixed."""
+        """From now on nothing changes: samples of two metrics are never mixed, and a turn's wall-clock time, of which each
+        call's hold is a part, says what a call costs only while the hold stays the same."""
         self._is_settled = True
 
     def note(self, calls: Sequence[CallTaken]) -> bool:
         """What a turn under these conditions showed; whether later ones have other conditions.
 
-        A worker's word on this can do no more than have all arms measured otherwise.
+        A worker's word on this can do no more than have all arms measured otherwise. One call that is late may be the
+        host's hiccup.
         """
         late = sum(call.queued is False for call in calls)
-        if 2 * late <= len(calls):
+        if self._is_settled or len(calls) < 2 or 2 * late <= len(calls):
             return False
         if self._hold_ns < _MOST_HOLD_NS:
             self._hold_ns *= _GROWTH
             return True
-        if self._is_settled or self.metric == "end_to_end":
+        if self.metric == "end_to_end":
             return False
         self.metric = "end_to_end"
         return True

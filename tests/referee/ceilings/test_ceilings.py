@@ -10,14 +10,8 @@ import pytest
 import torch
 
 from harness.records.ceilings import ARITHMETICS, Ceilings, read_ceilings, write_ceilings
-from harness.referee.ceilings.ceilings import (
-    arithmetic_rates,
-    best_time,
-    ceilings,
-    device_ceilings,
-    known_ceilings,
-    measure_ceilings,
-)
+from harness.referee.ceilings import arithmetic_rates, best_time, ceilings
+from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings
 from harness.referee.ceilings.memory_rates import theoretical_bytes_per_s
 from tests.examples import ceilings as example
 

@@ -9,7 +9,7 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from harness.records.evaluation import Work
-from harness.referee.ceilings.ceilings import work as work_module
+from harness.referee.ceilings import work as work_module
 from harness.referee.ceilings.work import operations_of_run, work_of
 from harness.referee.setting import Setting
 from tests.referee.answers.test_reference import setting

@@ -17,9 +17,9 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.outcome import SolutionFailed
+from harness.referee.table import seats as seats_module
 from harness.referee.table.seats import Seats
 from harness.referee.table.stillness import Stillness
-from harness.referee.table.table import seats as seats_module
 from harness.referee.timing.baselines import flags_of, optimization_of
 from harness.worker.optimization import in_channels_last, optimize
 

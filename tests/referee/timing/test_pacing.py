@@ -36,11 +36,19 @@ def test_what_waits_for_the_device_itself_is_measured_end_to_end() -> None:
     assert not pacing.note(calls(None, None))  # there is no such proof end to end
 
 
-def test_a_measurement_keeps_its_metric() -> None:
+def test_a_measurement_keeps_its_conditions() -> None:
     pacing = Pacing()
+    pacing.note(LATE)
+    before = pacing.conditions()
     pacing.settle()
-    assert [pacing.note(LATE) for _ in range(4)] == [True, True, False, False]
-    assert pacing.metric == "gpu_cold"
+    assert [pacing.note(LATE) for _ in range(4)] == [False] * 4
+    assert pacing.conditions() == before
+
+
+def test_one_late_call_alone_changes_nothing() -> None:
+    pacing = Pacing()
+    assert not pacing.note(calls(False))
+    assert pacing.conditions().hold_ns == 300_000
 
 
 def test_where_nothing_is_timed_there_is_no_proof_to_miss() -> None:

@@ -27,10 +27,10 @@ from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import BaselineFailed, Seats
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
+from harness.referee.timing import timed_case
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome, ready_for_timing
-from harness.referee.timing.timing import timed_case
 from tests.referee.desk import DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from harness.protocol.cell import user_of
+from harness.referee.workers import family as family_module
 from harness.referee.workers.family import Family, Leftovers, Process, start_of
 from harness.referee.workers.user_signal import is_own_user, signal_user
-from harness.referee.workers.workers import family as family_module
 
 MARK = secrets.token_hex(8)  # another run of these tests has another
 

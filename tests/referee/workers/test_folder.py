@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.protocol.cell import FIRST_USER
+from harness.referee.workers import folder as worker_folder
 from harness.referee.workers.family import start_of
 from harness.referee.workers.folder import make_folder, remove_folder
-from harness.referee.workers.workers import folder as worker_folder
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.records.verdict import Verdict
+from harness.referee.workers import usage
 from harness.referee.workers.family import Process
 from harness.referee.workers.usage import Excess, Usage
-from harness.referee.workers.workers import usage
 
 GIB = 2**30
 

@@ -14,11 +14,11 @@ from harness.protocol.messages import Detach, Done, Load
 from harness.records.verdict import Verdict
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
+from harness.referee.workers import process as worker_process
 from harness.referee.workers.family import Family
 from harness.referee.workers.process import WorkerProcess
 from harness.referee.workers.usage import Excess
 from harness.referee.workers.workers import Workers
-from harness.referee.workers.workers import process as worker_process
 
 STRAY = """
 import subprocess
