@@ -51,15 +51,23 @@ def test_a_possible_speed_needs_no_word(median_ns: float, work: Work) -> None:
 
 
 def test_data_that_fits_the_cache_is_a_remark_with_the_arithmetic() -> None:
-    (remark,) = judge(5_000, Work(40_000_000, None))
+    (remark,) = judge(5_000, Work(40_000_000, None), outputs=30_000_000)
     assert remark == (
-        "5.0 µs for 40.0 MB are 8.00 TB/s; the device's memory moves 3.00 TB/s; its cache of 50 MB holds them all"
+        "5.0 µs for 40.0 MB are 8.00 TB/s; the device's memory moves 3.00 TB/s; its cache of 50 MB may hold them all"
     )
 
 
 def test_what_may_still_lie_in_the_cache_needs_no_time() -> None:
-    (remark,) = judge(60_000, Work(220_000_000, None))
-    assert remark.endswith("its cache may hold 50 MB of what was written")
+    (remark,) = judge(60_000, Work(220_000_000, None), outputs=100_000_000)
+    assert remark.endswith("its cache may hold 50 MB of them")
+
+
+def test_inputs_have_left_the_cache() -> None:
+    """It was cleared before the call: only what is written can lie there, and what little survives of the inputs."""
+    work = Work(40_000_000, None)
+    assert judge(12_000, work) != ()
+    with pytest.raises(SolutionFailed, match=r"10\.00 TB/s"):
+        judge(4_000, work, lambda: 39_960_000.0, outputs=40_000)
 
 
 def test_more_bytes_than_memory_can_move_is_cheating() -> None:
