@@ -21,10 +21,10 @@ from typing import Literal, Protocol
 
 from harness.errors import MachineError
 from harness.executors.gpu_lock import GpuLock
-from harness.records.config import TimingConfig
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.referee.building.build import BuildOutcome
+from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import Job, evaluate
 from harness.referee.interrupted import Interrupted
 from harness.referee.workers.own_python import own_python
@@ -70,7 +70,7 @@ class LocalLane:
     lock: GpuLock | None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        with self._device(notify), self._clock(assignment.job.config.timing, notify):
+        with self._device(notify), self._clock(assignment, notify):
             free = self.workers.host.free_bytes()
             evaluation = evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
             _empty_cache()
@@ -84,16 +84,20 @@ class LocalLane:
         """Nothing to end: the fork servers are the session's, whose next call may need them."""
 
     @contextmanager
-    def _clock(self, config: TimingConfig, notify: Notify) -> Iterator[None]:
+    def _clock(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
         """While the device is ours: what a killed run left locked is reset, and what the config asks for is locked.
+        In between, before anything of the solution's is there, the device shows what it can do at best.
         Raises: MachineError, UsageError."""
         if self.lock is None:
             yield
             return
         from harness.backends.cuda.clocks import SmClock
 
+        config, driver = assignment.job.config.timing, assignment.environment.driver
         clock = SmClock(self.lock.key, self.workers.cache)
         clock.restore(notify)
+        if config.enabled and driver is not None:
+            device_ceilings(self.workers.cache, driver)
         with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
             yield
 

@@ -33,10 +33,13 @@ class OneGpu:
     nvml: ScriptedNvml
     lane: LocalLane
     evaluated: list[list[Any]]
+    ceilings: list[tuple[Any, ...]]
+    """With what driver they were asked for, and what had been done to the clock by then."""
 
     def evaluate(self, config: Config) -> list[str]:
         said: list[str] = []
-        assignment: Any = Assignment(SimpleNamespace(config=config), None, None)  # type: ignore[arg-type]
+        environment = SimpleNamespace(driver="580.65")
+        assignment: Any = Assignment(SimpleNamespace(config=config), None, environment)  # type: ignore[arg-type]
         self.lane.evaluate(assignment, said.append)
         return said
 
@@ -45,6 +48,7 @@ class OneGpu:
 def one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OneGpu:
     nvml = ScriptedNvml()
     evaluated: list[list[Any]] = []
+    ceilings: list[tuple[Any, ...]] = []
 
     def evaluate(*arguments: object) -> Evaluation:
         evaluated.append(list(nvml.calls))
@@ -54,9 +58,10 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OneGpu:
     monkeypatch.setattr(gpus_module, "equal_gpus", lambda: [GPU])
     monkeypatch.setattr(nvml_module, "load_library", lambda: nvml)
     monkeypatch.setattr(lane_module, "evaluate", evaluate)
+    monkeypatch.setattr(lane_module, "device_ceilings", lambda cache, driver: ceilings.append((driver, *nvml.calls)))
     host: Any = SimpleNamespace(name="cuda", free_bytes=lambda: None)
     lane = LocalLane(Workers(host, tmp_path), GpuLock(UUID, "GPU 0", tmp_path))
-    return OneGpu(nvml, lane, evaluated)
+    return OneGpu(nvml, lane, evaluated, ceilings)
 
 
 def test_the_clock_is_locked_while_a_solution_is_on_the_gpu(one_gpu: OneGpu) -> None:
@@ -64,6 +69,13 @@ def test_the_clock_is_locked_while_a_solution_is_on_the_gpu(one_gpu: OneGpu) -> 
     one_gpu.evaluate(Config().at_clock(1410))
     assert one_gpu.evaluated == [[LOCK], [LOCK, RESET, LOCK]]
     assert one_gpu.nvml.calls == [LOCK, RESET, LOCK, RESET]
+
+
+def test_ceilings_are_measured_before_the_clock_is_locked_and_anybody_is_there(one_gpu: OneGpu) -> None:
+    one_gpu.evaluate(Config().at_clock(1410))
+    assert one_gpu.ceilings == [("580.65",)]
+    one_gpu.evaluate(Config().untimed())
+    assert len(one_gpu.ceilings) == 1
 
 
 @pytest.mark.parametrize("config", [Config(), Config().at_clock(1410).untimed()])

@@ -14,7 +14,7 @@ from harness.records.trace import Trace
 from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
-from harness.referee.ceilings.ceilings import device_ceilings
+from harness.referee.ceilings.ceilings import known_ceilings
 from harness.referee.ceilings.work import output_bytes
 from harness.referee.setting import Setting
 
@@ -37,13 +37,12 @@ class Facts:
 def gather_facts(
     setting: Setting, builds: Sequence[ExtensionBuild], work: Work | None, cache: Path, driver: str | None
 ) -> Facts:
-    """`driver` is None without a GPU. The device's ceilings are measured if no earlier run has: the GPU should be
-    idle."""
+    """`driver` is None without a GPU. The device's ceilings were measured before anybody else was on it."""
     return Facts(
         own=own_kernels(builds),
         output_bytes=output_bytes(setting),
         work=work,
-        ceilings=device_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
+        ceilings=known_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,
         inputs_that_matter=functools.partial(inputs_that_matter, setting),
         reference=operators_of_reference(setting),
