@@ -16,7 +16,8 @@ from harness.workspace.problem import Problem
 
 @dataclass(frozen=True)
 class Setting:
-    """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory."""
+    """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory.
+    `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights."""
 
     problem: Problem
     case: str
@@ -26,16 +27,18 @@ class Setting:
     oracle: Oracle
     spec: OutputSpec
     meta_inputs: list[Any] | None
+    repeat: int = 0
 
     def tolerance_for(self, dtype: torch.dtype) -> Tolerance:
         return self.problem.tolerance_for(str(dtype).removeprefix("torch."))
 
     @property
     def construction_seed(self) -> int:
-        return self.seed("construct")
+        return derive(self.master_seed, self.problem.name, self.case, "construct")
 
     def seed(self, *purpose: object) -> int:
-        return derive(self.master_seed, self.problem.name, self.case, *purpose)
+        again = ("repeat", self.repeat) if self.repeat else ()
+        return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(
         self, seed: int, scope: Scope, outputs: tuple[OutputComparison, ...], variant: str | None = None
@@ -43,7 +46,7 @@ class Setting:
         return Check(self.case, seed, scope, self.oracle.kind, outputs, variant)
 
 
-def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) -> Setting:
+def prepare_setting(problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0) -> Setting:
     """Execute the reference for a case. Raises: InvalidProblem."""
     reference = Reference(problem, case, device)
     model = reference.construct(derive(master_seed, problem.name, case, "construct"))
@@ -51,7 +54,7 @@ def prepare_setting(problem: Problem, case: str, master_seed: int, device: str) 
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
     spec = reference.output_spec(model, inputs)
     oracle = Oracle(reference, model, problem.independent_batch, device)
-    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs)
+    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat)
 
 
 def _meta_inputs(reference: Reference) -> list[Any] | None:

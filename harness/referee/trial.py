@@ -87,7 +87,7 @@ class Trial:
         while not series.is_complete:
             if outcomes:
                 self._start_anew(references, stack, f"{len(series.parts) + 1} of {timing.processes}")
-            outcomes.append(self._time_once(references, stack, series, floors))
+            outcomes.append(self._time_once(references, stack, series, floors, repeat=len(outcomes)))
             series.add(outcomes[-1].timing)
         self._found.remarks += series.remarks
         whole = joined(series.parts)
@@ -123,12 +123,13 @@ class Trial:
         stack: ExitStack,
         series: Series,
         floors: Floors | None,
+        repeat: int,
     ) -> TimedOutcome:
         config = self._subject.config
         # The table goes before the workers that sit at it.
         with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
-                setting = self._prepare(config.timing.case)
+                setting = self._prepare(config.timing.case, repeat)
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
@@ -165,10 +166,10 @@ class Trial:
         if auditor is not None:
             self._finish(auditor, None)
 
-    def _prepare(self, case: str) -> Setting:
+    def _prepare(self, case: str, repeat: int = 0) -> Setting:
         self._found.case = case
         subject = self._subject
-        setting = prepare_setting(subject.problem, case, subject.seed, self._workers.host.torch_device)
+        setting = prepare_setting(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat)
         if case == subject.config.timing.case:
             self._found.work = work_of(setting)
         return setting

@@ -156,6 +156,8 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     assert found.timing.baselines == ("eager",)
     assert found.timing.has_control
     assert auditor.ends == (1_000.0,) * 3
+    own = [check.seed for check in found.checks if check.variant is None and check.scope == "complete"]
+    assert len(own) == len(set(own)), "inputs that an earlier process has seen"
 
 
 def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) -> tuple[Found, list[DeskWorker]]:
