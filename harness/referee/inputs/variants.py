@@ -23,6 +23,8 @@ from harness.workspace.problem import VariantName
 
 _SAMPLE = 2**16
 """Elements from which an input's spread is estimated."""
+_CHUNK = 2**26
+"""Elements for which signs are drawn at a time: a byte for each."""
 _EXPONENTS = (20, 10, 4)
 """Powers of two to rescale by, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
 _SPECIAL_SHARE = 1 / 64
@@ -137,6 +139,16 @@ def _negative(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return value.abs_().neg_()
 
 
+def _signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Either sign for each element. Sums of products then cancel, and what they lost of their terms shows: of numbers
+    that are all positive a sum is so large that its tolerance forgives half precision."""
+    memory = value.abs_().as_strided((value.numel(),), (1,))
+    for part in memory.split(_CHUNK):
+        signs = torch.randint(2, part.shape, generator=generator, device=value.device, dtype=torch.int8)
+        part.mul_(signs.mul_(2).sub_(1))
+    return value
+
+
 def _ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Four distinct values, from the least to the largest that was drawn."""
     low, high = (float(bound) for bound in value.aminmax())
@@ -166,6 +178,7 @@ def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -
 
 _OTHERS = {
     "negative": Variant("negative", "negative", _negative),
+    "signed": Variant("signed", "signed", _signed),
     "ties": Variant("ties", "few distinct", _ties),
     "infinite": Variant("infinite", "infinite", _infinite),
     "nan": Variant("nan", "NaN", _nan),

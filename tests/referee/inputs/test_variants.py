@@ -78,6 +78,7 @@ def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: t
         "shifted",
         "negative",
         "negative (times 2^20)",
+        "signed",
         "few distinct",
     }
 
@@ -177,7 +178,7 @@ def fair_in(setting: Setting) -> tuple[set[str], tuple[str, ...]]:
     return {drawn.variant.words for drawn in found.drawn if drawn.variant}, found.remarks
 
 
-NEGATIVE = {"negative", "negative (times 2^20)"}
+NEGATIVE = {"negative", "negative (times 2^20)", "signed"}
 ALL = {"rescaled (times 2^20)", "rescaled (times 2^-20)", "shifted", "few distinct", *NEGATIVE}
 
 
@@ -201,7 +202,7 @@ def test_where_the_reference_itself_gives_nan_a_variant_does_not_count(tmp_path:
     assert words == ALL - NEGATIVE or words == ALL - NEGATIVE - {"shifted"}
     assert len(remarks) == 1
     assert "not tried with" in remarks[0]
-    assert "negative, negative (times 2^4) inputs, where the reference itself errs or fails" in remarks[0]
+    assert "negative, negative (times 2^4), signed inputs, where the reference itself errs or fails" in remarks[0]
 
 
 def test_what_the_reference_cannot_bear_is_tried_milder(tmp_path: Path) -> None:
@@ -231,14 +232,58 @@ def test_integers_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
-    assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, nan]\n"))[0] == {"NaN", *NEGATIVE}
+    assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, signed, nan]\n"))[0] == {"NaN", *NEGATIVE}
     assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
     with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
         made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")
 
 
+PRODUCT = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return a @ b
+
+def get_inputs():
+    return [torch.rand(64, 1024), torch.rand(1024, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+class Product(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+class ProductInTf32(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return _mantissa(a, 0x1000) @ _mantissa(b, 0x1000)
+
+
+def test_tf32_passed_off_as_float32_shows_where_sums_cancel(tmp_path: Path) -> None:
+    """Of numbers between 0 and 1 the sums are so large that their tolerance forgives it."""
+    assert checked(setting_of(tmp_path / "right", PRODUCT), Product)[0].failed is None
+    as_drawn = setting_of(tmp_path / "drawn", PRODUCT, "variants: []\n")
+    assert checked(as_drawn, ProductInTf32)[0].failed is None
+    failed = checked(setting_of(tmp_path / "signed", PRODUCT, "variants: [signed]\n"), ProductInTf32)[0].failed
+    assert failed is not None
+    assert failed.failure.reason.startswith("with signed inputs: ")
+
+
 def variant(name: VariantName, index: int = 0) -> Variant:
     return rungs(name, random.Random(1))[index][0]
+
+
+def test_signs_are_as_often_minus_as_plus() -> None:
+    given = torch.rand(300, 300, generator=torch.Generator().manual_seed(5))
+    (signed,) = variant("signed").apply([given.clone()], 9)
+    assert torch.equal(signed.abs(), given)
+    assert 0.48 < float((signed < 0).double().mean()) < 0.52
+    (turned,) = variant("signed").apply([given.t().clone(memory_format=torch.preserve_format)], 9)
+    assert torch.equal(turned.abs(), given.t())
 
 
 def test_variants_are_what_they_are_called() -> None:
