@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OLDEST_GCC = 11
+_FILLS_LOCALS_SINCE = 12
+"""-ftrivial-auto-var-init, of GCC."""
 OLDEST_TORCH = (2, 6)
 _WANTED_FEATURES = frozenset({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"})
 
@@ -52,7 +54,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A g++ that can be run, and the instruction set that it may use here."""
+    """A g++ that can be run, the instruction set that it may use here, and what else it alone knows."""
 
     command: tuple[str, ...]
     version: str
@@ -97,7 +99,7 @@ def find_compiler() -> Compiler:
             continue
         version = _gcc_version(command)
         if version is not None and int(version.split(".")[0]) >= OLDEST_GCC:
-            return Compiler(tuple(command), version, _machine_flags())
+            return Compiler(tuple(command), version, (*_machine_flags(), *_locals_flags(version)))
         seen.append(f"{candidate} is {'gcc ' + version if version else 'no g++'}")
     found = "; ".join(seen) or "no C++ compiler is on the PATH"
     raise SimUnavailable(f"the simulator needs g++ {OLDEST_GCC} or later ({found}); apt-get install g++")
@@ -136,3 +138,9 @@ def _machine_flags() -> tuple[str, ...]:
     features = re.search(r"^flags\s*:(.*)$", cpu, re.MULTILINE)
     has_all = features is not None and set(features.group(1).split()) >= _WANTED_FEATURES
     return ("-march=x86-64-v3",) if has_all else ()
+
+
+def _locals_flags(version: str) -> tuple[str, ...]:
+    """A local variable that nobody has set holds no number that could pass for a right one: bytes of 0xFE (-1.7e38 as
+    a float)."""
+    return ("-ftrivial-auto-var-init=pattern",) if int(version.split(".")[0]) >= _FILLS_LOCALS_SINCE else ()

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _FIRST_OF_TORCH = "libc10.so"
 _TORCH_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
 _MOST_ROWS = 1_000
+_ENDS_A_KERNEL = {
+    *("illegal-address", "host-pointer", "freed-pointer", "shared-out-of-bounds", "misaligned-address"),
+    *("stack-overflow", "launch-error", "barrier-deadlock", "device-assert", "integer-divide-by-zero"),
+}
+"""Findings after which nothing more is written: that elements are missing says nothing new."""
 
 
 def activate(toolkit: Toolkit) -> SimDevice:
@@ -124,6 +129,8 @@ class SimDevice:
         if not count:
             return
         self._read_report()  # what kernels did comes before what came of it
+        if any(finding.kind in _ENDS_A_KERNEL for finding in self._findings):
+            return
         index = [int(place) for place in torch.unravel_index(torch.tensor(first), output.shape)]
         shape = "×".join(map(str, output.shape)) or "a scalar"
         detail = (

@@ -15,6 +15,8 @@ _SHOWN_WIDTH = 160
 
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
 _PLACE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):")
+# The toolkit's headers and torch's, of which some are .cuh, too.
+_NOBODY_WROTE = re.compile(r"(^|/)sim-[0-9a-f]{16}/headers/|/torch/include/")
 _SNIPPET = re.compile(r"^ *\d+ \| (?P<code>.*)$")
 _QUOTED = re.compile(r"[‘'`]([^’']*)[’']")
 
@@ -85,7 +87,9 @@ def diagnose_build_log(log: str) -> BuildDiagnosis:
         return BuildDiagnosis("unsupported", refused.removeprefix(UNSUPPORTED_MARK).strip())
     if device:
         # Later errors may follow from the first.
-        kind: Literal["compile_error", "unsupported"] = "compile_error" if _is_theirs(device[0]) else "unsupported"
+        first = device[0]
+        kind: Literal["compile_error", "unsupported"]
+        kind = "compile_error" if _is_users(first.file) and _is_theirs(first) else "unsupported"
         return BuildDiagnosis(kind, _summary(device))
     return BuildDiagnosis("unsupported", _shortened("\n".join(line for line in lines if line.strip())[-_SHOWN_WIDTH:]))
 
@@ -102,7 +106,9 @@ def _errors(lines: list[str]) -> Iterator[_CompilerError]:
 
 
 def _is_users(file: str) -> bool:
-    return PurePath(file).suffix in (".cu", ".cuh") or PurePath(file).name == "main.cpp"
+    """A file of the solution's, or one that torch made of it."""
+    is_source = PurePath(file).suffix in (".cu", ".cuh") or PurePath(file).name == "main.cpp"
+    return is_source and not _NOBODY_WROTE.search(file)
 
 
 def _place_of_use(lines: list[str], index: int) -> tuple[str, int] | None:

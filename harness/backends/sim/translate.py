@@ -16,6 +16,7 @@ from harness.backends.sim.tokens import (
     tokenize,
 )
 from harness.backends.sim.unsupported import Unsupported, refuse_unsupported
+from harness.backends.sim.unused import without_unused
 
 __all__ = ["Unsupported", "translate"]
 
@@ -27,7 +28,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
 
     `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
-    tokens = tokenize(source)
+    tokens = without_unused(tokenize(source))
     refuse_unsupported(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = _with_launches(_with_shared_memory(tokens, is_header))

@@ -18,6 +18,8 @@ from harness.referee.answers.reference import OutputSpec
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 
+_OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
+
 
 def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
     """Type, structure, shapes, dtypes and device, as the worker describes them.
@@ -102,13 +104,19 @@ def describe_mismatch(output: OutputComparison) -> str:
 
 
 def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
-    """The verdict on the first fault that the simulator saw; None where there are only remarks."""
-    for finding in findings:
-        kind = FINDING_KINDS.get(finding.kind)  # a worker may send any word
-        if kind is not None and kind.verdict is not None:
-            details = "\n".join([*_quoted(finding), *_beside(finding, findings)])
-            return SolutionFailed(Verdict(kind.verdict), describe_finding(finding), details, kind.next_step)
-    return None
+    """The verdict on the first fault that the simulator saw; None where there are only remarks. An access that is out
+    of bounds in the very line of another fault comes before it: a row that runs into the next one is a race, too."""
+    faults = [one for one in findings if one.kind in FINDING_KINDS and FINDING_KINDS[one.kind].verdict]
+    if not faults:
+        return None
+    fault = next((one for one in faults if one.kind in _OUT_OF_BOUNDS and _is_beside(one, faults[0])), faults[0])
+    kind = FINDING_KINDS[fault.kind]
+    details = "\n".join([*_quoted(fault), *_beside(fault, findings)])
+    return SolutionFailed(Verdict(str(kind.verdict)), describe_finding(fault), details, kind.next_step)
+
+
+def _is_beside(one: Finding, other: Finding) -> bool:
+    return one.line is not None and (one.kernel, one.file, one.line) == (other.kernel, other.file, other.line)
 
 
 def _quoted(finding: Finding) -> list[str]:

@@ -143,7 +143,7 @@ def _signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Either sign for each element. Sums of products then cancel, and what they lost of their terms shows: of numbers
     that are all positive a sum is so large that its tolerance forgives half precision."""
     memory = value.abs_().as_strided((value.numel(),), (1,))
-    for part in memory.split(_CHUNK):
+    for part in torch.split(memory, _CHUNK):
         signs = torch.randint(2, part.shape, generator=generator, device=value.device, dtype=torch.int8)
         part.mul_(signs.mul_(2).sub_(1))
     return value

@@ -46,6 +46,36 @@ def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
     return diagnose_build_log(run.stdout + run.stderr)
 
 
+HALF_OPERATORS = """
+#include <torch/extension.h>
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+__global__ void scale(__half* x, __half2* y, __nv_bfloat16* z) {
+  __half two = 2.0f;
+  x[0] = x[0] * two + __half(1.0f);
+  if (x[0] < two) x[0] = float(x[0]) + 1.0f;
+  y[0] = y[0] + y[0];
+  z[0] = __nv_bfloat16(3.0f) * z[0];
+}
+void run() { scale<<<1, 1>>>(nullptr, nullptr, nullptr); }
+"""
+FLAGS = [
+    f"-U__CUDA_NO_{what}__"
+    for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS")
+]
+
+
+def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, cuda_source: Path) -> None:
+    """Nearly everyone adds these, since torch takes the operators away."""
+    cuda_source.write_text(HALF_OPERATORS)
+    torch = find_torch()
+    command = [str(toolkit.nvcc), "-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
+    command += [*TORCH_DEVICE_DEFINITIONS, *FLAGS, "--compiler-options", "-fPIC", *torch.include_flags]
+    command += ["-c", str(cuda_source), "-o", str(cuda_source.with_suffix(".o"))]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.fixture
 def cuda_source(tmp_path: Path) -> Path:
     return tmp_path / "cuda.cu"

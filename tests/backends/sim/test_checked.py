@@ -105,7 +105,7 @@ FAULTS = [
     ("rows_per_thread", "integer-divide-by-zero", "rows / threads", [0, 0, 0], [0, 0, 0], "division by zero"),
     ("column_of", "integer-divide-by-zero", "% columns", [0, 0, 0], [0, 0, 0], "division by zero"),
     ("wide_quotient", "integer-divide-by-zero", "count / parts", [0, 0, 0], [0, 0, 0], "division by zero"),
-    ("recurse", "stack-overflow", "kept[0] = depth", [0, 0, 0], [0, 0, 0], "more local memory"),
+    ("recurse", "stack-overflow", "kept[", [0, 0, 0], [0, 0, 0], "more local memory"),
     ("never_ends", "stack-overflow", "", [0, 0, 0], [0, 0, 0], "more local memory"),
     ("two_recursions", "stack-overflow", "", [0, 0, 0], [0, 0, 0], "more local memory"),
     ("freed", "freed-pointer", "copy<<<", None, None, "argument 1 of the kernel points to device memory of 400 bytes"),

@@ -86,6 +86,14 @@ def test_error_inside_a_header_is_placed_at_its_use() -> None:
     assert diagnose_build_log(log).summary == "main.cpp:7: no type named ‘type’ in ‘struct Foo’"
 
 
+@pytest.mark.parametrize("folder", ["/c/sim-0123456789abcdef/headers/ATen/cuda", "/v/torch/include/ATen/cuda"])
+def test_error_in_a_header_that_nobody_wrote_is_never_the_solution_s(folder: str) -> None:
+    message = "ambiguous overload for ‘operator<’ (operand types are ‘c10::Half’ and ‘const c10::Half’)"
+    log = f"In file included from <command-line>:\n{folder}/Atomic.cuh:13:24: error: {message}\n"
+    assert diagnose_build_log(log).kind == "unsupported"
+    assert diagnose_build_log(log.replace(folder, "/b")).kind == "compile_error"
+
+
 def test_unknown_option_is_the_solution_s() -> None:
     log = "FAILED: cuda.cuda.o\nnvcc fatal   : Unknown option '--fast'\n"
     assert diagnose_build_log(log).kind == "compile_error"

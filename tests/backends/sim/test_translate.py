@@ -120,7 +120,11 @@ REFUSED = [
     ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
     ("#define LOAD asm", "inline PTX (asm)", 1),
     ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
-    ("#include <cooperative_groups/memcpy_async.h>", "asynchronous copies and barriers", 1),
+    (
+        "#include <cooperative_groups/memcpy_async.h>\ncg::memcpy_async(b, s, g, n);",
+        "asynchronous copies and barriers",
+        1,
+    ),
     ("\n__pipeline_commit();", "asynchronous copies and barriers", 2),
     ("auto c = cg::this_cluster();", "thread block clusters", 1),
     ("__global__ void __cluster_dims__(2) k();", "thread block clusters", 1),
@@ -129,18 +133,19 @@ REFUSED = [
     ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
     ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
     ("cudaTextureObject_t t;", "textures and surfaces", 1),
-    ("#include <cublas_v2.h>", "cuBLAS", 1),
+    ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 1),
     ("cudnnHandle_t h;", "cuDNN", 1),
-    ("#include <cufft.h>", "cuFFT", 1),
-    ("#include <cusparse.h>", "cuSPARSE", 1),
-    ("#include <cusolverDn.h>", "cuSOLVER", 1),
+    ("#include <cufft.h>\nint n = CUFFT_SUCCESS;", "cuFFT", 1),
+    ("\ncufftHandle h;", "cuFFT", 2),
+    ("\ncusparseHandle_t h;", "cuSPARSE", 2),
+    ("#include <cusolverDn.h>\nvoid f() { cusolverDnDestroy(h); }", "cuSOLVER", 1),
     ("curandState s;", "cuRAND", 1),
-    ("#include <nvrtc.h>", "NVRTC", 1),
-    ("#include <cub/cub.cuh>", "CUB", 1),
+    ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 1),
+    ("#include <cub/cub.cuh>\nusing namespace cub;", "CUB", 1),
     ("typedef cub::BlockReduce<float, 64> R;", "CUB", 1),
     ("using namespace thrust;", "Thrust", 1),
-    ("#include <cutlass/cutlass.h>", "CUTLASS", 1),
-    ("#include <cuda/std/array>", "libcu++", 1),
+    ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 1),
+    ("#include <cuda/std/array>\ncuda::std::array<int, 2> a;", "libcu++", 1),
     ("#include <ATen/native/cuda/Loops.cuh>", "ATen's own CUDA kernels", 1),
     ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
     ("CUtensorMap m;", "TMA", 1),
@@ -163,3 +168,41 @@ def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct:
 
 def test_every_construct_that_is_refused_has_an_example() -> None:
     assert {construct for _, construct, _ in REFUSED} == set(CONSTRUCTS)
+
+
+@pytest.mark.parametrize(
+    "header", ["cublas_v2.h", "cudnn.h", "cub/cub.cuh", "thrust/sort.h", "curand_kernel.h", "cuda_fp8.h", "nvrtc.h"]
+)
+def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> None:
+    assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"
+
+
+DEAD = """#if 0
+#include <cublas_v2.h>
+__global__ void k() { asm("nop;"); k<<<1, 2>>>( ; }
+#ifdef X
+asm("");
+#endif
+#else
+int alive;
+#endif
+#if 1
+int too;
+#elif 0  // never
+asm("");
+#endif
+"""
+
+
+def test_what_no_compiler_sees_is_not_looked_at_and_keeps_its_lines() -> None:
+    assert body(DEAD).split("\n") == [
+        *("#if 0", "", "", "#ifdef X", "", "#endif", "#else", "int alive;", "#endif"),
+        *("#if 1", "int too;", "#elif 0  // never", "", "#endif", ""),
+    ]
+
+
+def test_what_may_be_compiled_is() -> None:
+    with pytest.raises(Unsupported, match="line 2"):
+        translate('#if !defined(X)\nasm("nop;");\n#endif', "k.cu")
+    with pytest.raises(Unsupported, match="line 4"):
+        translate('#if 0\n#else\n#if 1\nasm("nop;");\n#endif\n#endif', "k.cu")

@@ -162,6 +162,14 @@ def test_a_fault_quotes_its_line_and_names_what_else_was_seen() -> None:
     )
 
 
+def test_an_access_out_of_bounds_comes_before_what_it_brings_about_in_its_line() -> None:
+    race = replace(FAULT, kind="global-race", detail="no barrier")
+    fault = fault_among([race, FAULT])
+    assert fault is not None
+    assert fault.verdict is Verdict.MEMORY_ERROR
+    assert "also seen:\nglobal-race" in (fault.failure.details or "")
+
+
 @pytest.mark.parametrize("findings", [[], [REMARK], [Finding("invented-by-a-worker", "?")]])
 def test_remarks_and_unknown_words_lead_to_none(findings: list[Finding]) -> None:
     assert fault_among(findings) is None
