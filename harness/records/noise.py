@@ -76,7 +76,8 @@ def remarks(timing: Timing) -> Iterator[str]:
 
 def _host_in(row: Timing) -> Iterator[str]:
     """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
-    for arm in (*row.baselines, "solution"):
+    arms: tuple[ArmName, ...] = (*row.baselines, "solution")
+    for arm in arms:
         late, all_calls = _late(row, arm)
         if late > _UNQUEUED * all_calls:
             yield (

@@ -19,7 +19,10 @@ chosen by these same 59, of one GPU: they don't prove it, and no others have bee
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between its bounds; `confidence` is what the bounds really cover, at least what was asked."""
+    """An estimate between its bounds; `confidence` is what the bounds really cover, at least what was asked.
+
+    Less where it is over a few processes, see paired_ratio().
+    """
 
     estimate: float
     low: float
