@@ -15,7 +15,6 @@ from harness.referee.audit.kernels import InFramework, in_framework_libraries, o
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
 from harness.referee.ceilings.ceilings import device_ceilings
-from harness.referee.ceilings.work import output_bytes
 from harness.referee.setting import Setting
 
 
@@ -41,7 +40,7 @@ def gather_facts(
     idle."""
     return Facts(
         own=own_kernels(builds),
-        output_bytes=output_bytes(setting),
+        output_bytes=setting.spec.nbytes,
         work=work,
         ceilings=device_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,

@@ -19,7 +19,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 
 _SLACK = 0.95
-"""Of the measured rate: the best of five copies isn't the very best."""
+"""Of the measured rate: the best of about twenty reads, writes or copies isn't the very best."""
 _SAMPLES = 32
 _DEVIATIONS = 2.0
 _FAR = 1e4
