@@ -172,5 +172,5 @@ def test_what_an_empty_pair_of_events_shows_is_no_kernels_time(equal_arms: Any) 
 
 
 def test_three_processes_that_hardly_jitter_end_within_the_precision() -> None:
-    within, covered, blocks = script("stopping").three_processes(jitter=0.001, apart=0.0, runs=5)
+    within, covered, blocks = script("stopping").three_processes(jitter=0.0003, apart=0.0, runs=5)
     assert (within, covered, blocks) == (1, 1, 18)
