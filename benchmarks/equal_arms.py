@@ -34,7 +34,7 @@ from harness.referee.audit.timeline import read_timeline
 from harness.referee.inputs.seeds import draw_master_seed
 from harness.referee.setting import prepare_setting
 from harness.referee.table.seated_case import seat_case
-from harness.referee.table.size import TableSize, output_bytes
+from harness.referee.table.size import TableSize
 from harness.referee.table.turns import load_arm
 from harness.referee.timing.player import Watchers
 from harness.referee.timing.timed_case import ready_for_timing
@@ -142,7 +142,7 @@ def measured(workers: Workers, problem: Problem, config: Config) -> Row:
     """One measurement, with workers of its own."""
     started = time.monotonic()
     setting = prepare_setting(problem, FULL, draw_master_seed(), "cuda")
-    listener = Listener(output_bytes(setting))
+    listener = Listener(setting.spec.nbytes)
     arms = references_of(config.timing)
     with ExitStack() as stack:
         worker = stack.enter_context(workers.start())

@@ -169,3 +169,8 @@ def test_what_an_empty_pair_of_events_shows_is_no_kernels_time(equal_arms: Any) 
     row = equal_arms._row("x2_20us", measured(floors=Floors(1_250.0, 3_100.0)), listener, 9.0)
     assert (row.cupti, row.cupti_net) == (pytest.approx(0.9405, abs=1e-4), 1.0)
     assert "CUPTI/events 0.940, less the floor 1.000" in equal_arms._line(row)
+
+
+def test_three_processes_that_hardly_jitter_end_within_the_precision() -> None:
+    within, covered, blocks = script("stopping").three_processes(jitter=0.0003, apart=0.0, runs=5)
+    assert (within, covered, blocks) == (1, 1, 18)

@@ -55,10 +55,10 @@ WITH newest AS (
     SELECT journal, offset, verdict AS newest_verdict, {_WHEN} FROM entry
     WHERE counts AND is_judgement AND environment = :environment AND config = :config
     GROUP BY problem, problem_sha256, solution, solution_sha256
-), fastest AS (
+), rankable AS (
     SELECT journal, offset, row_number() OVER (
         PARTITION BY problem, problem_sha256, solution, solution_sha256, cases, metric
-        ORDER BY speedup DESC, started_at, id
+        ORDER BY started_at DESC, id DESC
     ) AS place
     FROM entry WHERE counts AND is_rankable AND environment = :environment AND config = :config
 ), newest_here AS (
@@ -78,7 +78,7 @@ WITH newest AS (
 ), chosen AS (
     SELECT journal, offset FROM newest
     UNION SELECT journal, offset FROM judgement WHERE newest_verdict <> 'passed'
-    UNION SELECT journal, offset FROM fastest WHERE place = 1
+    UNION SELECT journal, offset FROM rankable WHERE place = 1
     UNION SELECT journal, offset FROM newest_here
     UNION SELECT journal, offset FROM newest_anywhere
     UNION SELECT journal, offset FROM asked

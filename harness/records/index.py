@@ -111,7 +111,7 @@ class Index:
         """The evaluations that a leaderboard of this environment and config can rest on, oldest first.
 
         Of each solution under equal conditions the newest, and of each of its sources the newest judgement where that
-        is a failure, and the fastest that may be ranked, for each set of cases and each metric; of each solution the
+        is a failure, and the newest that may be ranked, for each set of cases and each metric; of each solution the
         newest here and anywhere; every set of cases that a version of a problem was judged with, and every metric that
         it was measured by; the newest that was timed. What is left out is superseded.
         """

@@ -32,6 +32,8 @@ _LEVELS_GAP = 0.015
 _CANARY = 0.15
 _THROTTLED = 0.1
 _UNQUEUED = 0.05
+_BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
+"""Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 _LEAST_BLOCKS = 6
 """As few as an interval of 95 % needs."""
 
@@ -64,10 +66,24 @@ def remarks(timing: Timing) -> Iterator[str]:
         late, all_calls = _late(timing, arm)
         if 0 < late <= _UNQUEUED * all_calls:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
+    for row in timing.rows:
+        yield from _host_in(timing.of_row(row))
     capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
     if capped:
         words = _words(timing, lambda word: not _is_serious(word))
         yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+
+
+def _host_in(row: Timing) -> Iterator[str]:
+    """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
+    arms: tuple[ArmName, ...] = (*row.baselines, "solution")
+    for arm in arms:
+        late, all_calls = _late(row, arm)
+        if late > _UNQUEUED * all_calls:
+            yield (
+                f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
+                "that their times hold launches"
+            )
 
 
 def _no_interval(timing: Timing) -> Iterator[str]:
@@ -173,7 +189,7 @@ def _unqueued(timing: Timing) -> Iterator[str]:
 def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:
     """How many of how many calls weren't proven to be queued, where that is part of the metric."""
     proofs = [proof for turn in timing.turns if turn.arm == arm for proof in turn.queued]
-    return (proofs.count(False), len(proofs)) if timing.metric == "gpu_cold" else (0, 0)
+    return (proofs.count(False), len(proofs)) if timing.metric in _BETWEEN_EVENTS else (0, 0)
 
 
 def _turns_held_back(timing: Timing, counts: Callable[[str], bool]) -> tuple[int, int]:

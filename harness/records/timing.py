@@ -183,6 +183,11 @@ class Timing:
         numbers = sorted({turn.block for turn in self.turns})
         return tuple(bisect_left(numbers, block) for block in self.fresh_at)
 
+    @property
+    def processes(self) -> int:
+        """How many times the workers were started."""
+        return len({0, *self.fresh_pairs})
+
     def is_below_floor(self, arm: ArmName) -> bool:
         """Whether the arm's calls are too short for a ratio.
 

@@ -56,7 +56,7 @@ def timing_json(timing: Timing) -> dict[str, Any]:
         "noise": list(timing.noises),
         "remarks": list(timing.oddities),
         "floors": asdict(timing.floors) if timing.floors else None,
-        "processes": len({0, *timing.fresh_pairs}),
+        "processes": timing.processes,
         "arms": [asdict(row) for row in arm_numbers(timing)],
         "peak_memory": [asdict(peak) for peak in timing.memory],
     }

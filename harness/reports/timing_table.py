@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.records.statistics import confidence_among
 from harness.records.timing import PeakMemory, Timing
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.timing_numbers import ArmNumbers, arm_numbers
@@ -58,7 +59,7 @@ def _shown(ns: float, unit: _Unit) -> str:
 
 def _ratios(timing: Timing, rows: list[ArmNumbers]) -> Table:
     """What each baseline takes over what the solution takes, by metric; and the baseline over itself."""
-    table = _table("metric", "ratio", right=("ratio [95 %]",), last="")
+    table = _table("metric", "ratio", right=(f"ratio [{_promise(timing)}]",), last="")
     for row in rows:
         if row.arm == "solution":
             continue
@@ -68,8 +69,17 @@ def _ratios(timing: Timing, rows: list[ArmNumbers]) -> Table:
     return table
 
 
+def _promise(timing: Timing) -> str:
+    """'95 %', or '75 to 95 %' over three processes: as they differ."""
+    least = confidence_among(timing.processes)
+    return "95 %" if least >= 0.95 else f"{100 * least:.0f} to 95 %"
+
+
 def _circumstances(timing: Timing) -> Iterator[Text]:
     yield Text(f"equal is what differs by less than {100 * timing.delta:.1f} %", style="dim")
+    if timing.processes > 1:
+        shown = f"{timing.processes} processes count alike; the interval of a ratio holds the median of each"
+        yield Text(shown, style="dim")
     if timing.is_averaged:
         yield Text("calls are short: a block's value is the mean of its calls", style="dim")
     if timing.floors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 
 from harness.records.arms import ArmName
 from harness.records.speed_verdict import LEAST_DELTA, speed_verdict
-from harness.records.statistics import paired_ratio
+from harness.records.statistics import median, paired_ratio
 from harness.records.timing import Floors, Timing, Turn
 from tests.coverage import covers
 
@@ -109,3 +110,34 @@ def test_an_interval_over_three_processes_covers_their_differences_better(
     assert covered[0] <= covered[1]
     assert covered[0] >= 1000 * pooled
     assert covered[1] >= 1000 * widened
+
+
+@pytest.mark.parametrize(
+    ("all_may_be_off", "odds", "apart", "errors"),
+    [
+        (False, 1.0, 0.0, (0.0048, 0.0020, 0.0002)),
+        (True, 0.1, 0.0003, (0.0016, 0.0012, 0.0010)),
+        (True, 0.0, 0.003, (0.0026, 0.0019, 0.0022)),
+    ],
+    ids=["the noisy one is off", "one in ten is off", "all differ"],
+)
+def test_the_median_of_the_processes_medians_is_little_misled_by_one_that_is_off(
+    all_may_be_off: bool, odds: float, apart: float, errors: tuple[float, float, float]
+) -> None:
+    """Two processes of 6 pairs that scatter by 0.05 % and one of 60 by 0.5 %; what is off is off by 0.6 %. The errors
+    are those of the median of all pairs, of the mean of the processes' medians, and of their median, the estimate."""
+    squares = [0.0, 0.0, 0.0]
+    for seed in range(1000):
+        rng = random.Random(seed)
+        parts = []
+        for count, scatter, is_noisy in ((6, 0.0005, False), (6, 0.0005, False), (60, 0.005, True)):
+            may_be_off = all_may_be_off or is_noisy
+            offset = rng.gauss(0, apart) + (0.006 if may_be_off and rng.random() < odds else 0)
+            parts.append([offset + rng.gauss(0, scatter) for _ in range(count)])
+        found = paired_ratio([math.exp(value) for part in parts for value in part], [1.0] * 72, fresh_at=(6, 12))
+        assert found is not None
+        medians = [median(part) for part in parts]
+        every = median([value for part in parts for value in part])
+        for number, value in enumerate((every, sum(medians) / 3, math.log(found.estimate))):
+            squares[number] += value**2 / 1000
+    assert [math.sqrt(square) for square in squares] == pytest.approx(errors, abs=6e-5)

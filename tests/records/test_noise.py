@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.arms import ArmName
-from harness.records.timing import GpuState, Timing, Turn
+from harness.records.arms import ArmName, Metric
+from harness.records.timing import GpuState, Row, Timing, Turn
 from tests.examples import measured, timing
 
 QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)
@@ -201,6 +201,36 @@ def test_a_few_late_calls_are_a_remark() -> None:
 
 def test_end_to_end_times_hold_launches_anyway() -> None:
     assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
+
+
+@pytest.mark.parametrize("metric", ["gpu_cold", "end_to_end"])
+@pytest.mark.parametrize("further", ["gpu_warm", "graph"])
+@pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
+def test_a_further_metric_between_events_that_holds_launches_says_so(
+    metric: Metric, further: Metric, arm: ArmName, name: str
+) -> None:
+    """As of an arm that waits for the device by itself: the headline went over to end_to_end, this one can't."""
+    found = measured(metric=metric)
+    late = unqueued(arm, 2)
+    row = Row(further, tuple(late(turn) for turn in found.rows[0].turns))
+    assert replace(found, rows=(row,)).oddities == (
+        f"{further}: in 2 of 24 calls of {name} the device waited for the host, so that their times hold launches",
+    )
+    assert replace(found, rows=(row,)).noises == ()
+
+
+def test_further_metrics_are_told_of_where_more_than_a_call_in_twenty_was_late() -> None:
+    found = measured()
+    late = unqueued("solution", 1)
+    row = Row("gpu_warm", tuple(late(turn) for turn in found.rows[0].turns))
+    assert found.oddities == replace(found, rows=(row,)).oddities == ()
+
+
+def test_end_to_end_as_a_further_metric_holds_launches_anyway() -> None:
+    found = measured()
+    late = unqueued("solution", 12)
+    row = Row("end_to_end", tuple(late(turn) for turn in found.rows[0].turns))
+    assert replace(found, rows=(row,)).oddities == ()
 
 
 def test_the_controls_own_proofs_are_not_the_headlines() -> None:

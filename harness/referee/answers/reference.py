@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 import sys
 import threading
@@ -40,6 +41,11 @@ class OutputSpec:
     shapes: tuple[tuple[int, ...], ...]
     shared_inputs: frozenset[int] = frozenset()
     is_kept: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Of one call, all outputs."""
+        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
 
 
 class Reference:

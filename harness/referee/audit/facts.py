@@ -15,7 +15,6 @@ from harness.referee.audit.kernels import InFramework, in_framework_libraries, o
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
 from harness.referee.ceilings.ceilings import known_ceilings
-from harness.referee.ceilings.work import output_bytes
 from harness.referee.setting import Setting
 
 
@@ -40,7 +39,7 @@ def gather_facts(
     """`driver` is None without a GPU. The device's ceilings were measured before anybody else was on it."""
     return Facts(
         own=own_kernels(builds),
-        output_bytes=output_bytes(setting),
+        output_bytes=setting.spec.nbytes,
         work=work,
         ceilings=known_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,

@@ -19,7 +19,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 
 _SLACK = 0.95
-"""Of the measured rate: the best of five copies isn't the very best."""
+"""Of the measured rate: the best of about twenty reads, writes or copies isn't the very best."""
 _SURVIVING = 0.25
 """Of the cache, at most, what a call finds there of its inputs: it is cleared before each call by reading much more
 than it holds, which needn't drive out every line."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,17 +27,11 @@ def work_of(setting: Setting) -> Work | None:
     """
     try:
         inputs = _inputs(setting)
-        written = output_bytes(setting)
+        written = setting.spec.nbytes
         nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
         return Work(nbytes, _operations(setting, inputs), min(written, nbytes)) if nbytes else None
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
-
-
-def output_bytes(setting: Setting) -> int:
-    """Of one call, all outputs."""
-    spec = setting.spec
-    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(spec.shapes, spec.dtypes, strict=True))
 
 
 def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:

@@ -30,7 +30,7 @@ from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.imprint import imprint, is_unchanged
-from harness.referee.table.size import TableSize, output_bytes
+from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
 from harness.referee.table.turns import construct_arm, take_turn
@@ -165,7 +165,7 @@ class SeatedCase:
     def row_of(self, taken: Taken, call: int) -> KeptRow | None:
         """A random row of what a call was given, made anew; None where all of its outputs are judged: where rows
         aren't independent, and where there is little to judge."""
-        if not self.setting.reference.on_gpu or output_bytes(self.setting) < _CHEAP_BYTES:
+        if not self.setting.reference.on_gpu or self.setting.spec.nbytes < _CHEAP_BYTES:
             return None
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
@@ -306,4 +306,4 @@ def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
 def _outputs_can_be_kept(setting: Setting) -> bool:
     if not setting.reference.on_gpu:
         return True
-    return output_bytes(setting) <= torch.cuda.mem_get_info()[1] * _KEPT_SHARE
+    return setting.spec.nbytes <= torch.cuda.mem_get_info()[1] * _KEPT_SHARE

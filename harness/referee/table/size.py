@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,7 +38,7 @@ class TableSize:
         if not setting.reference.on_gpu:
             return self.calls
         free, total = torch.cuda.mem_get_info()
-        size, outputs = tensor_bytes(inputs), output_bytes(setting)
+        size, outputs = tensor_bytes(inputs), setting.spec.nbytes
         may_be_short = bool(self.references) and size + outputs < SHORT_BYTES
         many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
         return many.affordable(size, outputs, free, total)
@@ -53,12 +52,6 @@ class TableSize:
         left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
         places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
         return max(1, min(self.calls, int(places)))
-
-
-def output_bytes(setting: Setting) -> int:
-    """Of one call, all outputs."""
-    forms = zip(setting.spec.shapes, setting.spec.dtypes, strict=True)
-    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in forms)
 
 
 def tensor_bytes(values: Sequence[Any]) -> int:

@@ -27,7 +27,8 @@ from harness.reports.leaderboard.rules import (
 
 @dataclass(frozen=True)
 class Standing:
-    """One solution: by its best evaluation that keeps the rules, else by its newest, with the rule that it breaks."""
+    """One solution: by the newest evaluation of a source that keeps the rules, of several sources by the fastest. Else
+    by its newest, with the rule that it breaks."""
 
     entry: Entry
     precision_class: PrecisionClass
@@ -196,12 +197,17 @@ def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Stand
 
 
 def _best(comparable: Sequence[Entry], terms: Terms) -> Entry | None:
-    """The fastest that keeps the rules, the oldest of equals, of sources whose newest judgement is that they passed."""
+    """Of each source the newest that keeps the rules, if its newest judgement is that it passed; of several sources the
+    fastest, the oldest of equals.
+
+    Not the fastest of one source: that would be its luckiest. Of twenty evaluations that differ by 0.3 % the fastest is
+    0.56 % too fast, and whoever measures more often would be ahead.
+    """
     newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
-    for entry in sorted(comparable, key=lambda e: e.speedup or 0.0, reverse=True):
-        if why_unranked(entry, terms) is None and newest_judgement[entry.solution_sha256].passed:
-            return entry
-    return None
+    newest = {e.solution_sha256: e for e in comparable if why_unranked(e, terms) is None}
+    standing = [e for e in comparable if newest.get(e.solution_sha256) is e]
+    passed = (e for e in standing if newest_judgement[e.solution_sha256].passed)
+    return max(passed, key=lambda e: e.speedup or 0.0, default=None)
 
 
 def _is_judgement(entry: Entry) -> bool:

@@ -22,7 +22,8 @@ def rules(board: Board) -> tuple[str, ...]:
         *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
-        "A solution stands by its best such evaluation; not if the newest verdict on that same source is a failure.",
+        "A solution stands by the newest such evaluation of a source, of several sources by the best; not by one whose "
+        "newest verdict is a failure.",
         "Faster and slower are said of intervals that lie beyond 1 % and beyond what equal arms (A/A) showed.",
         "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
         "No two metrics are ranked together: beside gpu_cold what was measured end to end isn't ranked.",

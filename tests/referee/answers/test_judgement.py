@@ -21,6 +21,10 @@ ONE = OutputSpec("tensor", (torch.float32,), ((2, 3),))
 TWO = OutputSpec("tuple", (torch.float32, torch.int64), ((2, 3), ()))
 
 
+def test_outputs_have_so_many_bytes_together() -> None:
+    assert (ONE.nbytes, TWO.nbytes) == (24, 32)
+
+
 def form(**changes: Any) -> OutputForm:
     return OutputForm(**{"type_name": None, "dtype": "float32", "shape": (2, 3), "device": "cuda", **changes})
 

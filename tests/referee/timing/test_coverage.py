@@ -10,8 +10,9 @@ import pytest
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timing import ArmTurn, measure
+from harness.referee.timing.timing import ArmTurn, looks, measure
 from tests.coverage import covers
+from tests.test_benchmarks import script
 
 TRUE_SPEEDUP = 1.25
 TRIALS = 1000
@@ -86,6 +87,23 @@ def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
         blocks.append(len({turn.block for turn in timing.turns}))
     assert 6 <= min(blocks) < max(blocks)
     assert 0.93 - 2 * SAMPLING_ERROR <= 2 * covered / TRIALS <= 0.97 + 2 * SAMPLING_ERROR
+
+
+@pytest.mark.parametrize(("precision", "most"), [(0.0025, 100), (0.01, 24), (0.01, 100)])
+def test_looking_at_stages_keeps_the_coverage_whatever_the_scatter(precision: float, most: int) -> None:
+    """Looking after each block it is 92 to 94 % where the scatter is about as large as the precision."""
+    of = script("stopping")
+    trials, scatters = 1000, (0.9, 1.2, 1.6, 2.2)
+    covered = [of.coverage(scatter, precision, most, looks(most), trials)[0] for scatter in scatters]
+    assert sum(covered) / len(covered) >= 0.945 - SAMPLING_ERROR / 2
+    assert min(covered) >= 0.945 - 2 * SAMPLING_ERROR
+
+
+def test_looking_after_each_block_would_lose_coverage() -> None:
+    """The measure of the measure."""
+    of = script("stopping")
+    covered = [of.coverage(scatter, 0.0025, 100, range(6, 101), 500)[0] for scatter in (0.9, 1.2, 1.6, 2.2)]
+    assert sum(covered) / len(covered) < 0.94
 
 
 @pytest.mark.parametrize(("jitter", "least"), [(0.002, 1.0), (0.004, 0.97), (0.008, 0.9)])

@@ -13,7 +13,7 @@ from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
 from harness.records.timing import Floors, Timing
 from harness.referee.timing.series import Clock, Series
-from harness.referee.timing.timing import ArmTurn, measure_row
+from harness.referee.timing.timing import ArmTurn, looks, measure_row
 from harness.referee.timing.timing import measure as measure_in
 
 
@@ -216,6 +216,20 @@ def test_what_a_player_raises_ends_the_measurement() -> None:
 def test_measuring_ends_when_it_is_precise_enough() -> None:
     steady = TimingConfig(blocks=50, precision=0.01, budget_s=100.0)
     assert len({turn.block for turn in measure(ScriptedPlayer(), steady, random.Random(1), 4).turns}) == 6
+
+
+def test_whether_it_is_enough_is_asked_at_stages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each block it would end where the interval is narrow by chance."""
+    asked: list[int] = []
+    monkeypatch.setattr(Series, "is_enough", lambda _, timing: asked.append(len(timing.block_ns("solution"))))
+    config = TimingConfig(blocks=50, precision=0.01, budget_s=100.0)
+    measure(ScriptedPlayer(), config, random.Random(1), 4, clock=ticking(0))
+    assert asked == [6, 9, 14, 21, 32, 48]
+
+
+@pytest.mark.parametrize(("most", "stages"), [(6, (6,)), (12, (6, 9, 14)), (100, (6, 9, 14, 21, 32, 48, 72, 108))])
+def test_stages_lie_half_as_many_blocks_apart_as_there_are(most: int, stages: tuple[int, ...]) -> None:
+    assert looks(most) == stages
 
 
 def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.evaluation import Evaluation
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, Standing, measurements
@@ -47,9 +48,37 @@ def test_solutions_whose_intervals_overlap_share_a_rank() -> None:
     assert dict(ranks(made)) == {"a": 1, "b": 1, "c": 3}
 
 
-def test_the_best_evaluation_of_a_solution_counts() -> None:
-    made = board(timed(speedup=3.0, day=1, id="fast"), timed(speedup=2.0, day=2, id="slow"))
-    assert (standing(made).entry.id, standing(made).evaluations, standing(made).is_older_source) == ("fast", 2, False)
+def test_the_newest_evaluation_of_a_source_counts_and_not_its_luckiest() -> None:
+    made = board(
+        *(timed(speedup=speedup, day=day, id=f"day {day}") for day, speedup in ((1, 2.0), (2, 2.1), (3, 2.05)))
+    )
+    assert (standing(made).entry.id, standing(made).evaluations, standing(made).is_older_source) == ("day 3", 3, False)
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        timed(day=3, timing=timing(3_000_000, 1_000_000, spread=0.6)),
+        timed(day=3, timing=None),
+        timed(day=3, cases=("full",)),
+        broken("relu", "plain", Verdict.HARNESS_ERROR, day=3),
+    ],
+    ids=["noisy", "not timed", "without a case", "failed by our fault"],
+)
+def test_what_is_not_ranked_replaces_nothing_that_is(unfit: Evaluation) -> None:
+    made = board(timed(day=1, id="first"), timed(speedup=1.5, day=2, id="newest"), replace(unfit, id="unfit"))
+    assert (standing(made).entry.id, standing(made).rank) == ("newest", 1)
+
+
+def test_of_each_source_the_newest_counts_and_of_several_the_fastest() -> None:
+    edited = solution(version="22")
+    made = board(
+        timed(speedup=4.0, day=1, id="lucky"),
+        timed(speedup=3.0, day=2, id="former"),
+        timed(speedup=3.5, day=3, id="edited and lucky", solution=edited),
+        timed(speedup=2.0, day=4, id="edited", solution=edited),
+    )
+    assert (standing(made).entry.id, standing(made).is_older_source) == ("former", True)
 
 
 def test_a_former_source_that_was_faster_counts_and_says_so() -> None:

@@ -1,0 +1,117 @@
+"""Does measuring until the interval is narrow enough cost coverage, and are three processes precise enough in the end?
+
+Simulated, with the harness's own statistics and its own rule for when measuring ends: needs no GPU. Blocks' ratios are
+normally distributed; coverage is that of the interval before it is widened by what workers differ by.
+
+    python benchmarks/stopping.py --trials 4000 --runs 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+from collections.abc import Sequence
+
+from harness.records.arms import ArmName, Metric
+from harness.records.config import TimingConfig
+from harness.records.statistics import BETWEEN_WORKERS, Interval, paired_ratio
+from harness.records.timing import Timing
+from harness.referee.timing.series import Series, joined
+from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
+
+SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)
+"""Of blocks' ratios: standard deviations, in units of the precision."""
+UNTIL = ((0.0025, 100), (0.01, 24), (0.01, 100))
+"""A precision, and at most how many blocks."""
+PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.008, 0.0005))
+"""The jitter of a call, and by how much processes differ: standard deviations."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=4000, help="measurements for each scatter")
+    parser.add_argument("--runs", type=int, default=200, help="of three processes, for each jitter")
+    options = parser.parse_args()
+    for precision, most in UNTIL:
+        for name, look_at in (("at stages", looks(most)), ("after each block", range(LEAST_BLOCKS, most + 1))):
+            print(f"±{100 * precision:g} %, at most {most} blocks, looking {name}")
+            for scatter in SCATTERS:
+                covered, blocks = coverage(scatter, precision, most, look_at, options.trials)
+                print(f"  scatter {scatter:.1f}: {100 * covered:5.1f} % covered, {blocks:5.1f} blocks", flush=True)
+    print("three processes, ±0.25 %, at most 100 blocks each")
+    for jitter, apart in PROCESSES:
+        within, covered, blocks = three_processes(jitter, apart, options.runs)
+        print(
+            f"  jitter {100 * jitter:g} %, differing by {100 * apart:g} %: {blocks:.0f} blocks, "
+            f"{100 * within:.0f} % within, {100 * covered:.0f} % covered",
+            flush=True,
+        )
+
+
+def coverage(scatter: float, precision: float, most: int, look_at: Sequence[int], trials: int) -> tuple[float, float]:
+    """The share of measurements whose interval covers the truth, and the mean number of blocks."""
+    rng = random.Random(f"{scatter} {precision} {most}")
+    covered, blocks = 0, 0
+    for _ in range(trials):
+        ratios = [math.exp(rng.gauss(0, scatter * precision)) for _ in range(most)]
+        taken, interval = _measured_until(ratios, precision, look_at)
+        covered += _covers_one(interval)
+        blocks += taken
+    return covered / trials, blocks / trials
+
+
+def _measured_until(ratios: Sequence[float], precision: float, look_at: Sequence[int]) -> tuple[int, Interval]:
+    for taken in (*(count for count in look_at if count < len(ratios)), len(ratios)):
+        interval = paired_ratio(ratios[:taken], [1.0] * taken)
+        assert interval is not None
+        if interval.half_width <= precision:
+            break
+    return taken, interval
+
+
+def _covers_one(interval: Interval) -> bool:
+    return math.log(interval.low) + BETWEEN_WORKERS <= 0 <= math.log(interval.high) - BETWEEN_WORKERS
+
+
+class Jittering:
+    """Arms of 1 ms whose calls jitter, in processes that differ."""
+
+    metric: Metric = "gpu_cold"
+
+    def __init__(self, rng: random.Random, jitter: float, apart: float) -> None:
+        self._rng = rng
+        self._jitter = jitter
+        self._solution_ns = 1e6 * math.exp(rng.gauss(0, apart))
+
+    def warmed_up(self) -> None: ...
+
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+        ns = self._solution_ns if arm == "solution" else 1e6
+        times = tuple(int(ns * (1 + self._rng.gauss(0, self._jitter))) for _ in range(calls))
+        return ArmTurn(times, sum(times) + 1000)
+
+
+def three_processes(jitter: float, apart: float, runs: int) -> tuple[float, float, float]:
+    """The shares of runs that end within ±0.25 %, and that cover the truth; and the mean number of blocks in all."""
+    config = TimingConfig(blocks=100, calls_per_turn=5, budget_s=1e9, precision=0.0025, processes=3, control=False)
+    within, covered, blocks = 0, 0, 0
+    for seed in range(runs):
+        timing = _in_processes(config, random.Random(f"{jitter} {apart} {seed}"), jitter, apart)
+        interval = timing.speedup
+        assert interval is not None
+        within += interval.half_width <= 0.0025
+        covered += _covers_one(interval)
+        blocks += len(timing.block_ns("solution"))
+    return within / runs, covered / runs, blocks / runs
+
+
+def _in_processes(config: TimingConfig, rng: random.Random, jitter: float, apart: float) -> Timing:
+    series = Series(config, lambda: 0.0)
+    while not series.is_complete:
+        series.add(measure(Jittering(rng, jitter, apart), config, rng, 5, series))
+    return joined(series.parts)
+
+
+if __name__ == "__main__":
+    main()
