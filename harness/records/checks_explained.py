@@ -81,8 +81,8 @@ CHECKS: dict[CheckName, Explanation] = {
     ),
     "patched_functions": Explanation(
         "functions that measure or judge, or their fixed data, were no longer the originals after a turn",
-        "what no solution has a reason to replace (clocks, events, synchronisation, comparison, the worker's own code and "
-        "constants, the first bytes of the driver's functions) is noted before the solution is loaded and compared "
+        "what no solution has a reason to replace (clocks, events, synchronisation, comparison, the worker's own code "
+        "and constants, the first bytes of the driver's functions) is noted before the solution is loaded and compared "
         "after turns. That nothing was found is never taken as proof",
         "monkeypatching of torch.cuda.Event, time, torch.allclose and their like, or patching of native code",
         "wrap functions of your own modules, never those of torch.cuda, time or the worker",

@@ -170,6 +170,7 @@ class SeatedCase:
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
     def _lay_at(self, drawn: Sequence[Drawn], places: Sequence[int]) -> None:
+        self.stillness.only(None)  # until the turn begins: nobody has its inputs before
         for one, place in zip(drawn, places, strict=True):
             self.table.lay_inputs(make_inputs(self.setting, one), place)
         self._give_back_if_scarce()
@@ -187,7 +188,6 @@ class SeatedCase:
         conditions = conditions or self.conditions()
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
         with self.watching():
-            self.stillness.only(self.worker)
             timed = take_turn(
                 self.worker,
                 self.table,
@@ -196,6 +196,7 @@ class SeatedCase:
                 conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
+                wake=lambda: self.stillness.only(self.worker),
             )
             self.stillness.only(None)
         at_rest()

@@ -158,7 +158,6 @@ class WorkerPlayer:
         conditions = case.conditions(metric)
         try:
             with self._watch():
-                case.stillness.only(worker)
                 timed = take_turn(
                     worker,
                     case.table,
@@ -167,6 +166,7 @@ class WorkerPlayer:
                     conditions=conditions,
                     traced=traced,
                     keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
+                    wake=lambda: case.stillness.only(worker),
                 )
                 case.stillness.only(None)
         except SolutionFailed as error:

@@ -23,10 +23,12 @@ from harness.records.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
+from harness.referee.table import table
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import BaselineFailed, Seats
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
+from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
@@ -324,6 +326,27 @@ def test_all_but_the_one_in_turn_stand_still() -> None:
         stillness.only(workers[2])
         assert [worker.is_paused for worker in workers] == [True, True, False]
     assert [worker.is_paused for worker in workers] == [True, False, False]  # who left is somebody else's affair
+
+
+def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is has the inputs for as long as that takes, before any clock runs."""
+    awake: list[str] = []
+
+    def noting(what: str, original: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            awake.extend(f"{name} at {what}" for name, worker in watched if not worker.is_paused)
+            return original(*arguments)
+
+        return call
+
+    with sitting(double, Honest) as at_table:
+        watched = [("solution", at_table.solution), ("eager", at_table.eager)]
+        monkeypatch.setattr(Table, "lay_inputs", noting("inputs", Table.lay_inputs))
+        monkeypatch.setattr(table, "_poison", noting("poison", table._poison))
+        at_table.outcome()
+    assert awake == []
 
 
 class OutOfMemory(nn.Module):
