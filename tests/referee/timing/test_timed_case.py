@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -126,7 +127,39 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert buffers[0] == buffers[1]
 
 
-def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(double: Setting) -> None:
+class Never(secrets.SystemRandom):
+    """By chance nothing happens."""
+
+    def random(self) -> float:
+        return 0.999
+
+
+class Always(secrets.SystemRandom):
+    """By chance everything happens."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def test_any_later_turn_may_come_late_or_be_traced_and_neither_is_a_sample(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Always)
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        judged = len(at_table.solution.turns)
+        timing = at_table.measure().timing
+        turns = at_table.solution.turns[judged:]
+    assert sum(turn.conditions.late_inputs for turn in turns) == 2 + 4  # of the last four of 16
+    assert sum(turn.traced for turn in turns) == 1 + 4
+    assert sum(turn.traced for turn in at_table.eager.turns) == 1
+    assert sum(turn.arm == "solution" for turn in timing.turns) == 16
+
+
+def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Never)
     with sitting(double, Honest) as at_table:
         at_table.case.check(lambda what: None)
         judged = len(at_table.solution.turns)
@@ -138,7 +171,10 @@ def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(doub
     assert {replace(turn.conditions, late_inputs=False) for turn in late} == {others.conditions}
 
 
-def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Setting) -> None:
+def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Never)
     with sitting(double, Honest) as at_table:
         timing = at_table.outcome().timing
     arms = [arm for arm, _ in at_table.listener.traced]
@@ -179,7 +215,7 @@ def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Sett
     with sitting(double, Honest) as at_table:
         outcome = at_table.outcome()
     assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
-    assert 3 <= len(outcome.checks) <= 19  # two that are drawn, the traced one, and others by chance
+    assert 5 <= len(outcome.checks) <= 27  # two that are drawn, two late ones, the traced one, and others by chance
 
 
 class Spent(DeskWorker):
