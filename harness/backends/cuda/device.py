@@ -183,8 +183,9 @@ class CudaDevice:
 
     def _poison(self, meter: Meter, stream: int) -> None:
         """Fill what the allocator would hand out next for outputs of the last call's sizes: what a solution doesn't
-        write then shows, and doesn't hold an earlier answer. Not once memory has become short: the allocator would
-        then give back what the solution has cached."""
+        write then shows, and doesn't hold an earlier answer. Not any more once memory has become short: the allocator
+        would then give back what the solution has cached. Nobody is told of that: an earlier answer is one to other
+        inputs, so the values show it all the same."""
         if not self._can_poison or self._slow_poisons >= _MOST_SLOW_POISONS or not self._output_bytes:
             return
         assert _take_block is not None

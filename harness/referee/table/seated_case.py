@@ -1,7 +1,8 @@
 """A case at its table: the buffers for a few calls at once, and the solution's turns over them.
 
-Correctness and timing take their turns here, at the same table and with the same construction of the module: nothing
-tells a solution which kind of turn it is in.
+Correctness and timing take their turns here, at the same table and with the same construction of the module. What a
+solution is given doesn't tell which kind of turn it is in; the worker's process around it does (SECURITY.md), and so
+what is compared is drawn anew for every turn, and chosen in this process.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class Pacing:
         return Conditions(metric or self.metric, _HEAT_NS, self._hold_ns)
 
     def settle(self) -> None:
-        """From now on nothing changes: samples of two metrics are never mixed, and a turn's wall-clock time, which holds
-        are part of, says what a call costs only while they stay the same."""
+        """From now on nothing changes: samples of two metrics are never mixed, and a turn's wall-clock time, of which
+        holds are a part, says what a call costs only while they stay the same."""
         self._is_settled = True
 
     def note(self, calls: Sequence[CallTaken]) -> bool:

@@ -151,7 +151,8 @@ class WorkerPlayer:
         return taken.reply, taken.wall_ns
 
     def _take_late(self, calls: int) -> None:
-        """A turn that nobody can tell from a timed one, judged whole, and no sample: its inputs come late."""
+        """A turn of the same form as a timed one, judged whole, and no sample: its inputs come late. Only who looks
+        into our part of the worker's process can tell them apart."""
         drawn = [Drawn(self._next_seed["solution"]()) for _ in range(calls)]
         self._judge(self._case.turn(drawn, conditions=self._case.late()), is_complete=True)
 
