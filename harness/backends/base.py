@@ -106,7 +106,7 @@ class WorkerDevice(Protocol):
         """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
 
     def begin(self, conditions: Conditions) -> None:
-        """Before the calls of a turn."""
+        """Before the calls of a turn, and after start_trace() where it is traced."""
 
     def peak_bytes(self) -> int | None:
         """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""

@@ -80,13 +80,13 @@ CHECKS: dict[CheckName, Explanation] = {
         f"{_EVIDENCE}, work, timing, remarks",
     ),
     "patched_functions": Explanation(
-        "functions that measure or judge were no longer the originals after a turn",
-        "what no solution has a reason to replace (clocks, events, synchronisation, comparison, the worker's own code, "
-        "the first bytes of the driver's functions) is noted before the solution is loaded and compared after turns. "
-        "That nothing was found is never taken as proof",
+        "functions that measure or judge, or their fixed data, were no longer the originals after a turn",
+        "what no solution has a reason to replace (clocks, events, synchronisation, comparison, the worker's own code "
+        "and constants, the first bytes of the driver's functions) is noted before the solution is loaded and compared "
+        "after turns. That nothing was found is never taken as proof",
         "monkeypatching of torch.cuda.Event, time, torch.allclose and their like, or patching of native code",
         "wrap functions of your own modules, never those of torch.cuda, time or the worker",
-        f"{_EVIDENCE} names the functions",
+        f"{_EVIDENCE} names what was replaced",
     ),
     "harness_files": Explanation(
         "a worker's user has written files of the harness or of the problem",

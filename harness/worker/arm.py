@@ -102,11 +102,13 @@ class Arm:
         return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports())
 
     def take_turn(self, request: TakeTurn) -> TurnTaken:
-        """The same path for correctness and timing; nothing here tells them apart."""
+        """The same path for correctness and timing. A module that reads the frames of its callers, or the device's
+        attributes, finds the request's conditions there; what its outputs are compared with, and whether they are,
+        stands nowhere in this process."""
         self.device.sample_blocks(request.sample_blocks, request.sample_seed)
-        self.device.begin(request.conditions)
         if request.traced:
-            self.device.start_trace()
+            self.device.start_trace()  # first of all: what a thread of the solution's launches by now is seen, too
+        self.device.begin(request.conditions)
         calls = tuple(self._take(call, request.keeps_outputs) for call in request.calls)
         kernels = self.device.take_trace() if request.traced else None
         peak_bytes = self.device.peak_bytes()

@@ -1,4 +1,5 @@
-"""Functions that no honest solution replaces: clocks, events, comparisons, the worker's own, and the driver's code.
+"""What no honest solution replaces: clocks, events, comparisons, the worker's own functions and fixed data, and the
+driver's code.
 
 What stands here is looked at before the solution is loaded and after each turn. A worker that finds a replacement says
 so; that it finds none proves nothing, since what looks could have been replaced as well. Left out is whatever an honest
@@ -17,12 +18,15 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from harness.worker.fixed import MISSING, are_same, fixed_attributes, fixed_names, new_builtins, parts
+
 _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
     "builtins": "isinstance type len getattr zip tuple list id hash all any min max sum int float",
     "json": "dumps loads",
     "socket": "socket send_fds recv_fds",
     "struct": "Struct pack unpack",
+    "ctypes": "byref addressof string_at c_float c_ubyte c_uint32 c_uint64 c_size_t c_void_p",
     "torch": "equal allclose isclose",
     "torch.testing": "assert_close",
     "torch.cuda": "synchronize current_stream Event Stream",
@@ -32,6 +36,9 @@ _METHODS = {
     "torch.cuda.Event": "__new__ record wait query elapsed_time synchronize",
     "torch.cuda.Stream": "__new__ synchronize wait_event wait_stream record_event query",
     "torch.Tensor": "copy_ data_ptr clone equal allclose isclose __eq__ __ne__ stride size untyped_storage",
+    "ctypes.c_float": "value",
+    "ctypes.c_uint32": "value",
+    "ctypes.c_void_p": "value",
     "socket.socket": "send sendall sendmsg recv recv_into recvmsg settimeout close fileno",
 }
 _NATIVE = {
@@ -57,7 +64,9 @@ class Guard:
 
     def __init__(self, *held: object) -> None:
         """`held`: objects of ours that measure. What they call may be exchanged in them alone."""
-        self._held = [(one, _callables(one), _methods(one)) for one in _reachable(held)]
+        self._held = [(one, type(one), _fixed(one), _methods(one)) for one in _reachable(held)]
+        self._names = [found for module in _own_modules() for found in fixed_names(module)]
+        self._spaces = [(module, vars(module), new_builtins(module)) for module in _own_modules()]
         self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
         self._codes = [
             (function, function.__code__, function.__defaults__, said) for function, said in _own_functions()
@@ -71,16 +80,28 @@ class Guard:
         found += [
             said for owner, name, original, said in self._attributes if _getattr(owner, name, None) is not original
         ]
+        found += [said for names, name, value, said in self._names if names.get(name, MISSING) is not value]
+        found += [
+            f"{module.__name__}.{name}"
+            for module, names, of_python in self._spaces
+            for name in names.keys() & of_python
+            if not isinstance(names[name], ModuleType)
+        ]
         found += [
             said
             for function, code, defaults, said in self._codes
             if function.__code__ is not code or function.__defaults__ is not defaults
         ]
         found += [said for address, code, said in self._native if _string_at(address, _CODE_BYTES) != code]
-        for one, callables, methods in self._held:
+        for one, cls, fixed, methods in self._held:
             state = vars(one)
-            names = [name for name, original in callables if state.get(name) is not original]
-            found += [f"{type(one).__name__}.{name}" for name in (*names, *(methods & state.keys()))]
+            names = [
+                name
+                for name, value, inner in fixed
+                if state.get(name, MISSING) is not value or not are_same(parts(value), inner)
+            ]
+            names += ["__class__"] if type(one) is not cls else []
+            found += [f"{cls.__name__}.{name}" for name in (*names, *(methods & state.keys()))]
         return (*dict.fromkeys(found),)
 
 
@@ -96,12 +117,14 @@ def _reachable(held: Iterable[object]) -> list[object]:
     return found
 
 
-def _callables(one: object) -> list[tuple[str, object]]:
-    """What it has of its own to call, and the objects of ours that it holds, by attribute."""
+def _fixed(one: object) -> list[tuple[str, object, tuple[object, ...]]]:
+    """What it has of its own to call, the objects of ours that it holds, and its fixed data: attribute, value, and the
+    value's parts."""
+    fixed = fixed_attributes(one)
     return [
-        (name, value)
+        (name, value, parts(value))
         for name, value in vars(one).items()
-        if callable(value) or type(value).__module__.split(".")[0] == "harness"
+        if name in fixed or callable(value) or type(value).__module__.split(".")[0] == "harness"
     ]
 
 
@@ -126,8 +149,6 @@ def _guarded() -> Iterator[tuple[Any, str, str]]:
         yield from ((cls, name, f"{path}.{name}") for name in names.split() if hasattr(cls, name))
     for own in _own_modules():
         for name, value in vars(own).items():
-            if callable(value):
-                yield own, name, f"{own.__name__}.{name}"
             if isinstance(value, type) and value.__module__ == own.__name__:
                 methods = [key for key, function in vars(value).items() if isinstance(function, FunctionType)]
                 yield from ((value, key, f"{own.__name__}.{name}.{key}") for key in methods)
@@ -139,10 +160,12 @@ def _own_modules() -> list[ModuleType]:
 
 def _own_functions() -> Iterator[tuple[FunctionType, str]]:
     """Ours: their code could be exchanged without touching a name."""
-    for owner, name, said in _guarded():
-        value = _getattr(owner, name)
-        if isinstance(value, FunctionType) and value.__module__.split(".")[0] == "harness":
-            yield value, said
+    held = [(_getattr(owner, name), said) for owner, name, said in _guarded()]
+    held += [(value, said) for own in _own_modules() for _, _, value, said in fixed_names(own)]
+    for value, said in held:
+        function = _getattr(value, "fget", None) or _getattr(value, "__func__", value)
+        if isinstance(function, FunctionType) and function.__module__.split(".")[0] == "harness":
+            yield function, said
 
 
 def _native_functions() -> Iterator[tuple[int, str]]:

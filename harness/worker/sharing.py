@@ -15,9 +15,9 @@ CUDA graph that has run again."""
 class Sharing:
     """Follows the outputs of one arm's calls.
 
-    Of an earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the same
-    living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has a
-    new storage each time; it is known by its address, but only while the earlier output is kept alive, since torch's
+    Of every earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the
+    same living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has
+    a new storage each time; it is known by its address, but only while the earlier output is kept alive, since torch's
     allocator rightly hands out the memory of what is gone.
     """
 
@@ -44,8 +44,10 @@ class Sharing:
         return None
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
-        """`outputs` are now earlier ones; with `keeps` they stay alive until the next call's are remembered."""
-        self._earlier = {}
+        """`outputs` are now earlier ones, for as long as their storages live; with `keeps` they stay alive until the
+        next call's are remembered."""
+        # A dead storage's number can't be given to another one before the reference to it is gone.
+        self._earlier = {number: known for number, known in self._earlier.items() if not _has_died(known[1])}
         self._kept = []
         for number, output in enumerate(outputs):
             name = f"output {number} of an earlier call"
@@ -57,6 +59,10 @@ class Sharing:
     def release(self) -> None:
         """Let go of what was kept alive."""
         self._kept = []
+
+
+def _has_died(storage: StorageWeakRef) -> bool:
+    return bool(storage.expired())  # type: ignore[no-untyped-call]
 
 
 def _extent(tensor: torch.Tensor) -> _Extent:

@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 import torch
 
+import harness.backends.base
 import harness.worker.arm
+from harness.backends.cuda import lead_in, meter, snapshot
+from harness.backends.cuda.device import CudaDevice
+from harness.backends.cuda.lead_in import LeadIn
+from harness.backends.cuda.meter import Meter
 from harness.worker import guard
 from harness.worker.guard import Guard
 
@@ -100,3 +105,98 @@ def test_an_exchanged_object_is_found() -> None:
     before = Guard(outer)
     outer.inner = Held()
     assert before.patched() == ("Held.inner",)
+
+
+def bare(cls: type, **state: Any) -> Any:
+    """An object of a class that asks for a GPU when it is made."""
+    one = cls.__new__(cls)
+    vars(one).update(state)
+    return one
+
+
+def device() -> CudaDevice:
+    """As it is once it is ready."""
+    clock = bare(Meter, _start=ctypes.c_void_p(5), _milliseconds=ctypes.c_float(), _elapsed=ctypes.CDLL(None).labs)
+    reading = bare(LeadIn, _loads=7, _blocks=9, _number=1, _here=ctypes.c_uint32(), _meter=clock)
+    found = CudaDevice()
+    found._can_poison = True
+    found._meter, found._lead_in = clock, reading
+    return found
+
+
+class Lying(ctypes.c_float):
+    """A clock that shows what it likes."""
+
+
+class LyingMeter(Meter):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("_can_poison", False, "CudaDevice._can_poison"),
+        ("_lead_in._loads", 0, "LeadIn._loads"),
+        ("_lead_in._blocks", 1, "LeadIn._blocks"),
+        ("_lead_in._here", ctypes.c_uint32(), "LeadIn._here"),
+        ("_meter._milliseconds", Lying(), "Meter._milliseconds"),
+        ("_meter._milliseconds.__class__", Lying, "Meter._milliseconds"),
+        ("_meter._start", ctypes.c_void_p(5), "Meter._start"),
+        ("_meter._start.value", 6, "Meter._start"),
+        ("_meter._elapsed.errcheck", lambda *of: 0, "Meter._elapsed"),
+        ("_meter._elapsed.restype", ctypes.c_void_p, "Meter._elapsed"),
+        ("_meter.__class__", LyingMeter, "Meter.__class__"),
+    ],
+)
+def test_fixed_data_of_what_measures_is_watched(path: str, value: Any, said: str) -> None:
+    held = device()
+    before = Guard(held)
+    assert before.patched() == ()
+    owner: Any = held
+    *outer, name = path.split(".")
+    for step in outer:
+        owner = getattr(owner, step)
+    setattr(owner, name, value)
+    assert said in before.patched()
+
+
+def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
+    held: Any = device()
+    before = Guard(held)
+    held.begin(harness.backends.base.Conditions("end_to_end", 0, 5, late_inputs=True))
+    held._output_bytes, held._slow_poisons, held._peak_bytes, held._is_tracing = (4, 5), 4, 3, True
+    held._snapshots = held._tracer = None
+    held._lead_in._number = 2
+    held._lead_in._here.value = 2
+    held._meter._milliseconds.value = 0.5
+    assert before.patched() == ()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value", "said"),
+    [
+        (lead_in, "_THREADS", 1, "harness.backends.cuda.lead_in._THREADS"),
+        (lead_in, "LEAD_IN", "another", "harness.backends.cuda.lead_in.LEAD_IN"),
+        (meter, "ctypes", json, "harness.backends.cuda.meter.ctypes"),
+        (meter, "round", lambda number: 1, "harness.backends.cuda.meter.round"),
+        (CudaDevice, "torch_device", "cpu", "harness.backends.cuda.device.CudaDevice.torch_device"),
+        (snapshot._Layout, "of", None, "harness.backends.cuda.snapshot._Layout.of"),
+        (Meter, "__getattribute__", object.__getattribute__, "harness.backends.cuda.meter.Meter.__getattribute__"),
+        (harness.worker.arm.Arm, "model", None, "harness.worker.arm.Arm.model"),
+    ],
+)
+def test_names_of_our_modules_and_classes_are_watched(
+    owner: Any, name: str, value: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Guard()
+    assert before.patched() == ()
+    monkeypatch.setattr(owner, name, value, raising=False)
+    assert said in before.patched()
+
+
+def test_a_module_that_gets_further_names_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As packages do by imports, and what torch.compile() traces."""
+    before = Guard()
+    monkeypatch.setattr(harness.backends.base, "list", json, raising=False)
+    monkeypatch.setattr(harness.backends.base, "__compiled_fn_1", len, raising=False)
+    assert before.patched() == ()

@@ -56,7 +56,7 @@ class CudaDevice:
         self._tracer: Tracer | None = None
         self._is_tracing = False
         self._output_bytes: tuple[int, ...] = ()
-        self._poisons = _take_block is not None and _give_block is not None
+        self._can_poison = _take_block is not None and _give_block is not None
         self._slow_poisons = 0
         self._metric: str = Conditions().metric
         self._hold_ns = 0
@@ -183,9 +183,10 @@ class CudaDevice:
 
     def _poison(self, meter: Meter, stream: int) -> None:
         """Fill what the allocator would hand out next for outputs of the last call's sizes: what a solution doesn't
-        write then shows, and doesn't hold an earlier answer. Not once memory has become short: the allocator would
-        then give back what the solution has cached."""
-        if not self._poisons or not self._output_bytes:
+        write then shows, and doesn't hold an earlier answer. Not any more once memory has become short: the allocator
+        would then give back what the solution has cached. Nobody is told of that: an earlier answer is one to other
+        inputs, so the values show it all the same."""
+        if not self._can_poison or self._slow_poisons >= _MOST_SLOW_POISONS or not self._output_bytes:
             return
         assert _take_block is not None
         assert _give_block is not None
@@ -197,12 +198,11 @@ class CudaDevice:
                     taken.append(_take_block(nbytes, stream))
                     meter.fill(taken[-1], _POISON, nbytes, stream)
         except torch.OutOfMemoryError:
-            self._poisons = False
+            self._slow_poisons = _MOST_SLOW_POISONS
         finally:
             for address in taken:
                 _give_block(address)
         self._slow_poisons += clock_ns() - started > _SLOW_POISON_NS
-        self._poisons = self._poisons and self._slow_poisons < _MOST_SLOW_POISONS
 
     def _ready(self) -> Meter:
         """With torch's context, and everything looked up that measuring takes."""

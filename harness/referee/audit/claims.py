@@ -41,6 +41,6 @@ def require_originals(patched: Sequence[str]) -> None:
     more = f" and {len(patched) - 5} more" if len(patched) > 5 else ""
     raise SolutionFailed.cheating(
         "patched_functions",
-        f"functions that measure or judge were replaced in the worker's process: {named}{more}",
+        f"what measures or judges was replaced in the worker's process: {named}{more}",
         functions=len(patched),
     )

@@ -1,7 +1,8 @@
 """A case at its table: the buffers for a few calls at once, and the solution's turns over them.
 
-Correctness and timing take their turns here, at the same table and with the same construction of the module: nothing
-tells a solution which kind of turn it is in.
+Correctness and timing take their turns here, at the same table and with the same construction of the module. What a
+solution is given doesn't tell which kind of turn it is in; the worker's process around it does (SECURITY.md), and so
+what is compared is drawn anew for every turn, and chosen in this process.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ class SeatedCase:
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
     def _lay_at(self, drawn: Sequence[Drawn], places: Sequence[int]) -> None:
+        self.stillness.only(None)  # until the turn begins: nobody has its inputs before
         for one, place in zip(drawn, places, strict=True):
             self.table.lay_inputs(make_inputs(self.setting, one), place)
         self._give_back_if_scarce()
@@ -187,7 +189,6 @@ class SeatedCase:
         conditions = conditions or self.conditions()
         before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
         with self.watching():
-            self.stillness.only(self.worker)
             timed = take_turn(
                 self.worker,
                 self.table,
@@ -196,6 +197,7 @@ class SeatedCase:
                 conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
+                wake=lambda: self.stillness.only(self.worker),
             )
             self.stillness.only(None)
         at_rest()

@@ -28,7 +28,7 @@ class Stillness:
 
     def only(self, moving: WorkerProcess | None) -> None:
         """Let this one move, and stop all others; None stops all. Where there is nobody to be disturbed the process's
-        own group is enough, which takes microseconds."""
+        own group is enough, which takes microseconds. Whoever is to move gets here last, once all lies ready."""
         for worker in self._workers:
             if worker is not moving:
                 worker.pause(thoroughly=len(self._workers) > 1)

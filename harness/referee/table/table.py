@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -155,8 +155,12 @@ class Table:
         keeps_outputs: bool = False,
         sample_blocks: int | None = None,
         sample_seed: int = 0,
+        wake: Callable[[], None] = lambda: None,
     ) -> TimedReply:
         """One turn with a call at each of `places`, over the inputs as they lie, outputs poisoned before.
+
+        `wake`: done last before the clock starts, for a worker that stands still: who is awake earlier has the inputs
+        for as long as the poison takes.
 
         Raises: SolutionFailed where the answer is one to another number of calls.
         """
@@ -167,6 +171,7 @@ class Table:
         self._synchronize()
         calls = tuple(Call(tuple(place.arguments), tuple(place.outputs)) for place in chosen)
         request = TakeTurn(calls, conditions, keeps_outputs, traced, sample_blocks, sample_seed)
+        wake()
         started = time.perf_counter_ns()
         reply = worker.ask(request, timeout_s)
         wall_ns = time.perf_counter_ns() - started

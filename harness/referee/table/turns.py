@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harness.backends.base import Conditions, Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
@@ -63,8 +63,10 @@ def take_turn(
     keeps_outputs: bool = False,
     sample_blocks: int | None = None,
     sample_seed: int = 0,
+    wake: Callable[[], None] = lambda: None,
 ) -> TimedReply:
-    """One turn. Raises: SolutionFailed, also on a fault that the simulator saw in a turn that went through."""
+    """One turn; `wake` as Table.take_turn() has it. Raises: SolutionFailed, also on a fault that the simulator saw in a
+    turn that went through."""
     try:
         timed = table.take_turn(
             worker,
@@ -75,6 +77,7 @@ def take_turn(
             keeps_outputs=keeps_outputs,
             sample_blocks=sample_blocks,
             sample_seed=sample_seed,
+            wake=wake,
         )
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None

@@ -30,8 +30,12 @@ from harness.referee.workers.process import WorkerProcess
 _WITHOUT_ROWS = 0.5
 """So many of the timed turns have a call judged in full where no single row can be."""
 
-_LATE_TURNS = 2
-"""Of the solution, among those that are always taken."""
+_CERTAIN = range(2 * LEAST_BLOCKS)
+"""The numbers of an arm's turns that are always taken."""
+_LATE_TURNS, _TRACED_TURNS = 2, 1
+"""Of the solution, among those. A later turn is late or traced by the chance of so many in as many turns as there were:
+it always may be, and yet there are few of them, each of which costs a turn more and is judged in full. Of 24 turns 3.4
+late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +68,13 @@ class WorkerPlayer:
         self._is_warm = False
         self._count = dict.fromkeys(workers, 0)
         self._next_seed = {arm: seeds_of(case.setting, phase, arm) for arm in workers}
-        certain = range(2 * LEAST_BLOCKS)
         self._secret = secrets.SystemRandom()
-        self._judged = set(self._secret.sample(certain, min(config.timing.checked_turns, len(certain))))
-        self._judged_share = len(self._judged) / len(certain)
+        self._judged = set(self._secret.sample(_CERTAIN, min(config.timing.checked_turns, len(_CERTAIN))))
+        self._judged_share = len(self._judged) / len(_CERTAIN)
         if self._judged and not case.has_rows:
             self._judged_share = max(self._judged_share, _WITHOUT_ROWS)
-        self._late = set(self._secret.sample(certain, _LATE_TURNS))
-        self._traced = {arm: self._secret.choice(certain) for arm in ("solution", config.timing.baselines[0])}
+        self._late = set(self._secret.sample(_CERTAIN, _LATE_TURNS))
+        self._traced = {arm: self._secret.choice(_CERTAIN) for arm in ("solution", config.timing.baselines[0])}
         self._canary_ns: int | None = None
         self._gpu: GpuState | None = None
         case.watching = self._watch
@@ -106,9 +109,9 @@ class WorkerPlayer:
         number = self._count[arm]
         self._count[arm] += 1
         auditor = self._watchers.auditor
-        if arm == "solution" and number in self._late:
+        if arm == "solution" and (number in self._late or self._is_drawn(number, _LATE_TURNS)):
             self._take_late(calls)
-        if number == self._traced.get(arm):
+        if number == self._traced.get(arm) or (arm == "solution" and self._is_drawn(number, _TRACED_TURNS)):
             auditor.trace(arm, calls, *self._take(arm, calls, is_judged=True, traced=True))
         reply, wall_ns = self._take(arm, calls, is_judged=self._is_judged(number))
         claimed = self._noted(arm, reply, wall_ns)
@@ -118,6 +121,10 @@ class WorkerPlayer:
     def _is_judged(self, number: int | None) -> bool:
         """Some for certain, of those that are always taken, and any other by the same chance."""
         return number in self._judged or self._secret.random() < self._judged_share
+
+    def _is_drawn(self, number: int, certain: int) -> bool:
+        """Of later turns, where `certain` are drawn of those that are always taken."""
+        return number >= len(_CERTAIN) and self._secret.random() * number < certain
 
     def _noted(self, arm: ArmName, reply: TurnTaken, wall_ns: int) -> ArmTurn:
         if reply.peak_bytes is not None:
@@ -144,7 +151,8 @@ class WorkerPlayer:
         return taken.reply, taken.wall_ns
 
     def _take_late(self, calls: int) -> None:
-        """A turn that nobody can tell from a timed one, judged whole, and no sample: its inputs come late."""
+        """A turn of the same form as a timed one, judged whole, and no sample: its inputs come late. Only who looks
+        into our part of the worker's process can tell them apart."""
         drawn = [Drawn(self._next_seed["solution"]()) for _ in range(calls)]
         self._judge(self._case.turn(drawn, conditions=self._case.late()), is_complete=True)
 
@@ -158,7 +166,6 @@ class WorkerPlayer:
         conditions = case.conditions(metric)
         try:
             with self._watch():
-                case.stillness.only(worker)
                 timed = take_turn(
                     worker,
                     case.table,
@@ -167,6 +174,7 @@ class WorkerPlayer:
                     conditions=conditions,
                     traced=traced,
                     keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
+                    wake=lambda: case.stillness.only(worker),
                 )
                 case.stillness.only(None)
         except SolutionFailed as error:

@@ -293,6 +293,18 @@ def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Ten
     assert device.take_trace() is None  # nothing is recorded outside of traced turns
 
 
+def test_a_trace_holds_what_runs_before_the_first_call(device: CudaDevice, x: torch.Tensor) -> None:
+    into = torch.empty_like(x)
+    device.start_trace()
+    device.begin(Conditions(heat_ns=1_000_000, hold_ns=100_000))
+    measure(device, lambda: x * 2, into)
+    rows = device.take_trace()
+    assert rows is not None
+    assert rows[0].name == HEAT
+    assert [row.call for row in rows if row.name == HEAT] == [None]
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (HEAT, LEAD_IN)] == [0]
+
+
 def test_what_the_call_raises_is_passed_on(device: CudaDevice) -> None:
     with pytest.raises(ZeroDivisionError):
         device.measure(lambda: 1 / 0, lambda result: [])

@@ -118,6 +118,12 @@ def test_two_traced_turns_that_are_uneven_agree() -> None:
         require_even_work([[MS, 6 * MS], [MS, 7 * MS]], EVEN, EVEN)
 
 
+def test_one_of_many_traced_turns_may_have_been_held_up() -> None:
+    require_even_work([[5 * MS, 10 * US], *[[MS, MS]] * 4], EVEN, EVEN)
+    with pytest.raises(SolutionFailed, match=r"in 2 of 6 turns"):
+        require_even_work([[5 * MS, 10 * US], [5 * MS, 10 * US], *[[MS, MS]] * 4], EVEN, EVEN)
+
+
 def test_one_traced_turn_that_is_drastically_uneven_is_enough() -> None:
     with pytest.raises(SolutionFailed, match=r"device busy for between 10 and 5000 µs, in 1 of 2 turns"):
         require_even_work([[5 * MS, 10 * US, 10 * US], [MS, MS]], EVEN, EVEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,10 +24,12 @@ from harness.records.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
+from harness.referee.table import table
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import BaselineFailed, Seats
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
+from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
@@ -124,7 +127,39 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert buffers[0] == buffers[1]
 
 
-def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(double: Setting) -> None:
+class Never(secrets.SystemRandom):
+    """By chance nothing happens."""
+
+    def random(self) -> float:
+        return 0.999
+
+
+class Always(secrets.SystemRandom):
+    """By chance everything happens."""
+
+    def random(self) -> float:
+        return 0.0
+
+
+def test_any_later_turn_may_come_late_or_be_traced_and_neither_is_a_sample(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Always)
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        judged = len(at_table.solution.turns)
+        timing = at_table.measure().timing
+        turns = at_table.solution.turns[judged:]
+    assert sum(turn.conditions.late_inputs for turn in turns) == 2 + 4  # of the last four of 16
+    assert sum(turn.traced for turn in turns) == 1 + 4
+    assert sum(turn.traced for turn in at_table.eager.turns) == 1
+    assert sum(turn.arm == "solution" for turn in timing.turns) == 16
+
+
+def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Never)
     with sitting(double, Honest) as at_table:
         at_table.case.check(lambda what: None)
         judged = len(at_table.solution.turns)
@@ -136,7 +171,10 @@ def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(doub
     assert {replace(turn.conditions, late_inputs=False) for turn in late} == {others.conditions}
 
 
-def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(double: Setting) -> None:
+def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "SystemRandom", Never)
     with sitting(double, Honest) as at_table:
         timing = at_table.outcome().timing
     arms = [arm for arm, _ in at_table.listener.traced]
@@ -177,7 +215,7 @@ def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Sett
     with sitting(double, Honest) as at_table:
         outcome = at_table.outcome()
     assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
-    assert 3 <= len(outcome.checks) <= 19  # two that are drawn, the traced one, and others by chance
+    assert 5 <= len(outcome.checks) <= 27  # two that are drawn, two late ones, the traced one, and others by chance
 
 
 class Spent(DeskWorker):
@@ -324,6 +362,27 @@ def test_all_but_the_one_in_turn_stand_still() -> None:
         stillness.only(workers[2])
         assert [worker.is_paused for worker in workers] == [True, True, False]
     assert [worker.is_paused for worker in workers] == [True, False, False]  # who left is somebody else's affair
+
+
+def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is has the inputs for as long as that takes, before any clock runs."""
+    awake: list[str] = []
+
+    def noting(what: str, original: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            awake.extend(f"{name} at {what}" for name, worker in watched if not worker.is_paused)
+            return original(*arguments)
+
+        return call
+
+    with sitting(double, Honest) as at_table:
+        watched = [("solution", at_table.solution), ("eager", at_table.eager)]
+        monkeypatch.setattr(Table, "lay_inputs", noting("inputs", Table.lay_inputs))
+        monkeypatch.setattr(table, "_poison", noting("poison", table._poison))
+        at_table.outcome()
+    assert awake == []
 
 
 class OutOfMemory(nn.Module):

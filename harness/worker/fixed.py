@@ -1,0 +1,80 @@
+"""Data of ours that is given a value once, and never another in honest work.
+
+Of an object these are the attributes that its __init__ alone assigns. They stand here by name, since a wrong one would
+accuse every honest solution; a test holds them against the classes' own text. What does change as turns are taken
+(conditions, counters, what is kept for the next call) isn't among them, nor what containers hold.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+from _ctypes import CFuncPtr
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+FIXED = {
+    "harness.backends.cuda.device.CudaDevice": "_can_poison",
+    "harness.backends.cuda.lead_in.LeadIn": "_nbytes _memory _sink _blocks _address _sink_address _loads _counts "
+    "_counts_address _here _meter _lead_in _heat _nothing",
+    "harness.backends.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "
+    "_error_string _load_module _get_function _launch _create_event _set_context _allocate_host _reset_persisting "
+    "_context _start _end _stored _milliseconds",
+    "harness.backends.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
+    "harness.backends.cuda.tracer.Tracer": "_register _enable _disable _flush _next _callbacks _buffers",
+    "harness.backends.sim.device.SimDevice": "_runtime",
+}
+"""Of each class whose objects measure."""
+
+_PLAIN = (int, float, bool, str, bytes, type(None), tuple, frozenset, property, classmethod, staticmethod)
+_ASKED_FIRST = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
+"""By which a class would answer for every attribute; most have none of their own."""
+_BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
+MISSING = object()
+
+
+def fixed_attributes(one: object) -> set[str]:
+    """Of this object, by name."""
+    classes = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(one).__mro__)
+    return {name for path in classes for name in FIXED.get(path, "").split()}
+
+
+def fixed_names(module: ModuleType) -> Iterator[tuple[Mapping[str, Any], str, object, str]]:
+    """What the module and its classes have by name: where it stands, the name, the value, and what to call it. No
+    module of ours assigns a name of its own anew."""
+    for name, value in vars(module).items():
+        if not _is_special(name):
+            yield vars(module), name, value, f"{module.__name__}.{name}"
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            of_class = vars(value)
+            plain = [key for key, held in of_class.items() if not _is_special(key) and isinstance(held, _PLAIN)]
+            for key in (*plain, *_ASKED_FIRST):
+                yield of_class, key, of_class.get(key, MISSING), f"{module.__name__}.{name}.{key}"
+
+
+def new_builtins(module: ModuleType) -> frozenset[str]:
+    """Names that the module takes from Python itself: given to it, they would come before Python's."""
+    return _BUILTINS - vars(module).keys()
+
+
+def parts(value: object) -> tuple[object, ...]:
+    """What could be exchanged inside of a ctypes object that stays the same: its class, the address that it holds, how
+    a function is called and who hears of its answer. What a number holds changes."""
+    if isinstance(value, CFuncPtr):
+        return type(value), value.restype, value.argtypes, value.errcheck
+    if isinstance(value, ctypes.c_void_p):
+        return type(value), value.value
+    return (type(value),)
+
+
+def are_same(now: tuple[object, ...], before: tuple[object, ...]) -> bool:
+    """The very same objects, or equal numbers."""
+    return len(now) == len(before) and all(
+        one is other or (type(one) is int and type(other) is int and one == other)
+        for one, other in zip(now, before, strict=True)
+    )
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")

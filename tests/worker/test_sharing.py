@@ -1,0 +1,46 @@
+"""What an output shares memory with, and what is forgotten of earlier ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from harness.worker.sharing import Sharing
+
+
+def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -> list[str | None]:
+    found = []
+    for output in outputs:
+        found.append(sharing.of([output], [], {}))
+        sharing.remember([output], keeps)
+    return found
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("buffers", [1, 2, 3, 7])
+def test_outputs_that_take_turns_in_a_few_buffers_are_earlier_ones(buffers: int, keeps: bool) -> None:
+    held = [torch.zeros(4) for _ in range(buffers)]
+    given = list(itertools.islice(itertools.cycle(held), buffers + 1))
+    assert shared_by_each(Sharing(), given, keeps) == [None] * buffers + ["output 0 of an earlier call"]
+
+
+def test_a_buffer_is_known_again_after_a_turn() -> None:
+    sharing, held = Sharing(), torch.zeros(4)
+    sharing.remember([held], True)
+    sharing.release()
+    sharing.remember([torch.zeros(4)], True)
+    assert sharing.of([held[1:]], [], {}) == "output 0 of an earlier call"
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_new_tensors_share_nothing_and_leave_nothing(keeps: bool) -> None:
+    """Their memory is that of earlier ones, which are gone."""
+    sharing = Sharing()
+    for _ in range(500):
+        output = torch.zeros(4)
+        assert sharing.of([output], [], {}) is None
+        sharing.remember([output], keeps)
+        del output
+    assert len(sharing._earlier) <= 2
