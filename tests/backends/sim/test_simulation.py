@@ -56,7 +56,7 @@ def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, val
         ("deadlock", "barrier-deadlock", "wait_for_each_other", "__syncwarp();", "16 wait at a barrier"),
         ("device_assert", "device-assert", "check_sign", "assert(in", "in[threadIdx.x] >= 0.0f"),
         ("divide_by_zero", "integer-divide-by-zero", "divide", "7 / by", "division by zero"),
-        ("deep_stack", "stack-overflow", "recurse", "depth", "local memory"),
+        ("deep_stack", "stack-overflow", "recurse", "local[", "local memory"),
         ("inactive_lane", "warp-inactive-lane", "shuffle_from_nobody", "__shfl_sync", "reads lane 20"),
         ("narrow_index_at_full_shape", "illegal-address", "average_pairs<int>", "in[2 * i]", "device allocation"),
         ("early_exit", "barrier-after-exit", "leave_early", "__syncthreads();", "24 of the block's 64 threads"),
