@@ -70,7 +70,7 @@ class LocalLane:
     lock: GpuLock | None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        with self._device(notify), self._clock(assignment, notify):
+        with self._device(notify), self._made_ready(assignment, notify):
             free = self.workers.host.free_bytes()
             evaluation = evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
             _empty_cache()
@@ -84,7 +84,7 @@ class LocalLane:
         """Nothing to end: the fork servers are the session's, whose next call may need them."""
 
     @contextmanager
-    def _clock(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
+    def _made_ready(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
         """While the device is ours: what a killed run left locked is reset, and what the config asks for is locked.
         In between, before anything of the solution's is there, the device shows what it can do at best.
         Raises: MachineError, UsageError."""

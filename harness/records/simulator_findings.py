@@ -10,6 +10,8 @@ from harness.records.explanation import Explanation
 
 FindingVerdict = Literal["memory_error", "runtime_error", "nondeterministic", "wrong_values"]
 
+_BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)", "fast": "its fast build"}
+
 
 @dataclass(frozen=True)
 class FindingKind:
@@ -19,8 +21,8 @@ class FindingKind:
     verdict: FindingVerdict | None
     causes: str
     next_step: str
-    only_checked: bool = False
-    """Whether it takes the checked build (`--sanitize`) to see it."""
+    build: Literal["both", "checked", "fast"] = "both"
+    """The simulator's build that sees it; checked: `--sanitize`."""
 
     @property
     def severity(self) -> Literal["fault", "remark"]:
@@ -28,11 +30,10 @@ class FindingKind:
 
     @property
     def explanation(self) -> Explanation:
-        build = "its checked build (--sanitize)" if self.only_checked else "both of its builds"
         leads_to = f"leads to {self.verdict}" if self.verdict else "is a remark, which leads to no verdict"
         return Explanation(
             self.meaning,
-            f"on the simulator, in {build}; it {leads_to}",
+            f"on the simulator, in {_BUILDS[self.build]}; it {leads_to}",
             self.causes,
             self.next_step,
             "failure.reason, failure.details (the line, and what else was seen); remarks",
@@ -81,84 +82,84 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "memory_error",
         "<= for <, or an array declared for other sizes than it is used with",
         "compare the index with the declared size",
-        only_checked=True,
+        build="checked",
     ),
     "uninitialised-shared-read": FindingKind(
         "shared memory was read that no thread of the block had written",
         "memory_error",
         "a halo or the remainder of a tile that nobody loads, a counter that nobody sets to 0, a missing barrier",
         "fill every element that is read, halo and remainder too, and put __syncthreads() between",
-        only_checked=True,
+        build="checked",
     ),
     "uninitialised-global-read": FindingKind(
         "memory from torch.empty or cudaMalloc was read before anything was written there",
         "memory_error",
         "+= or atomicAdd into torch.empty, a workspace that was only partly filled",
         "start from torch.zeros, or write before you read",
-        only_checked=True,
+        build="checked",
     ),
     "input-write": FindingKind(
         "a kernel wrote into an input of the call",
         "wrong_values",
         "working in place on what forward() was given",
         "write to a tensor that forward() has allocated",
-        only_checked=True,
+        build="checked",
     ),
     "const-write": FindingKind(
         "a kernel wrote through a pointer that it was given as const",
         "memory_error",
         "a cast that takes const away",
         "pass data_ptr() of a tensor that may change, and take the const away",
-        only_checked=True,
+        build="checked",
     ),
     "unwritten-output": FindingKind(
         "elements of an output were never written",
         "wrong_values",
         "a grid that is too small, a condition that leaves the border out, a kernel that was never launched",
         "write every element: look at the grid's size and at conditions before the store",
-        only_checked=True,
+        build="checked",
     ),
     "index-overflow": FindingKind(
         "a 32-bit number that an index is made from overflowed",
         "memory_error",
         "int for products of sizes: 2^31 elements are 8 GiB of float32",
         "compute indices and sizes in int64_t: cast before the product, not after it",
-        only_checked=True,
+        build="checked",
     ),
     "signed-overflow": FindingKind(
         "a signed number overflowed, which C++ leaves undefined",
         None,
         "a hash or a random generator in int",
         "use unsigned numbers where they are to wrap",
-        only_checked=True,
+        build="checked",
     ),
     "array-row-overrun": FindingKind(
         "an index ran over a row of a shared array into the next one",
         None,
         "a tile filled as if it had one dimension",
         "index each dimension, or a pointer to the first element",
-        only_checked=True,
+        build="checked",
     ),
     "shared-race": FindingKind(
         "threads of a block used the same shared memory, one of them writing, with no barrier between",
         "nondeterministic",
         "a missing barrier after a tile is filled or before it is filled again, lanes of a warp without __syncwarp()",
         "put __syncthreads() (within a warp __syncwarp()) between the two lines, or use atomics",
-        only_checked=True,
+        build="checked",
     ),
     "global-race": FindingKind(
         "threads used the same global memory, one of them writing, with nothing to order them",
         "nondeterministic",
         "blocks that share an output element, or read what another block writes in the same launch",
         "give each element one thread that writes it, use atomics, or split the kernel in two",
-        only_checked=True,
+        build="checked",
     ),
     "same-value-write": FindingKind(
         "two threads wrote the same value to the same place",
         None,
         "a flag that every thread sets",
         "nothing, if that is meant; else let one write",
-        only_checked=True,
+        build="checked",
     ),
     "launch-error": FindingKind(
         "a launch failed and nobody looked",
@@ -201,13 +202,14 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "runtime_error",
         "an early return for threads beyond the border; a loop with a barrier that some threads leave sooner",
         "let all threads reach the barrier, and guard loads and stores instead",
-        only_checked=True,
+        build="checked",
     ),
     "barrier-after-exit": FindingKind(
         "threads exited before a barrier of their block",
         None,
         "an early return for threads beyond the border",
-        "let all threads reach the barrier, and guard loads and stores instead",
+        "let all threads reach the barrier, and guard loads and stores instead; --sanitize makes a fault of it",
+        build="fast",
     ),
     "barrier-divergence": FindingKind(
         "threads of a block met at different barriers",

@@ -7,24 +7,28 @@ import re
 from harness.backends.sim.tokens import Token, next_visible, previous_visible
 
 _HEADERS = {
-    r"crt/mma": "mma",
-    r"cooperative_groups/memcpy_async": "asynchronous copies and barriers",
-    r"cub/": "CUB",
-    r"thrust/": "Thrust",
-    r"cutlass|cute/": "CUTLASS",
-    r"cublas": "cuBLAS",
-    r"cudnn": "cuDNN",
-    r"cufft": "cuFFT",
-    r"curand": "cuRAND",
-    r"cusparse": "cuSPARSE",
-    r"cusolver": "cuSOLVER",
-    r"nvrtc": "NVRTC",
-    r"cuda_fp8|cuda_fp6|cuda_fp4": "8-bit and smaller floats",
-    r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": "asynchronous copies and barriers",
-    r"cuda/(std|atomic|functional)": "libcu++",
-    r"cudaTypedefs": "the CUDA driver API",
-    r"ATen/native": "ATen's own CUDA kernels",
+    r"crt/mma": ("mma", None),
+    r"cooperative_groups/memcpy_async": ("asynchronous copies and barriers", r"memcpy_async|wait|wait_prior"),
+    r"cub/": ("CUB", r"cub"),
+    r"thrust/": ("Thrust", r"thrust"),
+    r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
+    r"cublas": ("cuBLAS", r"(cu|CU)(blas|BLAS)\w*"),
+    r"cudnn": ("cuDNN", r"(cu|CU)(dnn|DNN)\w*"),
+    r"cufft": ("cuFFT", r"(cu|CU)(fft|FFT)\w*"),
+    r"curand": ("cuRAND", r"(cu|CU)(rand|RAND)\w*"),
+    r"cusparse": ("cuSPARSE", r"(cu|CU)(sparse|SPARSE)\w*"),
+    r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
+    r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
+    r"cuda_fp8|cuda_fp6|cuda_fp4": ("8-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
+    r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
+        "asynchronous copies and barriers",
+        r"\w*(pipeline|barrier)\w*|nvcuda|cuda",
+    ),
+    r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
+    r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
+    r"ATen/native": ("ATen's own CUDA kernels", None),
 }
+"""By a header's name: what it is of, and the names by which a source uses it; None where none would tell."""
 
 _NAMES = {
     r"asm|__asm|__asm__": "inline PTX (asm)",
@@ -63,10 +67,14 @@ _NAMESPACES = {
     "cute": "CUTLASS",
 }
 
-CONSTRUCTS = tuple(sorted({*_HEADERS.values(), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold))
+CONSTRUCTS = tuple(
+    sorted(
+        {*(construct for construct, _ in _HEADERS.values()), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold
+    )
+)
 """All of them, for the documentation."""
 
-_HEADER_PATTERN = {re.compile(pattern): construct for pattern, construct in _HEADERS.items()}
+_HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
 
 
@@ -87,6 +95,12 @@ def refuse_unsupported(tokens: list[Token]) -> None:
         construct = _construct(tokens, index)
         if construct is not None:
             raise Unsupported(construct, token.line)
+
+
+def is_used(header: str, names: set[str]) -> bool:
+    """Whether a source with these names uses a library's header, rather than only include it."""
+    of_library = [used for pattern, (_, used) in _HEADERS.items() if re.match(pattern, header)]
+    return not of_library or any(used is None or any(re.fullmatch(used, name) for name in names) for used in of_library)
 
 
 def _construct(tokens: list[Token], index: int) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import re
 from dataclasses import asdict
@@ -13,6 +12,9 @@ import torch
 from harness.records.ceilings import Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings.arithmetic_rates import measure_matrix_products, measure_multiply_adds
 from harness.referee.ceilings.memory_rates import measure_cache_copy, measure_memory, theoretical_bytes_per_s
+
+_unkept: dict[Path, Ceilings] = {}
+"""What this process measured and the cache didn't take; the next process measures again."""
 
 
 def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
@@ -29,7 +31,8 @@ def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
 def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
     """What was measured earlier on this device; None where nothing was, or by a harness that measured less."""
     device = torch.cuda.get_device_name(0)
-    known = read_ceilings(ceilings_path(cache, device, driver))
+    path = ceilings_path(cache, device, driver)
+    known = read_ceilings(path) or _unkept.get(path)
     return known if known is not None and (known.device, known.driver) == (device, driver) else None
 
 
@@ -40,8 +43,11 @@ def renew_ceilings(cache: Path, driver: str) -> Ceilings:
         measured = measure_ceilings(device, driver)
     finally:
         torch.cuda.empty_cache()
-    with contextlib.suppress(OSError):  # then it is measured again next time
-        write_ceilings(ceilings_path(cache, device, driver), measured)
+    path = ceilings_path(cache, device, driver)
+    try:
+        write_ceilings(path, measured)
+    except OSError:
+        _unkept[path] = measured
     return measured
 
 

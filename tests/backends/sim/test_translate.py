@@ -177,6 +177,12 @@ def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> Non
     assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"
 
 
+def test_a_header_of_ones_own_is_never_left_out() -> None:
+    assert body('#include "parts/curves.h"\nint x;') == '#include "parts/curves.h"\nint x;'
+    with pytest.raises(Unsupported):
+        translate('#include "cublas_helpers.h"\nint x;', "k.cu")
+
+
 DEAD = """#if 0
 #include <cublas_v2.h>
 __global__ void k() { asm("nop;"); k<<<1, 2>>>( ; }

@@ -52,6 +52,21 @@ def test_a_file_of_another_device_is_not_believed(tmp_path: Path, h100: list[str
     assert known_ceilings(tmp_path, "580.65") is None
 
 
+def test_where_they_cannot_be_kept_this_process_remembers_them(
+    tmp_path: Path, h100: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the audit, which measures nothing, would judge without them."""
+
+    def full(path: Path, found: Ceilings) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(ceilings, "write_ceilings", full)
+    measured = device_ceilings(tmp_path, "580.65")
+    assert measured is not None
+    assert known_ceilings(tmp_path, "580.65") == measured == device_ceilings(tmp_path, "580.65")
+    assert h100 == ["580.65"]
+
+
 def test_without_memory_there_are_none(tmp_path: Path, h100: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(device: str, driver: str) -> Ceilings:
         raise torch.OutOfMemoryError("8 GiB")
