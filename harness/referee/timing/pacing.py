@@ -27,8 +27,6 @@ class Pacing:
     def __init__(self, metric: Literal["gpu_cold", "end_to_end"] = "gpu_cold") -> None:
         self._hold_ns = _HOLD_NS
         self._is_settled = False
-        self._looked_at: list[CallTaken] = []
-        """Calls under the present conditions, two at least where there were as many."""
         self.metric: Literal["gpu_cold", "end_to_end"] = metric
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
@@ -43,14 +41,11 @@ class Pacing:
     def note(self, calls: Sequence[CallTaken]) -> bool:
         """What a turn under these conditions showed; whether later ones have other conditions.
 
-        A worker's word on this can do no more than have all arms measured otherwise. One call that is late may be the
-        host's hiccup: where turns have one alone, it takes two turns in a row.
+        A worker's word on this can do no more than have all arms measured otherwise.
         """
-        self._looked_at = [*calls] if len(calls) > 1 else [*self._looked_at[-1:], *calls]
-        late = sum(call.queued is False for call in self._looked_at)
-        if self._is_settled or len(self._looked_at) < 2 or 2 * late <= len(self._looked_at):
+        late = sum(call.queued is False for call in calls)
+        if self._is_settled or 2 * late <= len(calls):
             return False
-        self._looked_at = []
         if self._hold_ns < _MOST_HOLD_NS:
             self._hold_ns *= _GROWTH
             return True

@@ -45,17 +45,5 @@ def test_a_measurement_keeps_its_conditions() -> None:
     assert pacing.conditions() == before
 
 
-def test_one_late_call_alone_changes_nothing() -> None:
-    pacing = Pacing()
-    assert [pacing.note(calls(queued)) for queued in (False, True, False, True)] == [False] * 4
-    assert pacing.conditions().hold_ns == 300_000
-
-
-def test_where_memory_has_room_for_one_call_two_turns_tell() -> None:
-    pacing = Pacing()
-    assert [pacing.note(calls(False)) for _ in range(6)] == [False, True] * 3
-    assert pacing.metric == "end_to_end"
-
-
 def test_where_nothing_is_timed_there_is_no_proof_to_miss() -> None:
     assert not Pacing().note(calls(None, None, None))
