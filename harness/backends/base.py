@@ -64,7 +64,7 @@ class Conditions:
     with the device held for so long before each call; without a hold gpu_cold calls begin on an idle device.
 
     `late_inputs`: the beginning of each input holds its values only when the device is held no longer, and the current
-    stream gets there.
+    stream gets there; before, during a call that warms up or that a graph is captured of as well, it holds others.
     """
 
     metric: Metric = "gpu_cold"

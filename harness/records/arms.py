@@ -14,9 +14,9 @@ ReferenceArm = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchm
 """Any arm but the solution."""
 Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
 """What a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after its last, with
-nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the cache as the
-last call left it. `end_to_end`: the host's time from the call until the device is idle. `graph`: as gpu_cold, of the
-call captured as a CUDA graph and replayed."""
+nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the cache as a call
+on other values left it. `end_to_end`: the host's time from the call until the device is idle. `graph`: as gpu_cold, of
+the call captured as a CUDA graph and replayed."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -68,8 +68,8 @@ WORDS: dict[str, Explanation] = {
         f"{_TURNS} where timing.metric says so; queued holds a proof for each call",
     ),
     "gpu_warm": Explanation(
-        "the device's time for a call, with the L2 cache as the last call left it",
-        "as gpu_cold, without the sweep",
+        "the device's time for a call, with the L2 cache as a call on other values left it",
+        "as gpu_cold, but instead of the sweep a call comes first; then the inputs get their own values, on the device",
         "data that fit into the cache make it faster than gpu_cold; data that don't leave it the same",
         "quote it beside gpu_cold, never in its place: in a model, other layers sweep the cache",
         _ROWS,
@@ -92,7 +92,8 @@ WORDS: dict[str, Explanation] = {
     ),
     "graph": Explanation(
         "as gpu_cold, of the call captured as a CUDA graph and replayed",
-        "captured once, for all arms or for none, then measured like gpu_cold",
+        "captured and replayed once, with other values in the inputs, then measured like gpu_cold; for all arms or "
+        "for none",
         "what remains of gpu_cold when launches cost next to nothing",
         "where only eager gains from it, the solution's lead was one of launches",
         _ROWS,

@@ -14,7 +14,7 @@ from harness.backends.cuda import runtime
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
-from harness.backends.cuda.snapshot import Snapshots, extent
+from harness.backends.cuda.snapshot import Snapshots, extent, holds_numbers
 from harness.backends.cuda.tracer import Tracer, open_cupti
 
 _POISON = 0xFF
@@ -24,6 +24,9 @@ _MOST_SLOW_POISONS = 4
 """A solution that empties the allocator's cache in each call is not to pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
 """Half of what a message may have (protocol.frames)."""
+
+_MADE_TWICE = ("gpu_warm", "graph")
+"""Metrics of calls that are made once before they are measured."""
 
 Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
@@ -96,15 +99,16 @@ class CudaDevice:
         Raises: DeviceFault, and what the call raises.
         """
         meter = self._ready()
-        call = _captured(call) if self._metric == "graph" else call
         stream = meter.stream()
+        late = [extent(value) for value in inputs if self._late_inputs and self._may_be_late(value)]
+        self._lead_in.exchange_halves(late, stream)
+        call = _captured(call) if self._metric == "graph" else call
         self._poison(meter, stream)
         meter.forget_persisting()
         held_bytes = _most_allocated_anew()
         if self._metric == "end_to_end":
-            clocked = self._clock_from_call_to_idle(meter, call, stream)
+            clocked = self._clock_from_call_to_idle(meter, call, stream, late)
         else:
-            late = [extent(value) for value in inputs] if self._late_inputs else []
             clocked = self._clock_on_stream(meter, call, stream, late)
         pairs = fitting(clocked.result)
         self._output_bytes = tuple(self._snapshots.store(source, destination, stream) for source, destination in pairs)
@@ -114,6 +118,10 @@ class CudaDevice:
         self._note_peak(held_bytes)
         gpu_ns = clocked.gpu_ns or meter.elapsed_ns()
         return replace(clocked, gpu_ns=gpu_ns, tail_ns=tail_ns, unasked=unasked)
+
+    def _may_be_late(self, value: torch.Tensor) -> bool:
+        """A call that is made with others in their place first could run out of bounds by indices in disorder."""
+        return self._metric not in _MADE_TWICE or holds_numbers(value)
 
     def _note_peak(self, held_bytes: int | None) -> None:
         most = _most_allocated()
@@ -125,8 +133,7 @@ class CudaDevice:
     ) -> Measured:
         """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
         was long enough shows in the first event, which then hasn't passed when the call returns. `late` is memory that
-        gets its bytes back on the stream, once the device is free."""
-        put_aside = self._lead_in.put_aside(late, stream)
+        holds its values again on the stream, once the device is free."""
         if self._metric == "gpu_warm":
             call()
             is_held = self._lead_in.hold(self._hold_ns, stream)
@@ -134,7 +141,7 @@ class CudaDevice:
             is_held = self._lead_in.clear_idle(stream)
         else:
             is_held = self._lead_in.clear_cache(self._hold_ns, stream)
-        self._lead_in.bring_back(put_aside, stream)
+        self._lead_in.exchange_halves(late, stream)
         runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         started = clock_ns()
@@ -143,11 +150,13 @@ class CudaDevice:
         queued = is_held and not meter.has_started()
         meter.record_end(stream)
         self._lead_in.mark_end(END_BYTES, stream)
-        self._lead_in.forget(put_aside, stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
 
-    def _clock_from_call_to_idle(self, meter: Meter, call: Callable[[], object], stream: int) -> Measured:
+    def _clock_from_call_to_idle(
+        self, meter: Meter, call: Callable[[], object], stream: int, late: Sequence[Extent]
+    ) -> Measured:
         """By the host's clock, beginning on an idle device."""
+        self._lead_in.exchange_halves(late, stream)
         self._lead_in.clear_cache(0, stream)
         meter.await_idle()
         runtime.take_last_error()

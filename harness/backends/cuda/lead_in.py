@@ -73,33 +73,26 @@ class LeadIn:
         """As clear_cache, with the cache as it is."""
         return self._lead(0, nanoseconds, stream)
 
-    def put_aside(self, memory: Sequence[Extent], stream: int) -> list[tuple[Extent, int]]:
-        """Keep the first bytes of each, and change halves in their place: values as good as the right ones, which
-        nobody can tell from them. Of each what was kept, and where; single elements stay as they are."""
+    def exchange_halves(self, memory: Sequence[Extent], stream: int) -> None:
+        """Of the first bytes of each: values as good as the right ones, which nobody can tell from them. Once more, and
+        they are right again. Single elements stay as they are.
+
+        The memory that is read holds zeros afterwards, as in every other process: what it holds makes a difference to
+        the power that reading takes.
+        """
         share = self._nbytes // max(1, len(memory)) // _WIDEST * _WIDEST
-        kept = []
-        for number, (address, nbytes) in enumerate(memory):
+        most_used = 0
+        for address, nbytes in memory:
             most = min(nbytes, share)
             half = most // 2 // _WIDEST * _WIDEST
-            if not half:
-                continue
-            aside = self._address + number * share
-            self._meter.copy(aside, address, most, stream)
-            self._meter.copy(address, aside + half, most - half, stream)
-            self._meter.copy(address + most - half, aside, half, stream)
-            kept.append(((address, most), aside))
-        return kept
-
-    def bring_back(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
-        """What put_aside() kept."""
-        for (address, nbytes), aside in kept:
-            self._meter.copy(address, aside, nbytes, stream)
-
-    def forget(self, kept: Sequence[tuple[Extent, int]], stream: int) -> None:
-        """The memory that is read holds zeros again, as in every other process: what it holds makes a difference to the
-        power that reading takes."""
-        for (_, nbytes), aside in kept:
-            self._meter.fill(aside, 0, nbytes, stream)
+            if half:
+                second = address + most - half
+                self._meter.copy(self._address, address, half, stream)
+                self._meter.copy(address, second, half, stream)
+                self._meter.copy(second, self._address, half, stream)
+                most_used = max(most_used, half)
+        if most_used:
+            self._meter.fill(self._address, 0, most_used, stream)
 
     def nothing(self, stream: int) -> None:
         """An empty kernel."""

@@ -23,6 +23,7 @@ _PTX = Path(__file__).parent / "kernels" / "strided_copy.ptx"
 _base = torch._C.TensorBase
 _data_ptr, _stride, _element_size = _base.data_ptr, _base.stride, _base.element_size
 _size: Callable[[torch.Tensor], Sequence[int]] = _base.size
+_dtype: Callable[[torch.Tensor], torch.dtype] = vars(_base)["dtype"].__get__
 _plainly = torch._C.DisableTorchFunction
 
 
@@ -63,6 +64,13 @@ def extent(tensor: torch.Tensor) -> tuple[int, int]:
         return layout.address, 0
     reach = sum((size - 1) * stride for size, stride in zip(layout.shape, layout.strides, strict=True))
     return layout.address, (reach + 1) * layout.width
+
+
+def holds_numbers(tensor: torch.Tensor) -> bool:
+    """Rather than indices, flags or the like, of which not any order is valid."""
+    with _plainly():
+        dtype = _dtype(tensor)
+    return dtype.is_floating_point or dtype.is_complex
 
 
 @dataclass(frozen=True)

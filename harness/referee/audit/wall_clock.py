@@ -2,7 +2,9 @@
 
 A turn's wall time is a constant plus, for each call, the claimed time and the worker's own part: poisoning, the cache
 flush, the copies of the outputs, a little Python. That part is the same for every arm, since all return the same
-outputs; so what a solution's calls cost beyond the baseline's is work that its claims leave out.
+outputs; so what a solution's calls cost beyond the baseline's is work that its claims leave out. The constants aren't
+compared where slopes are: every call has inputs of its own, so that work for n calls takes n times as long whenever
+in the turn it is done, and what a turn's beginning can spare all its calls, the solution's constructor can as well.
 """
 
 from __future__ import annotations

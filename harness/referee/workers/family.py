@@ -118,11 +118,13 @@ class Family:
         """End them all and wait for their ends, a minute at most; the leader's remains to be reaped. What they left is
         removed."""
         self.stop()  # or some would flee from being counted
-        strays = [one for one in self.members() if one.group != self._leader]
+        members = self.members()
+        strays = [one for one in members if one.group != self._leader]
+        known = {self._leader: None} | {one.pid: start_of(one.pid) for one in members}
         self._signal(signal.SIGKILL)
         deadline = time.monotonic() + _ENDING_S
-        while not has_ended(self._leader) and time.monotonic() < deadline:
-            time.sleep(_ROUND_S)
+        while not all(has_ended(*one) for one in known.items()) and time.monotonic() < deadline:
+            time.sleep(_ROUND_S)  # who is ending has no environment any more by which it could be found
         while self.members() and time.monotonic() < deadline:
             self._signal(signal.SIGKILL)
             time.sleep(_ROUND_S)
@@ -176,8 +178,11 @@ def start_of(pid: int) -> int | None:
         return None
 
 
-def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or is there for its parent alone: a zombie of which no thread goes on."""
+def has_ended(pid: int, start: int | None = None) -> bool:
+    """Whether a process is gone, or is there for its parent alone: a zombie of which no thread goes on. `start`: when
+    it started, where its number may be another's by now."""
+    if start is not None and start_of(pid) != start:
+        return True
     try:
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
         return state in (b"Z", b"X") and len(os.listdir(f"/proc/{pid}/task")) <= 1

@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import pytest
@@ -17,6 +17,7 @@ from harness.backends.cuda.device import CudaDevice
 from harness.backends.cuda.floors import measure_floors
 from harness.backends.cuda.markers import END, HEAT, LEAD_IN
 from harness.records.arms import Metric
+from harness.referee.timing.pacing import Pacing
 from tests.machine import ROOT
 
 pytestmark = pytest.mark.gpu
@@ -45,12 +46,14 @@ def x(device: CudaDevice) -> torch.Tensor:
     return torch.rand(N, device="cuda")
 
 
-def measure(device: CudaDevice, call: Callable[[], torch.Tensor], into: torch.Tensor) -> Measured:
+def measure(
+    device: CudaDevice, call: Callable[[], torch.Tensor], into: torch.Tensor, inputs: Sequence[torch.Tensor] = ()
+) -> Measured:
     def fitting(result: object) -> list[tuple[torch.Tensor, torch.Tensor]]:
         assert isinstance(result, torch.Tensor)
         return [(result, into)]
 
-    return device.measure(call, fitting)
+    return device.measure(call, fitting, inputs)
 
 
 def measured_ns(measured: Measured) -> tuple[int, int]:
@@ -68,12 +71,16 @@ def test_a_call_is_timed_and_its_output_stored(device: CudaDevice, x: torch.Tens
 
 
 def under(
-    device: CudaDevice, conditions: Conditions, call: Callable[[], torch.Tensor], calls: int = 9
+    device: CudaDevice,
+    conditions: Conditions,
+    call: Callable[[], torch.Tensor],
+    calls: int = 9,
+    inputs: Sequence[torch.Tensor] = (),
 ) -> list[Measured]:
     """So many calls of a turn, but for the first two."""
     into = torch.empty_like(call())
     device.begin(conditions)
-    return [measure(device, call, into) for _ in range(calls)][2:]
+    return [measure(device, call, into, inputs) for _ in range(calls)][2:]
 
 
 def middle_ns(turn: list[Measured]) -> float:
@@ -131,6 +138,44 @@ def test_late_inputs_are_whole_again(device: CudaDevice) -> None:
     assert not device._lead_in._memory.any()
 
 
+@pytest.mark.parametrize("metric", ["gpu_warm", "graph"])
+def test_what_an_earlier_call_returned_is_wrong_when_the_call_is_measured(device: CudaDevice, metric: Metric) -> None:
+    """Also of work that is done when a graph is captured, and no part of it."""
+    x, kept, into = (torch.rand(2**22, device="cuda") for _ in range(3))
+    side, made = torch.cuda.Stream(), []
+
+    def cheat() -> torch.Tensor:
+        if metric == "gpu_warm" and len(made) % 2 == 0:
+            torch.mul(x, 2, out=kept)
+        elif metric == "graph":
+            with torch.cuda.stream(side):
+                torch.mul(x, 2, out=kept)
+        made.append("a call")
+        return kept.view(-1)
+
+    def is_right(call: Callable[[], torch.Tensor], late_inputs: bool) -> bool:
+        device.begin(Conditions(metric, hold_ns=1_000_000, late_inputs=late_inputs))
+        device.measure(call, lambda result: [(result, into)], [x])  # type: ignore[list-item]
+        return torch.equal(into, x * 2)
+
+    assert [is_right(lambda: x * 2, late) for late in (False, True)] == [True, True]
+    assert [is_right(cheat, late) for late in (False, True)] == [True, False]
+    assert is_right(lambda: x * 2, late_inputs=True)
+
+
+def test_indices_keep_their_order_where_a_call_is_made_twice(device: CudaDevice) -> None:
+    ends, into = torch.arange(2**20, device="cuda"), torch.empty(2**20, dtype=torch.int64, device="cuda")
+    seen: list[bool] = []
+
+    def call() -> torch.Tensor:
+        seen.append(bool((ends.diff() == 1).all()))
+        return ends * 2
+
+    device.begin(Conditions("gpu_warm", hold_ns=1_000_000, late_inputs=True))
+    device.measure(call, lambda result: [(result, into)], [ends])  # type: ignore[list-item]
+    assert seen == [True, True]
+
+
 def test_without_a_hold_the_device_is_idle_when_a_call_begins(device: CudaDevice) -> None:
     small = torch.rand(1000, device="cuda")
     waits = [middle_ns(under(device, Conditions(hold_ns=ns), lambda: small.relu().relu().relu())) for ns in (0, 10**6)]
@@ -155,9 +200,10 @@ def test_a_counter_written_over_leaves_a_call_without_proof_and_is_mended(device
 
 
 def test_metrics_differ_as_they_must(device: CudaDevice) -> None:
+    """Under the conditions that the referee asks for."""
     cached = torch.rand(2**22, device="cuda")  # 16 MiB, and as much for the output
     times = {
-        metric: middle_ns(under(device, Conditions(metric, 30_000_000, 200_000), lambda: cached * 2))
+        metric: middle_ns(under(device, Pacing().conditions(metric), lambda: cached * 2, inputs=[cached]))
         for metric in get_args(Metric)
     }
     assert times["gpu_warm"] < times["gpu_cold"] - 1_000

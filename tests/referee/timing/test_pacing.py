@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.backends.base import Conditions
 from harness.protocol.messages import CallTaken
+from harness.records.arms import Metric
 from harness.referee.timing.pacing import Pacing
 
 
@@ -16,7 +19,12 @@ LATE = calls(False, False, False)
 
 def test_calls_are_cold_and_the_device_held_at_first() -> None:
     assert Pacing().conditions() == Conditions("gpu_cold", 30_000_000, 300_000)
-    assert Pacing().conditions("graph") == Conditions("graph", 30_000_000, 300_000)
+    assert Pacing().conditions("end_to_end") == Conditions("end_to_end", 30_000_000, 300_000)
+
+
+@pytest.mark.parametrize("metric", ["gpu_warm", "graph"])
+def test_calls_that_are_made_twice_have_other_inputs_the_first_time(metric: Metric) -> None:
+    assert Pacing().conditions(metric) == Conditions(metric, 30_000_000, 300_000, late_inputs=True)
 
 
 def test_the_device_is_held_longer_until_launches_are_queued() -> None:

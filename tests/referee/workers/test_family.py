@@ -246,6 +246,23 @@ def test_an_end_that_never_comes_is_not_awaited_for_ever(
     Family(worker.pid, MARK).end()
 
 
+def test_an_end_is_awaited_also_where_nothing_tells_any_more_whose_it_is(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is ending has lost its environment before it is a zombie."""
+    worker, runaway = start(NO_PARENT, started)
+    asked = iter([False, False, False])
+
+    def has_ended_late(pid: int, start: int | None = None) -> bool:
+        return next(asked, True) if pid == runaway else has_ended(pid, start)
+
+    has_ended = family_module.has_ended
+    monkeypatch.setattr(family_module, "has_ended", has_ended_late)
+    Family(worker.pid, MARK).end()
+    assert not list(asked)
+    assert not is_alive(runaway)
+
+
 def test_other_workers_stay(started: list[subprocess.Popen[bytes]]) -> None:
     worker, _ = start(CHILD, started)
     other, other_child = start(CHILD.replace("import", "import signal,", 1), started)
