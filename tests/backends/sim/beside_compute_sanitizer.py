@@ -60,10 +60,11 @@ def main() -> None:
         faulty = [((name,), TOOL_OF[kind]) for name, kind, *_ in FAULTS if kind in TOOL_OF]
         honest = [(tuple(HONEST), tool) for tool in TOOLS]
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            looks = list(pool.map(lambda row: look(arguments.program, library, *row), [*faulty, *honest]))
-    for one in looks:
-        what = "no end" if one.reports is None else "; ".join(one.reports) or "nothing"
-        print(f"{one.cases[0] if len(one.cases) == 1 else 'honest':<28}{one.tool:<11}{what}")
+            looks = []
+            for one in pool.map(lambda row: look(arguments.program, library, *row), [*honest, *faulty]):
+                looks.append(one)
+                what = "no end" if one.reports is None else "; ".join(one.reports) or "nothing"
+                print(f"{one.cases[0] if len(one.cases) == 1 else 'honest':<28}{one.tool:<11}{what}", flush=True)
     table = "\n".join(rows(looks))
     print(table)
     page = PAGE.read_text()

@@ -128,8 +128,9 @@ def test_a_server_that_was_killed_is_replaced_and_took_its_workers_along(servers
     launch = launch_of(tmp_path)
     orphan = started(launch, servers)
     _await_ready(orphan)
-    servers.server(launch.kind)._process.kill()
-    servers.server(launch.kind)._process.wait()
+    server = servers.server(launch.kind)  # asked for again once it is dead, there would be another
+    server.kill()
+    assert server._process.wait(20) == -signal.SIGKILL
     assert orphan.process.wait(20) == -signal.SIGKILL
     orphan.close()
     another = started(launch, servers)
