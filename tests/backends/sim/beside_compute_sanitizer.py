@@ -127,7 +127,7 @@ def run_cases(library: Path, cases: Sequence[str]) -> None:
 def rows(looks: Sequence[Look]) -> Iterator[str]:
     """A Markdown table: by kind of finding how many of its kernels the tool reports, and the headline of one."""
     found = {one.cases[0]: one for one in looks if len(one.cases) == 1}
-    yield "| finding | tool | it reports | in its words |"
+    yield "| finding | tool | it reports | as `harness sanitize` has it |"
     yield "|---|---|---|---|"
     for kind, about in FINDING_KINDS.items():
         if about.severity == "remark":
@@ -139,7 +139,8 @@ def rows(looks: Sequence[Look]) -> Iterator[str]:
         seen = [found[name] for name in names if found[name].reports]
         hung = sum(found[name].reports is None for name in names)
         share = f"{len(seen)} of {len(names)}" + (f", {hung} hang" if hung else "")
-        yield f"| `{kind}` | {TOOL_OF[kind]} | {share} | {seen[0].reports[0] if seen and seen[0].reports else ''} |"
+        words = f"`{seen[0].reports[0]}`" if seen and seen[0].reports else ""
+        yield f"| `{kind}` | {TOOL_OF[kind]} | {share} | {words} |"
     honest = [one for one in looks if len(one.cases) > 1]
     words = "; ".join(f"{one.tool}: {', '.join(one.reports or ('no end',))}" for one in honest if one.reports != ())
     yield f"| the {len(HONEST)} honest ones | all four | {words or 'nothing'} | |"

@@ -67,9 +67,10 @@ bool fits(const dim3& grid, const dim3& block) {
   return block_fits && grid_fits;
 }
 
+// The error is the one that CUDA 13 leaves for both (H100, driver 580); CUDA 12 calls the first an invalid configuration.
 bool is_accepted(const Launch& launch) {
   if (!fits(launch.grid, launch.block)) {
-    raise_launch_error(cudaErrorInvalidConfiguration,
+    raise_launch_error(cudaErrorInvalidValue,
                        "grid " + describe(launch.grid) + " of blocks " + describe(launch.block) +
                            " is outside the device's limits: 1 to 1024 threads in a block, grid at most (2147483647, "
                            "65535, 65535)",
