@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from harness.backends.sim.declared import bound_slimly
-from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, TORCH_DEVICE_DEFINITIONS, without_tuning
+from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, without_tuning
 from harness.backends.sim.slim import can_be_slim, was_too_slim
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
@@ -49,8 +49,7 @@ def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]
     rest[rest.index("-c") + 1] = str(rewritten)
     headers = toolkit / "headers"
     prelude = ["-include", str(headers / "sim" / "prelude_slim.h"), f"-I{headers / 'slim'}", f"-I{headers}"]
-    flags = [*DEVICE_FLAGS, *machine_flags, *TORCH_DEVICE_DEFINITIONS]
-    return [*flags, *prelude, *without_tuning(rest)]
+    return [*DEVICE_FLAGS, *machine_flags, *prelude, *without_tuning(rest)]
 
 
 def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import re
 
-# torch's own definitions for nvcc (cpp_extension.COMMON_NVCC_FLAGS); the headers below depend on them.
-TORCH_DEVICE_DEFINITIONS = (
-    "-D__CUDA_NO_HALF_OPERATORS__",
-    "-D__CUDA_NO_HALF_CONVERSIONS__",
-    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
-    "-D__CUDA_NO_HALF2_OPERATORS__",
-)
-
 TORCH_DEFINITIONS = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
 
 _LANGUAGE_FLAGS = (

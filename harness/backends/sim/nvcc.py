@@ -172,7 +172,7 @@ def _run_compiler(
         *(CHECKED_FLAGS if invocation.is_checked else DEVICE_FLAGS),
         *settings["machine_flags"],
         invocation.standard,
-        *["-include", str(headers / "sim" / prelude), "-include", str(headers / "sim/compiler_macros.h")],
+        *["-include", str(headers / "sim" / prelude), "-include", str(headers / "sim/after_prelude.h")],
         *slim,
         f"-I{headers}",
         *without_tuning(invocation.host),

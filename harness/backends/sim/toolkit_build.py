@@ -19,7 +19,6 @@ from harness.backends.sim.flags import (
     DEVICE_FLAGS,
     HOST_FLAGS,
     TORCH_DEFINITIONS,
-    TORCH_DEVICE_DEFINITIONS,
 )
 from harness.backends.sim.stand_ins import StandIn, stand_ins
 
@@ -109,7 +108,7 @@ def checked_header(root: Path) -> Path:
 
 
 def _device_header_flags(root: Path, torch: Torch) -> list[str]:
-    ours = [f"-I{root / 'headers/slim'}", f"-I{root / 'headers'}", *TORCH_DEVICE_DEFINITIONS]
+    ours = [f"-I{root / 'headers/slim'}", f"-I{root / 'headers'}"]
     return [*ours, torch.standard, *TORCH_DEFINITIONS, *torch.include_flags]
 
 

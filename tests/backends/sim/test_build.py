@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
 
 from harness.backends.sim.compiler import find_torch
 from harness.backends.sim.diagnose import BuildDiagnosis, diagnose_build_log
-from harness.backends.sim.flags import TORCH_DEVICE_DEFINITIONS
 from harness.backends.sim.toolkit import Toolkit
 
 pytestmark = pytest.mark.sim
@@ -22,7 +22,6 @@ LOAD_INLINE = """
 import sys
 from pathlib import Path
 from harness.backends.sim.device import activate
-from harness.backends.sim.flags import TORCH_DEVICE_DEFINITIONS
 from harness.backends.sim.toolkit import Toolkit
 activate(Toolkit(Path(sys.argv[1])))
 from torch.utils.cpp_extension import load_inline
@@ -36,7 +35,7 @@ def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
     torch = find_torch()
     flags = ["-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
     if source.suffix == ".cu":
-        flags += [*TORCH_DEVICE_DEFINITIONS, "--compiler-options", "-fPIC", "-gencode=arch=compute_90,code=sm_90"]
+        flags += [*COMMON_NVCC_FLAGS, "--compiler-options", "-fPIC", "-gencode=arch=compute_90,code=sm_90"]
     else:
         flags += ["-fPIC"]
     command = [str(compiler), *flags, *torch.include_flags]
@@ -70,10 +69,11 @@ def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, cuda_source:
     cuda_source.write_text(HALF_OPERATORS)
     torch = find_torch()
     command = [str(toolkit.nvcc), "-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
-    command += [*TORCH_DEVICE_DEFINITIONS, *FLAGS, "--compiler-options", "-fPIC", *torch.include_flags]
-    command += ["-c", str(cuda_source), "-o", str(cuda_source.with_suffix(".o"))]
+    command += [*COMMON_NVCC_FLAGS, *FLAGS, "--compiler-options", "-fPIC", *torch.include_flags]
+    command += ["-c", str(cuda_source), "-o", str(cuda_source.with_suffix(".o")), "-Xcompiler", "-H"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
+    assert f"! {toolkit.root}/headers/sim/prelude_slim.h.gch" in run.stderr, "the precompiled header doesn't fit"
 
 
 @pytest.fixture
