@@ -12,6 +12,7 @@ work of all calls before he has read how many there are.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import statistics
 from collections import defaultdict
@@ -61,12 +62,14 @@ class WallTurn:
 @dataclass(frozen=True)
 class Excess:
     """What a call of the solution costs besides, beyond the baseline's `usual_ns`. How far that may be off, by the
-    noise of the solution's turns, and by that of the baseline's with the turns' constants."""
+    noise of the solution's turns, and by that of the baseline's with the turns' constants. `known_ns`: what of
+    `usual_ns` is a call's own for certain, and no part of a turn's constant (the heat alone is 30 ms)."""
 
     per_call_ns: float
     usual_ns: float
     own_noise_ns: float
     usual_noise_ns: float
+    known_ns: float = 0.0
 
     @property
     def uncertain_ns(self) -> float:
@@ -74,7 +77,7 @@ class Excess:
 
     def tolerated_ns(self, claimed_ns: float) -> float:
         """As uncertain_ns, but of its own noise a solution may bring in only so much."""
-        most_ns = _OWN_NOISE * self.usual_noise_ns + _OWN_NOISE_SHARE * (claimed_ns + max(0.0, self.usual_ns))
+        most_ns = _OWN_NOISE * self.usual_noise_ns + _OWN_NOISE_SHARE * (claimed_ns + max(0.0, self.known_ns))
         return min(self.own_noise_ns, most_ns) + self.usual_noise_ns
 
 
@@ -82,13 +85,17 @@ def excesses_of(solution: Sequence[WallTurn], baseline: Sequence[WallTurn]) -> l
     """By the slopes where both arms have turns of several lengths, and by the longest turns that both have."""
     ours, theirs = _by_length(solution), _by_length(baseline)
     common = sorted(ours.keys() & theirs.keys())
-    by_slopes = [_by_slopes(ours, theirs)] if len(ours) > 1 and len(theirs) > 1 else []
-    return [*by_slopes, *(_in_turns_of(calls, ours, theirs) for calls in common[-1:])]
+    in_longest = [_in_turns_of(calls, ours, theirs) for calls in common[-1:]]
+    if len(ours) < 2 or len(theirs) < 2:
+        return in_longest
+    by_slopes = _by_slopes(ours, theirs)
+    return [by_slopes, *(dataclasses.replace(excess, known_ns=by_slopes.known_ns) for excess in in_longest)]
 
 
 def _by_slopes(ours: _Lengths, theirs: _Lengths) -> Excess:
     (our_slope, our_deviation), (their_slope, their_deviation) = slope_of(ours), slope_of(theirs)
-    return Excess(our_slope - their_slope, their_slope, _DEVIATIONS * our_deviation, _DEVIATIONS * their_deviation)
+    our_noise_ns, their_noise_ns = _DEVIATIONS * our_deviation, _DEVIATIONS * their_deviation
+    return Excess(our_slope - their_slope, their_slope, our_noise_ns, their_noise_ns, known_ns=their_slope)
 
 
 def _in_turns_of(calls: int, ours: _Lengths, theirs: _Lengths) -> Excess:

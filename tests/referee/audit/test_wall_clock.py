@@ -46,6 +46,21 @@ def test_work_that_a_turn_begins_with_is_found_however_many_calls_it_has() -> No
     assert caught.value.failure.evidence[0].check == "wall_clock"
 
 
+def test_pauses_at_random_excuse_no_work_that_a_turn_begins_with() -> None:
+    ahead = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 34 * MS) for turn in turns(20_000, 400_000)]
+    baseline = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 30 * MS) for turn in turns(2 * MS, 400_000)]
+    with pytest.raises(SolutionFailed):
+        require_explained(jittered(ahead, 10 * MS), baseline, 0)
+
+
+def test_pauses_at_random_excuse_nothing_where_all_turns_are_of_one_call() -> None:
+    """Whose first call is slow has turns of one call, and a turn's constant of 30 ms is no reason for noise."""
+    solution = [WallTurn(1, 20_000, 33 * MS + number % 2 * 12 * MS) for number in range(24)]
+    baseline = [WallTurn(1, 2 * MS, 33 * MS)] * 24
+    with pytest.raises(SolutionFailed):
+        require_explained(solution, baseline, 0)
+
+
 def test_turns_may_differ_a_little_in_what_they_begin_with() -> None:
     later = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 900_000) for turn in turns(MS, 400_000)]
     require_explained(later, turns(2 * MS, 400_000), 0)
