@@ -29,7 +29,7 @@ CHECKS: dict[CheckName, Explanation] = {
         "a call costs more of the referee's wall clock than is claimed, by more than the reference's calls do",
         "turns have different lengths, so the referee's own clock shows what one more call costs. Less the claimed "
         "time this is the worker's own part (cache flush, copies), which is the same for all arms; the solution's is "
-        "held against the baseline's",
+        "held against the baseline's, and so is what a call costs in the longest turns",
         "work on another stream or thread, work put off until after the interval, clocks that run slow",
         "finish in the call what belongs to it, and make the current stream wait for every other stream that you use; "
         "no sleeping and no compiling in forward()",
@@ -83,7 +83,8 @@ CHECKS: dict[CheckName, Explanation] = {
         "functions that measure or judge, or their fixed data, were no longer the originals after a turn",
         "what no solution has a reason to replace (clocks, events, synchronisation, comparison, the worker's own code "
         "and constants, the first bytes of the driver's functions) is noted before the solution is loaded and compared "
-        "after turns. That nothing was found is never taken as proof",
+        "after turns, and so are modes of torch and tools of sys.monitoring that are left on. That nothing was found "
+        "is never taken as proof",
         "monkeypatching of torch.cuda.Event, time, torch.allclose and their like, or patching of native code",
         "wrap functions of your own modules, never those of torch.cuda, time or the worker",
         f"{_EVIDENCE} names what was replaced",

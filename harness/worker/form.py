@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -11,6 +11,12 @@ from harness.protocol.messages import OutputForm
 
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 """Exactly these. A subclass may compute its values when they are looked at, after the clock has stopped."""
+
+# torch's own, taken before any code of a solution runs. What an output is, is asked between the end of its call and the
+# copy: its own attributes may not answer, which hide methods, nor a mode.
+_is_conj, _is_neg = torch._C.TensorBase.is_conj, torch._C.TensorBase.is_neg
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+_plainly = torch._C.DisableTorchFunction
 
 
 def unpack(returned: object) -> tuple[str, list[Any]]:
@@ -27,12 +33,13 @@ def form_of(output: object) -> OutputForm:
     if not is_plain(output):
         return OutputForm(_described(output))
     assert isinstance(output, torch.Tensor)
-    return OutputForm(None, str(output.dtype).removeprefix("torch."), tuple(output.shape), str(output.device.type))
+    with _plainly():
+        return OutputForm(None, str(output.dtype).removeprefix("torch."), tuple(output.shape), str(output.device.type))
 
 
 def is_plain(output: object) -> bool:
     """A dense tensor of torch's own class, whose values lie in its memory."""
-    return type(output) in _PLAIN_TYPES and _peculiarity(output) is None
+    return _is_of_torch(output) and _peculiarity(output) is None
 
 
 def fitting(outputs: Sequence[object], destinations: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -40,10 +47,11 @@ def fitting(outputs: Sequence[object], destinations: Sequence[torch.Tensor]) -> 
     if len(outputs) != len(destinations):
         return []
     pairs = zip(outputs, destinations, strict=True)
-    return [(output, buffer) for output, buffer in pairs if isinstance(output, torch.Tensor) and _fits(output, buffer)]
+    with _plainly():
+        return [(output, buffer) for output, buffer in pairs if _fits(output, buffer)]
 
 
-def _fits(output: torch.Tensor, destination: torch.Tensor) -> bool:
+def _fits(output: Any, destination: torch.Tensor) -> TypeGuard[torch.Tensor]:
     return (
         is_plain(output)
         and output.shape == destination.shape
@@ -52,22 +60,28 @@ def _fits(output: torch.Tensor, destination: torch.Tensor) -> bool:
     )
 
 
+def _is_of_torch(output: object) -> bool:
+    """By identity: a class may say that it equals another."""
+    return any(type(output) is plain for plain in _PLAIN_TYPES)
+
+
 def _described(output: object) -> str:
-    if type(output) not in _PLAIN_TYPES:
+    if not _is_of_torch(output):
         return str(type(output).__name__)
     return f"{_peculiarity(output)} tensor"
 
 
 def _peculiarity(output: Any) -> str | None:
-    """What keeps a tensor from being plain memory of numbers."""
-    if output.is_nested:
-        return "nested"
-    if output.layout is not torch.strided:
-        return str(output.layout).removeprefix("torch.").replace("_", " ")
-    if output.is_quantized:
-        return "quantized"
-    if output.is_conj() or output.is_neg():  # a flag on values that are still to be computed: resolve_conj() does it
-        return "lazily conjugated or negated"
-    if torch._C._functorch.is_functorch_wrapped_tensor(output):
-        return "functorch-wrapped"
-    return None
+    """What keeps a tensor of torch's own class from being plain memory of numbers."""
+    with _plainly():
+        if output.is_nested:
+            return "nested"
+        if output.layout is not torch.strided:
+            return str(output.layout).removeprefix("torch.").replace("_", " ")
+        if output.is_quantized:
+            return "quantized"
+        if _is_conj(output) or _is_neg(output):  # a flag on values still to be computed: resolve_conj() does it
+            return "lazily conjugated or negated"
+        if _is_wrapped(output):
+            return "functorch-wrapped"
+        return None

@@ -18,6 +18,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import torch
+from torch.utils._device import DeviceContext
+
 from harness.worker.fixed import MISSING, are_same, fixed_attributes, fixed_names, new_builtins, parts
 
 _PYTHON = {
@@ -35,7 +38,9 @@ _PYTHON = {
 _METHODS = {
     "torch.cuda.Event": "__new__ record wait query elapsed_time synchronize",
     "torch.cuda.Stream": "__new__ synchronize wait_event wait_stream record_event query",
-    "torch.Tensor": "copy_ data_ptr clone equal allclose isclose __eq__ __ne__ stride size untyped_storage",
+    "torch.utils._device.DeviceContext": "__torch_function__",
+    "torch.Tensor": "copy_ data_ptr clone equal allclose isclose __eq__ __ne__ stride size untyped_storage "
+    "__getitem__ view as_strided numel",
     "ctypes.c_float": "value",
     "ctypes.c_uint32": "value",
     "ctypes.c_void_p": "value",
@@ -57,6 +62,9 @@ _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
 _getattr, _string_at = getattr, ctypes.string_at  # found even where builtins are replaced
+_frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
+"""Who is asked before any function of Python's runs (PEP 523), and may run another; torch.compile sets it for a call.
+Older torch doesn't tell."""
 
 
 class Guard:
@@ -134,8 +142,24 @@ def _methods(one: object) -> set[str]:
 
 
 def _hooks() -> dict[str, object]:
-    """Whom the interpreter calls between any two lines of ours."""
-    return {"sys.setprofile": sys.getprofile(), "sys.settrace": sys.gettrace()}
+    """Whom the interpreter calls between any two lines of ours, or torch at any operation."""
+    monitoring = _getattr(sys, "monitoring", None)  # since Python 3.12
+    tools = {f"sys.monitoring tool {one}": monitoring.get_tool(one) for one in range(6)} if monitoring else {}
+    modes = {
+        "a torch function mode": _others_mode(
+            torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())
+        ),
+        "a torch dispatch mode": _others_mode(
+            torch._C._get_dispatch_stack_at(place) for place in range(torch._C._len_torch_dispatch_stack())
+        ),
+    }
+    ours = {"sys.setprofile": sys.getprofile(), "sys.settrace": sys.gettrace(), "frame evaluation": _frame_callback()}
+    return {**ours, **tools, **modes}
+
+
+def _others_mode(modes: Iterable[object]) -> object:
+    """The first that was entered and not left again, but for the one of torch.set_default_device()."""
+    return next((mode for mode in modes if type(mode) is not DeviceContext), None)
 
 
 def _guarded() -> Iterator[tuple[Any, str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+_storage_of = torch._C.TensorBase.untyped_storage  # torch's own: a tensor's attributes hide its methods
+
 _Extent = tuple[int, int]
 """First address and the one behind the last. Noted while a tensor is young: torch refuses to tell it of an output of a
 CUDA graph that has run again."""
@@ -39,8 +41,8 @@ class Sharing:
             for name, (first, last) in [*own, *kept, *foreign]:
                 if start < last and first < end:
                     return name
-            if output.untyped_storage()._cdata in self._earlier:
-                return self._earlier[output.untyped_storage()._cdata][0]
+            if _storage_of(output)._cdata in self._earlier:
+                return self._earlier[_storage_of(output)._cdata][0]
         return None
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
@@ -51,7 +53,7 @@ class Sharing:
         self._kept = []
         for number, output in enumerate(outputs):
             name = f"output {number} of an earlier call"
-            storage = output.untyped_storage()
+            storage = _storage_of(output)
             self._earlier[storage._cdata] = (name, StorageWeakRef(storage))  # type: ignore[no-untyped-call]
             if keeps:
                 self._kept.append((name, _extent(output), output))
@@ -66,5 +68,5 @@ def _has_died(storage: StorageWeakRef) -> bool:
 
 
 def _extent(tensor: torch.Tensor) -> _Extent:
-    storage = tensor.untyped_storage()
+    storage = _storage_of(tensor)
     return storage.data_ptr(), storage.data_ptr() + storage.nbytes()

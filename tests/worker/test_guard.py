@@ -6,11 +6,15 @@ import ctypes
 import json
 import mmap
 import os
+import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import harness.backends.base
 import harness.worker.arm
@@ -33,6 +37,7 @@ from harness.worker.guard import Guard
         (torch.cuda, "Event", "torch.cuda.Event"),
         (torch.cuda.Event, "elapsed_time", "torch.cuda.Event.elapsed_time"),
         (torch.Tensor, "copy_", "torch.Tensor.copy_"),
+        (torch.Tensor, "as_strided", "torch.Tensor.as_strided"),
         (harness.worker.arm, "fitting", "harness.worker.arm.fitting"),
         (harness.worker.arm.Arm, "take_turn", "harness.worker.arm.Arm.take_turn"),
     ],
@@ -49,6 +54,51 @@ def test_exchanged_code_is_found_behind_an_unchanged_name(monkeypatch: pytest.Mo
     function = harness.worker.arm.Arm.take_turn
     monkeypatch.setattr(function, "__code__", (lambda self, request: None).__code__)
     assert before.patched() == ("harness.worker.arm.Arm.take_turn",)
+
+
+class Watching(TorchFunctionMode):
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_mode_that_is_left_on_is_found() -> None:
+    before = Guard()
+    with Watching():
+        assert before.patched() == ("a torch function mode",)
+    with TorchDispatchMode():
+        assert before.patched() == ("a torch dispatch mode",)
+    assert before.patched() == ()
+
+
+def test_a_default_device_is_left_alone() -> None:
+    """It is a mode as well, which stays."""
+    before = Guard()
+    with torch.device("cpu"):
+        assert before.patched() == ()
+
+
+def test_a_tool_that_monitors_the_interpreter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools: dict[int, str] = {}
+    monkeypatch.setattr(sys, "monitoring", SimpleNamespace(get_tool=tools.get), raising=False)
+    before = Guard()
+    assert before.patched() == ()
+    tools[3] = "mine"
+    assert before.patched() == ("sys.monitoring tool 3",)
+
+
+def test_whoever_evaluates_frames_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    callbacks: list[object] = [None]
+    monkeypatch.setattr(guard, "_frame_callback", lambda: callbacks[-1])
+    before = Guard()
+    assert before.patched() == ()
+    callbacks.append(len)
+    assert before.patched() == ("frame evaluation",)
+
+
+def test_torch_compile_is_left_alone() -> None:
+    before = Guard()
+    assert torch.compile(lambda x: x * 2, backend="eager")(torch.ones(3)).tolist() == [2, 2, 2]
+    assert before.patched() == ()
 
 
 def test_native_code_that_was_written_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

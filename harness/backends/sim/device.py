@@ -71,16 +71,19 @@ class SimDevice:
     torch_device = "cuda"
 
     def __init__(self, runtime: ctypes.CDLL) -> None:
-        self._runtime = runtime
-        self._is_sampling = False
-        self._traced: Counter[str] | None = None
-        self._launches = 0
-        self._findings: list[Finding] = []
         runtime.sim_take_report.restype = ctypes.c_char_p
         runtime.sim_error_string.restype = ctypes.c_char_p
         runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
         runtime.sim_sample_blocks.restype = None
         runtime.sim_reset_errors.restype = None
+        # Each looked up here, where the guard knows it: what a library has by name can be given anew.
+        self._report, self._error_string = runtime.sim_take_report, runtime.sim_error_string
+        self._sticky_error, self._reset_errors = runtime.sim_sticky_error, runtime.sim_reset_errors
+        self._sample_blocks = runtime.sim_sample_blocks
+        self._is_sampling = False
+        self._traced: Counter[str] | None = None
+        self._launches = 0
+        self._findings: list[Finding] = []
 
     def warm_up(self) -> None:
         """Nothing to do: the runtime is loaded."""
@@ -154,14 +157,14 @@ class SimDevice:
 
     def synchronize(self) -> None:
         """Raises RuntimeError, worded as torch words it, once a kernel has faulted."""
-        error = self._runtime.sim_sticky_error()
+        error = self._sticky_error()
         if error:
-            raise RuntimeError(f"CUDA error: {self._runtime.sim_error_string(error).decode()}")
+            raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
         """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None."""
         self._is_sampling = count is not None
-        self._runtime.sim_sample_blocks(count or 0, seed)
+        self._sample_blocks(count or 0, seed)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Findings and launches since the last call; errors that make later calls fail stay in force."""
@@ -193,8 +196,8 @@ class SimDevice:
             self._traced.update(report.operators)
 
     def _take_report(self) -> Report:
-        return parse_report(self._runtime.sim_take_report().decode(errors="replace"))
+        return parse_report(self._report().decode(errors="replace"))
 
     def reset_errors(self) -> None:
         """Forget a fault, as a new process would."""
-        self._runtime.sim_reset_errors()
+        self._reset_errors()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 from typing import Literal
@@ -13,6 +14,9 @@ from harness.backends.sim.toolkit import Toolkit
 
 _ALIGNMENT = 16
 """The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+"""A worker that keeps the descriptor could cut the memory short: who reads behind its end is killed by SIGBUS, and that
+would be the referee."""
 
 
 class SimHost:
@@ -28,8 +32,9 @@ class SimHost:
         """Pages are taken only when touched, so a huge buffer costs what is written to it."""
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         offset = (size - nbytes) // _ALIGNMENT * _ALIGNMENT
-        descriptor = os.memfd_create("harness")
+        descriptor = os.memfd_create("harness", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, size)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         whole = torch.frombuffer(mmap.mmap(descriptor, size), dtype=torch.uint8)
         return SharedBuffer(
             content=whole[offset : offset + nbytes],

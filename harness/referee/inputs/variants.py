@@ -74,6 +74,16 @@ def rungs(name: VariantName, rng: random.Random) -> list[list[Variant]]:
     return [[_OTHERS[name]]]
 
 
+def in_one_row(variant: Variant, row: int) -> Variant:
+    """The same change of a single row; the others stay as they were drawn."""
+
+    def change(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        value[row : row + 1] = variant.change(value[row : row + 1].clone(), generator)
+        return value
+
+    return Variant(variant.name, f"partly {variant.words}", change)
+
+
 def endangers_device(source: str) -> str | None:
     """The operation in a problem's source that must not be given other inputs than its own; None where there is
     none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,10 @@ from harness.referee.timing.player import Watchers, WorkerPlayer, claimed_turn
 from harness.referee.timing.series import Series
 from harness.referee.timing.timing import measure, measure_row, references_of, turn_length, warm_up
 from harness.referee.workers.process import WorkerProcess
+
+_WAITING = 0.8
+"""Of a call from its beginning until the device is idle: who waits is busy for nearly all of it. (Reasoned, not
+measured.)"""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class TimedCase:
             finally:
                 checks += player.checks
         timing = dataclasses.replace(timing, rows=rows, memory=player.memory)
-        remarks = (*self._seats.remarks, *self._remarks(timing))
+        remarks = (*self._seats.remarks, *metric_remarks(timing))
         return TimedOutcome(timing, tuple(checks), remarks, compiled, changed)
 
     def _seated(self, config: Config) -> Config:
@@ -189,14 +194,6 @@ class TimedCase:
         self._case.stillness.only(None)
         return changes
 
-    def _remarks(self, timing: Timing) -> list[str]:
-        if timing.metric == "gpu_cold":
-            return []
-        return [
-            f"{timing.case}: measured end to end, from the call until the device is idle, on both sides: an arm waits "
-            "for the device before it returns, so that launches can't be kept out of its time"
-        ]
-
     def _player(self, config: Config, phase: str) -> WorkerPlayer:
         workers: dict[ArmName, WorkerProcess] = {**self._seats.workers, "solution": self._case.worker}
         return WorkerPlayer(self._case, workers, config, self._watchers, phase, self._pacing)
@@ -218,6 +215,29 @@ def ready_for_timing(
     timed = TimedCase(case, seats, watchers, series or Series(config.timing))
     timed.warm_up(config, notify)
     return timed
+
+
+def metric_remarks(timing: Timing) -> list[str]:
+    """Why launches count. Who waits for the device only while arms warm up has them counted for the baseline, whose
+    launches are many."""
+    if timing.metric == "gpu_cold":
+        return []
+    measured = f"{timing.case}: measured end to end, from the call until the device is idle, on both sides: "
+    if any(_keeps_its_host(timing, arm) for arm in {turn.arm for turn in timing.turns}):
+        why = "an arm waits for the device before it returns, so that launches can't be kept out of its time"
+    else:
+        why = (
+            "while arms warmed up launches came late, but in measured turns no arm waits for the device; it isn't to "
+            "be compared with what was measured on the device alone"
+        )
+    return [measured + why]
+
+
+def _keeps_its_host(timing: Timing, arm: ArmName) -> bool:
+    """Whether its calls return when the device is done, or nearly; also where that isn't known."""
+    turns = [turn for turn in timing.turns if turn.arm == arm]
+    shares = [part / whole for turn in turns for part, whole in zip(turn.launch_ns, turn.call_ns, strict=False)]
+    return not shares or statistics.median(shares) >= _WAITING
 
 
 def _lacks_memory(error: SolutionFailed | torch.OutOfMemoryError) -> bool:

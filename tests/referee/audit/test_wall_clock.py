@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harness.referee.audit.wall_clock import WallTurn, excess_of, require_explained
+from harness.referee.audit.wall_clock import WallTurn, excesses_of, require_explained
 from harness.referee.outcome import SolutionFailed
 
 MS = 1_000_000
@@ -27,14 +27,43 @@ def turns(claimed_ns: int, besides_ns: int, hidden_ns: int = 0, noise_ns: int = 
 
 
 def excess_ns(solution: list[WallTurn], baseline: list[WallTurn]) -> float:
-    excess = excess_of(solution, baseline)
-    assert excess is not None
-    return excess.per_call_ns
+    return excesses_of(solution, baseline)[0].per_call_ns
 
 
 def test_the_slope_leaves_the_turns_constant_out() -> None:
     late = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 5 * MS) for turn in turns(2 * MS, 400_000)]
     assert excess_ns(late, turns(MS, 400_000)) == 0
+
+
+def test_work_that_a_turn_begins_with_is_found_however_many_calls_it_has() -> None:
+    """Who computes the answers for all 5 places of the table when woken needs 5 times 1.5 ms, for one call, too."""
+    ahead = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 7_500_000) for turn in turns(20_000, 400_000)]
+    assert excess_ns(ahead, turns(2 * MS, 400_000)) == 0
+    with pytest.raises(
+        SolutionFailed, match="each call takes 1500 µs of the referee's clock beyond the 20 µs"
+    ) as caught:
+        require_explained(ahead, turns(2 * MS, 400_000), 0)
+    assert caught.value.failure.evidence[0].check == "wall_clock"
+
+
+def test_pauses_at_random_excuse_no_work_that_a_turn_begins_with() -> None:
+    ahead = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 34 * MS) for turn in turns(20_000, 400_000)]
+    baseline = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 30 * MS) for turn in turns(2 * MS, 400_000)]
+    with pytest.raises(SolutionFailed):
+        require_explained(jittered(ahead, 10 * MS), baseline, 0)
+
+
+def test_pauses_at_random_excuse_nothing_where_all_turns_are_of_one_call() -> None:
+    """Whose first call is slow has turns of one call, and a turn's constant of 30 ms is no reason for noise."""
+    solution = [WallTurn(1, 20_000, 33 * MS + number % 2 * 12 * MS) for number in range(24)]
+    baseline = [WallTurn(1, 2 * MS, 33 * MS)] * 24
+    with pytest.raises(SolutionFailed):
+        require_explained(solution, baseline, 0)
+
+
+def test_turns_may_differ_a_little_in_what_they_begin_with() -> None:
+    later = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 900_000) for turn in turns(MS, 400_000)]
+    require_explained(later, turns(2 * MS, 400_000), 0)
 
 
 def test_a_turn_that_was_held_up_does_not_move_the_slope() -> None:
@@ -53,7 +82,7 @@ def test_with_one_length_alone_turns_of_that_length_are_compared() -> None:
 
 
 def test_arms_without_a_common_length_are_not_compared() -> None:
-    assert excess_of([WallTurn(1, MS, 9 * MS)] * 8, [WallTurn(5, 5 * MS, 6 * MS)] * 8) is None
+    assert excesses_of([WallTurn(1, MS, 9 * MS)] * 8, [WallTurn(5, 5 * MS, 6 * MS)] * 8) == []
 
 
 @pytest.mark.parametrize("besides_ns", [0, 380_000, 400_000, 480_000])
@@ -102,8 +131,7 @@ def jittered(made: list[WallTurn], most_ns: int) -> list[WallTurn]:
 
 def test_pauses_at_random_excuse_no_hidden_work() -> None:
     solution = jittered(turns(500_000, 400_000, hidden_ns=3 * MS), 60 * MS)
-    excess = excess_of(solution, turns(2 * MS, 400_000))
-    assert excess is not None
+    excess = excesses_of(solution, turns(2 * MS, 400_000))[0]
     assert excess.uncertain_ns > excess.per_call_ns > 2 * MS  # what once let it pass
     with pytest.raises(SolutionFailed) as caught:
         require_explained(solution, turns(2 * MS, 400_000, noise_ns=60_000), 0)

@@ -33,7 +33,7 @@ from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
-from harness.referee.timing.timed_case import TimedCase, TimedOutcome, ready_for_timing
+from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks, ready_for_timing
 from tests.referee.desk import DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
@@ -461,3 +461,21 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
         "baseline cudnn-benchmark is left out: beside it there is too little memory for the solution",
         "the control is left out: beside it there is too little memory for the solution",
     )
+
+
+@pytest.mark.parametrize(
+    ("launch_ns", "said"),
+    [
+        ((48_000, 47_000, 9_000), "an arm waits for the device before it returns"),
+        ((9_000, 48_000, 8_000), "in measured turns no arm waits for the device"),
+        ((), "an arm waits for the device before it returns"),
+    ],
+)
+def test_who_waits_only_while_arms_warm_up_is_remarked_on(launch_ns: tuple[int, ...], said: str) -> None:
+    """A call that was held up now and then is no evidence of waiting."""
+    solution = [Turn("solution", block, (50_000,) * 3, 900_000, (), launch_ns) for block in range(6)]
+    eager = [Turn("eager", block, (90_000,), 900_000, (), (60_000,)) for block in range(6)]
+    (remark,) = metric_remarks(Timing("full", (*solution, *eager), ("eager",), "end_to_end"))
+    assert remark.startswith("full: measured end to end")
+    assert said in remark
+    assert metric_remarks(Timing("full", (*solution, *eager), ("eager",), "gpu_cold")) == []
