@@ -39,6 +39,8 @@ _UNDECLARED = re.compile(
 _SYNTAX = re.compile(
     r"^(expected |stray |unterminated |missing terminating |extraneous )|at end of input|else’ without"
 )
+# What the translator rewrites, and what only the headers for nvcc define, torch's among them.
+_MACRO_OF_OURS = re.compile(r"<<<|__shared__|\b__\w+|\bC10_[A-Z]\w*")
 _ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"
@@ -138,7 +140,7 @@ def _is_theirs(error: _CompilerError) -> bool:
         is_of_cuda = _CUDA_NAME.search(name) or _CUDA_NAME.search(undeclared["owner"] or "")
         return _GONE_FROM_CUDA.fullmatch(name) is not None or not is_of_cuda
     if _SYNTAX.search(error.message):
-        return not _CUDA_NAME.search(error.message) and not re.search(r"<<<|__shared__|\b__\w+", error.code)
+        return not _CUDA_NAME.search(error.message) and not _MACRO_OF_OURS.search(error.code)
     names = _QUOTED.findall(error.message)
     is_about_cuda = any(_CUDA_NAME.search(name) for name in names)
     if _ARGUMENTS.match(error.message):

@@ -55,6 +55,7 @@ def test_errors_that_nvcc_would_see_too(message: str) -> None:
         ("no matching function for call to ‘max(float&, long int&)’", "max(a, b);"),
         ("no match for ‘operator+’ (operand types are ‘__half’ and ‘__half’)", "a + b;"),
         ("expected primary-expression before ‘,’ token", "k<<<1, 2>>>(a);"),
+        ("expected constructor, destructor, or type conversion before ‘(’ token", "C10_LAUNCH_BOUNDS_3(256)"),
         ("use of deleted function ‘thing::thing()’", "thing t;"),
     ],
 )
