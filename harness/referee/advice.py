@@ -91,7 +91,8 @@ _BY_VERDICT = {
 
 def advice_for(verdict: Verdict, text: str) -> str:
     """One sentence, from the failure's text where its cause is known."""
-    for pattern, advice in _KNOWN_CAUSES:
+    # Where the gap is the simulator's, a compiler's message is no advice to the author.
+    for pattern, advice in _KNOWN_CAUSES if verdict is not Verdict.UNSUPPORTED else ():
         if re.search(pattern, text):
             return advice
     return _BY_VERDICT.get(verdict, "see the record")

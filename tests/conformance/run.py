@@ -1,6 +1,7 @@
 """Run as a process: builds the kernels for one backend, runs each case on it and saves what came of it.
 
-`python run.py BACKEND KERNELS OUTPUT [TOOLKIT]`. A process of its own, since the simulator must come before torch.
+`python run.py BACKEND KERNELS OUTPUT [TOOLKIT]`; `checked` is the simulator with `--sanitize`. A process of its own,
+since the simulator must come before torch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FLAGS = ["--expt-extended-lambda", "--expt-relaxed-constexpr"]
 
 
 def main(backend: str, kernels: str, output: str, toolkit: str = "") -> None:
-    device = activate(Toolkit(Path(toolkit))) if backend == "sim" else None
+    device = None if backend == "cuda" else activate(Toolkit(Path(toolkit), is_checked=backend == "checked"))
     import torch
 
     with tempfile.TemporaryDirectory() as build:

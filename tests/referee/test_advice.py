@@ -74,6 +74,11 @@ def test_a_path_is_no_cause() -> None:
     assert "48 KiB" not in advice_for(Verdict.RUNTIME_ERROR, text)
 
 
+def test_a_gap_of_the_simulator_is_nothing_for_the_author_to_declare() -> None:
+    text = "extension 'x' can't be simulated: cuda.cu:57: ‘cudaMemPool_t’ was not declared in this scope"
+    assert "--backend cuda" in advice_for(Verdict.UNSUPPORTED, text)
+
+
 @pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if not verdict.passed])
 def test_every_failure_has_a_next_step_of_its_own(verdict: Verdict) -> None:
     assert advice_for(verdict, "") != "see the record"

@@ -33,11 +33,14 @@ _CUDA_NAME = re.compile(
 _GONE_FROM_CUDA = re.compile(r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*")
 
 _UNDECLARED = re.compile(
-    r"^‘(?P<name>[^’]*)’ (was not declared in this scope|has not been declared|does not name a type|is not a member)"
+    r"^‘(?P<name>[^’]*)’ (was not declared in this scope|has not been declared|does not name a type"
+    r"|is not a member of ‘(?P<owner>[^’]*)’|is not a member)"
 )
 _SYNTAX = re.compile(
     r"^(expected |stray |unterminated |missing terminating |extraneous )|at end of input|else’ without"
 )
+# What the translator rewrites, and what only the headers for nvcc define, torch's among them.
+_MACRO_OF_OURS = re.compile(r"<<<|__shared__|\b__\w+|\bC10_[A-Z]\w*")
 _ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
 _TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
 _SHARED_LIMIT = "uses too much shared data"
@@ -134,9 +137,10 @@ def _is_theirs(error: _CompilerError) -> bool:
     undeclared = _UNDECLARED.match(error.message)
     if undeclared:
         name = undeclared["name"]
-        return _GONE_FROM_CUDA.fullmatch(name) is not None or not _CUDA_NAME.search(name)
+        is_of_cuda = _CUDA_NAME.search(name) or _CUDA_NAME.search(undeclared["owner"] or "")
+        return _GONE_FROM_CUDA.fullmatch(name) is not None or not is_of_cuda
     if _SYNTAX.search(error.message):
-        return not _CUDA_NAME.search(error.message) and not re.search(r"<<<|__shared__|\b__\w+", error.code)
+        return not _CUDA_NAME.search(error.message) and not _MACRO_OF_OURS.search(error.code)
     names = _QUOTED.findall(error.message)
     is_about_cuda = any(_CUDA_NAME.search(name) for name in names)
     if _ARGUMENTS.match(error.message):

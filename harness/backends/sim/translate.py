@@ -21,6 +21,7 @@ from harness.backends.sim.unused import without_unused
 __all__ = ["Unsupported", "translate"]
 
 _STATEMENT_ENDS = (";", "{", "}", ")", ":")
+_STATEMENT_WORDS = ("return", "else", "do")
 
 
 def translate(source: str, path: str, include: Callable[[str], str] = str, is_header: bool = False) -> str:
@@ -203,25 +204,42 @@ def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
 
 def _kernel_start(tokens: list[Token], index: int) -> int:
     """The first token of the expression that names the kernel, left of `<<<`."""
-    start = previous_visible(tokens, index)
-    if start is None:
-        raise Unbalanced("<<<")
-    if tokens[start].text in (">", ">>>"):
-        start = previous_visible(tokens, _template_opening(tokens, start))
-    elif tokens[start].text in (")", "]"):
-        bracket = tokens[start].text
-        start = opening(tokens, start)
-        start = previous_visible(tokens, start) if bracket == "]" else start
-    while start is not None:
+    end = previous_visible(tokens, index)
+    while end is not None:
+        start = _operand_start(tokens, end)
         before = previous_visible(tokens, start)
         if before is None or tokens[before].text not in ("::", ".", "->"):
             return start
         owner = previous_visible(tokens, before)
-        is_name = owner is not None and tokens[owner].kind == "name" and tokens[owner].text != "return"
-        start = owner if is_name else before
-        if not is_name:
+        if owner is None or not _is_owner(tokens[owner], tokens[before].text):
             return before
+        end = owner
     raise Unbalanced("<<<")
+
+
+def _operand_start(tokens: list[Token], end: int) -> int:
+    """Of a name with its template arguments, indices and calls, or of an expression in parentheses."""
+    while True:
+        start = end
+        if tokens[end].text in (">", ">>>"):
+            start = _template_opening(tokens, end)
+        elif tokens[end].text in (")", "]"):
+            start = opening(tokens, end)
+        before = previous_visible(tokens, start)
+        if start == end or before is None:
+            return start
+        if tokens[end].text == ")" and not (_is_name(tokens[before]) or tokens[before].text in (">", "]")):
+            return start
+        end = before
+
+
+def _is_owner(token: Token, separator: str) -> bool:
+    """`if (c) ::kernel` has no owner, `get(c).kernel` has."""
+    return _is_name(token) or token.text in ((">",) if separator == "::" else (">", ")", "]"))
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind == "name" and token.text not in _STATEMENT_WORDS
 
 
 def _template_opening(tokens: list[Token], index: int) -> int:

@@ -35,6 +35,15 @@ def test_launch_becomes_a_call_with_its_name_and_place() -> None:
         ("table[i]<<<1, 2>>>(x)", "table[i]"),
         ("(choose(n))<<<1, 2>>>(x)", "(choose(n))"),
         ("this->kernel<<<1, 2>>>(x)", "this->kernel"),
+        ("kernels.at(i)<<<1, 2>>>(x)", "kernels.at(i)"),
+        ("choose<float>(n)<<<1, 2>>>(x)", "choose<float>(n)"),
+        ("entries[i].kernel<<<1, 2>>>(x)", "entries[i].kernel"),
+        ("table[i][j]<<<1, 2>>>(x)", "table[i][j]"),
+        ("get(n)->kernel<<<1, 2>>>(x)", "get(n)->kernel"),
+        ("Traits<T>::kernel<<<1, 2>>>(x)", "Traits<T>::kernel"),
+        ("if (n > 0) (kernel)<<<1, 2>>>(x)", "(kernel)"),
+        ("if (n > 0) ::kernel<<<1, 2>>>(x)", "::kernel"),
+        ("return (kernel)<<<1, 2>>>(x)", "(kernel)"),
     ],
 )
 def test_kernel_expression_is_found(launch: str, kernel: str) -> None:

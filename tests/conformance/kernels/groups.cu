@@ -123,6 +123,16 @@ __global__ void generic_groups(const int* in, int* out) {
 
 CASE(generic_group) { generic_groups<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
 
+__global__ void calls_of_one(const int* in, int* out) {
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  int x = in[threadIdx.x];
+  cg::invoke_one(tile, [&] { atomicAdd(&out[64], 1); });
+  int first = cg::invoke_one_broadcast(tile, [](int group) { return group * 10; }, int(tile.meta_group_rank()));
+  out[threadIdx.x] = x + first + int(cg::this_thread().size());
+}
+
+CASE(group_calls) { calls_of_one<<<1, 64>>>(buffers.at<int>(0), buffers.at<int>(1)); }
+
 __global__ void grid_ranks(unsigned long long* out) {
   auto grid = cg::this_grid();
   out[grid.thread_rank()] = grid.size() * 1000 + grid.thread_rank();

@@ -1,5 +1,6 @@
 // The runtime API: streams, events, errors, the device, occupancy.
 #include <cassert>
+#include <cstdint>
 #include <cstdio>
 
 #include "case.h"
@@ -75,6 +76,32 @@ CASE(occupancy) {
   cudaOccupancyMaxPotentialBlockSize(&grid, &block, light, 0, 0);
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&limited, light, 128, 40 * 1024);
   int seen[] = {blocks, grid > 0, block, limited};
+  store(buffers, 0, seen, 4);
+}
+
+__host__ __device__ size_t shared_of(int threads) { return threads * 64; }
+
+CASE(occupancy_by_block) {
+  int grid = 0, of_any = 0, by_threads = 0, up_to_96 = 0;
+  cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &of_any, light, shared_of, 768);
+  cudaOccupancyMaxPotentialBlockSize(&grid, &by_threads, light, 0, 1000);
+  cudaOccupancyMaxPotentialBlockSizeWithFlags(&grid, &up_to_96, light, 0, 96, cudaOccupancyDefault);
+  int seen[] = {of_any, by_threads, up_to_96};
+  store(buffers, 0, seen, 3);
+}
+
+CASE(memory_pools) {
+  cudaMemPool_t pool;
+  uint64_t threshold = UINT64_MAX;
+  float* scratch = nullptr;
+  int seen[4];
+  seen[0] = cudaDeviceGetDefaultMemPool(&pool, 0);
+  seen[1] = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
+  seen[2] = cudaMallocFromPoolAsync(&scratch, 256, pool, nullptr);
+  cudaPointerAttributes of_scratch;
+  cudaPointerGetAttributes(&of_scratch, scratch);
+  seen[3] = of_scratch.type == cudaMemoryTypeDevice && of_scratch.device == 0;
+  cudaFreeAsync(scratch, nullptr);
   store(buffers, 0, seen, 4);
 }
 

@@ -25,6 +25,7 @@ static torch::Tensor wrapped(const Buffers& buffers, int index, at::ScalarType t
 }
 
 template <typename scalar_t>
+C10_LAUNCH_BOUNDS_1(256)
 __global__ void mean_of_rows(const scalar_t* __restrict__ in, scalar_t* __restrict__ out, int columns) {
   using accumulate_t = at::acc_type<scalar_t, true>;
   accumulate_t sum = 0;
@@ -51,7 +52,7 @@ CASE(dispatch_floating_types) {
 }
 
 template <typename scalar_t>
-__global__ void squared(const scalar_t* in, scalar_t* out, int n) {
+__global__ void __launch_bounds__(C10_MAX_THREADS_PER_BLOCK(128), C10_MIN_BLOCKS_PER_SM(128, 4)) squared(const scalar_t* in, scalar_t* out, int n) {
   using opmath_t = at::opmath_type<scalar_t>;
   int i = threadIdx.x;
   if (i < n) {

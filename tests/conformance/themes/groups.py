@@ -88,5 +88,11 @@ CASES = (
         (ints(64),),
         lambda x: torch.cat([x.sum(0, keepdim=True), x.view(4, 16).sum(1)]).int(),
     ),
+    case(
+        "group_calls",
+        "`invoke_one`, `invoke_one_broadcast`, `this_thread`",
+        (ints(64),),
+        lambda x: torch.cat([x + torch.arange(64) // 16 * 10 + 1, torch.tensor([4])]).int(),
+    ),
     case("grid_rank", "`this_grid()`: ranks and sizes", (), lambda: 64 * 1000 + torch.arange(64)),
 )

@@ -47,6 +47,20 @@ CASES = (
         needs=(9, 0),
     ),
     case(
+        "occupancy_by_block",
+        "`cudaOccupancyMaxPotentialBlockSizeVariableSMem` and `WithFlags`, limits on the block",
+        (),
+        lambda: _literals(512, 512, 64),
+        needs=(9, 0),
+    ),
+    case(
+        "memory_pools",
+        "`cudaDeviceGetDefaultMemPool`, `cudaMemPoolSetAttribute`, `cudaMallocFromPoolAsync`, "
+        "`cudaPointerGetAttributes`",
+        (),
+        lambda: _literals(0, 0, 0, 1),
+    ),
+    case(
         "launch_errors",
         "`cudaGetLastError`, `cudaPeekAtLastError` after launches that the device refuses (CUDA 13's codes)",
         (),

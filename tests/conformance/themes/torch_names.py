@@ -21,7 +21,7 @@ CASES = (
     case(
         "dispatch_floating_types",
         "`AT_DISPATCH_FLOATING_TYPES_AND2`, `at::acc_type`, `OptionalCUDAGuard(device_of(x))`, `CHECK_CUDA`, "
-        "`C10_CUDA_KERNEL_LAUNCH_CHECK`",
+        "`C10_CUDA_KERNEL_LAUNCH_CHECK`, `C10_LAUNCH_BOUNDS_1`",
         tuple(ints(128, -8, 8).to(dtype) for dtype in DTYPES),
         _means,
     ),

@@ -207,6 +207,7 @@ thread_block_tile<Size, thread_block_tile<ParentSize, GrandParent>> tiled_partit
   static_assert(Size <= ParentSize, "a tile is no larger than what it is cut from");
   return {ParentSize / Size, parent.thread_rank() / Size};
 }
+inline thread_block_tile<1> this_thread() { return tiled_partition<1>(this_thread_block()); }
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   unsigned first = details::warp_rank() & ~(size - 1);
   return thread_group((size >= 32 ? ~0u : (1u << size) - 1) << first);
@@ -239,6 +240,18 @@ coalesced_group labeled_partition(const Group& group, Label label, SIM_CALLER) {
 template <class Group>
 coalesced_group binary_partition(const Group& group, bool predicate, SIM_CALLER) {
   return labeled_partition(group, int(predicate), file, line);
+}
+
+// One thread of the group calls; which one, CUDA leaves open.
+template <class Group, class Function, class... Arguments>
+void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
+  if (group.thread_rank() == 0) std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
+}
+template <class Group, class Function, class... Arguments>
+auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&... arguments) {
+  std::decay_t<decltype(std::forward<Function>(function)(std::forward<Arguments>(arguments)...))> result{};
+  if (group.thread_rank() == 0) result = std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
+  return group.shfl(result, 0);
 }
 
 template <class Group>

@@ -142,9 +142,10 @@ static inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k,
   __syncwarp(0xffffffffu, file, line);
 }
 
-// Each lane reads what it needs of the others' fragments while all of them stand still.
+// Each lane reads what it needs of the others' fragments while all of them stand still. To the checker these are other
+// threads' local variables, so it isn't asked.
 template <int m, int n, int k, class T, class LayoutA, class LayoutB, class Sum, class Start>
-static inline void mma_sync(fragment<accumulator, m, n, k, Sum>& to, const fragment<matrix_a, m, n, k, T, LayoutA>& a,
+__attribute__((no_sanitize_thread)) static inline void mma_sync(fragment<accumulator, m, n, k, Sum>& to, const fragment<matrix_a, m, n, k, T, LayoutA>& a,
                             const fragment<matrix_b, m, n, k, T, LayoutB>& b,
                             const fragment<accumulator, m, n, k, Start>& start, SIM_CALLER) {
   using A = fragment<matrix_a, m, n, k, T, LayoutA>;

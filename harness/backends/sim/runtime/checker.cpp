@@ -94,8 +94,11 @@ void Checker::access(const Access& access) {
   settle_write();
   Place place;
   if (!find(access.address, access.nbytes, place)) {
-    if (is_in_module(access.address, access.nbytes)) return;
-    refuse(access);
+    if (!is_in_module(access.address, access.nbytes)) refuse(access);
+    // A __device__ variable has no shadow, but a counter or a flag may well be one.
+    Actor self = actor(access, place);
+    if (self.is_atomic) synchronize(access, place, self);
+    return;
   }
   if (access.writes && (place.is_input || place.is_constant)) check_permission(access, place);
   if (access.writes && !launch_->blocks.empty()) place.shadow->is_partial = true;

@@ -166,6 +166,8 @@ void sim_note_argument(const void* pointer, int position, bool is_const, bool is
   if (sim_is_checking()) arguments.push_back({pointer, position, is_const, is_opaque});
 }
 
+bool sim_is_device_memory(const void* pointer) { return is_near_device_memory(pointer); }
+
 bool sim_accepts_pointer(const void* pointer, int position, const char* kernel, const char* file, int line) {
   Dl_info library;  // a __device__ variable lives in the extension
   if (!pointer || is_near_device_memory(pointer) || dladdr(pointer, &library)) return true;

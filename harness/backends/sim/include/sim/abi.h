@@ -103,6 +103,7 @@ void* sim_shared_dynamic(void);
 void* sim_device_alloc(size_t nbytes);
 void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period);
 int sim_device_free(void* pointer);
+bool sim_is_device_memory(const void* pointer);
 void sim_fill(void* pointer, int byte, size_t nbytes);
 // The checked build: whether it is on (before any memory is allocated), what the host writes to device memory, and how
 // many bytes of a range nobody wrote.

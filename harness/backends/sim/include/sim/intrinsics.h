@@ -46,7 +46,7 @@ static inline unsigned __fns(unsigned mask, unsigned base, int offset) {
   }
   return 0xffffffffu;
 }
-static inline int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
+static inline int __mul24(int a, int b) { return int(unsigned(a << 8 >> 8) * unsigned(b << 8 >> 8)); }
 static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
 static inline int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }

@@ -38,9 +38,25 @@ static inline cudaError_t cudaFree(void* pointer) {
   return sim_sticky_error();
 }
 static inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
+// The device's own pool, which keeps nothing; a solution sets when it would give memory back.
+static inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  *pool = reinterpret_cast<cudaMemPool_t>(0x1);
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+static inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+static inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return sim_sticky_error(); }
+static inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return sim_sticky_error(); }
+template <class T>
+static inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t nbytes, cudaMemPool_t, cudaStream_t) {
+  return cudaMalloc(pointer, nbytes);
+}
 template <class T>
 static inline cudaError_t cudaMallocHost(T** pointer, size_t nbytes) {
-  return cudaMalloc(pointer, nbytes);  // the device can read it
+  cudaError_t error = cudaMalloc(pointer, nbytes);  // the device can read it
+  if (*pointer) sim_mark_written(*pointer, nbytes);  // the host writes when it likes, unseen
+  return error;
 }
 template <class T>
 static inline cudaError_t cudaHostAlloc(T** pointer, size_t nbytes, unsigned) {
@@ -54,7 +70,7 @@ static inline cudaError_t cudaHostGetDevicePointer(T** on_device, void* on_host,
 }
 template <class T>
 static inline cudaError_t cudaMallocManaged(T** pointer, size_t nbytes, unsigned = 1) {
-  return cudaMalloc(pointer, nbytes);
+  return cudaMallocHost(pointer, nbytes);
 }
 static inline cudaError_t cudaMemcpy(void* to, const void* from, size_t nbytes, cudaMemcpyKind) {
   memmove(to, from, nbytes);
@@ -123,6 +139,14 @@ static inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) 
   *address = const_cast<void*>(static_cast<const volatile void*>(&symbol));
   return sim_sticky_error();
 }
+// All that a kernel may read is the device's here, pinned and managed memory as well.
+static inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  bool is_device = sim_is_device_memory(pointer);
+  void* address = const_cast<void*>(pointer);
+  *attributes = {is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered, is_device ? 0 : -2,
+                 is_device ? address : nullptr, is_device ? nullptr : address};
+  return sim_sticky_error();
+}
 static inline cudaError_t cudaMemGetInfo(size_t* free_nbytes, size_t* total_nbytes) {
   *free_nbytes = *total_nbytes = size_t(80) << 30;
   return sim_sticky_error();
@@ -158,15 +182,27 @@ static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsign
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 static inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
+namespace sim {
+static inline bool is_created(cudaStream_t stream) {
+  return stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread;
+}
+}  // namespace sim
 static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-    return cudaErrorInvalidResourceHandle;
+  if (!sim::is_created(stream)) return cudaErrorInvalidResourceHandle;
   delete stream;
   return sim_sticky_error();
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return sim_sticky_error(); }
 static inline cudaError_t cudaStreamQuery(cudaStream_t) { return sim_sticky_error(); }
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return sim_sticky_error(); }
+static inline cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  *flags = sim::is_created(stream) ? stream->flags : cudaStreamDefault;
+  return sim_sticky_error();
+}
+static inline cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  *priority = sim::is_created(stream) ? stream->priority : 0;
+  return sim_sticky_error();
+}
 static inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
   function(data);
   return sim_sticky_error();
@@ -285,12 +321,33 @@ static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
                                                                                  unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_shared);
 }
+// As CUDA looks for it: the largest block of those with most threads resident. `shared_of` gives a block's dynamic
+// shared memory from its threads.
+template <class Kernel, class SharedOf>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel&& kernel,
+                                                                         SharedOf shared_of, int limit = 0) {
+  limit = limit > 0 ? std::min(1024, limit) : 1024;
+  *grid = *block = 0;
+  int most_resident = 0;
+  for (int rounded = (limit + 31) / 32 * 32; rounded > 0; rounded -= 32) {
+    int threads = std::min(limit, rounded), blocks = 0;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_of(threads));
+    if (blocks * threads <= most_resident) continue;
+    most_resident = blocks * threads;
+    *block = threads;
+    *grid = blocks * 132;
+  }
+  return sim_sticky_error();
+}
 template <class Kernel>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel&& kernel,
                                                              size_t dynamic_shared = 0, int limit = 0) {
-  *block = limit > 0 ? std::min(1024, limit) : 1024;
-  int blocks;
-  cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, *block, dynamic_shared);
-  *grid = blocks * 132;
-  return error;
+  auto shared_of = [dynamic_shared](int) { return dynamic_shared; };
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, shared_of, limit);
+}
+template <class Kernel>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, Kernel&& kernel,
+                                                                      size_t dynamic_shared = 0, int limit = 0,
+                                                                      unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, dynamic_shared, limit);
 }
