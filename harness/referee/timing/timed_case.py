@@ -88,15 +88,18 @@ class TimedCase:
                 times_ns += claimed_turn(taken.reply, taken.wall_ns).call_ns
                 if failed:
                     return CaseOutcome(tuple(checks), tuple(case.remarks), case.weights, failed)
-            self._most_calls = self._usual_calls((self._fastest_ns, min(times_ns)))
-            outcome = check_seated(case, self._most_calls, notify, self._watchers.auditor.check)
+            fastest_ns = (self._fastest_ns, min(times_ns))
+            self._most_calls = self._usual_calls(fastest_ns)
+            judged_calls = turn_length(fastest_ns, self._most_calls)
+            outcome = check_seated(case, judged_calls, notify, self._watchers.auditor.check)
         return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
-        """Many where calls are short: they are averaged."""
+        """Of a timed turn, if that isn't too long: many where calls are short, which are averaged. How long calls are
+        measuring finds out anew: two slow ones at first, which a solution may well have, are not to make turns of one
+        call, whose wall clock tells little."""
         places = self._case.table.places
-        usual = places if min(fastest_ns) < SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
-        return turn_length(fastest_ns, usual)
+        return places if min(fastest_ns) < SHORT_NS else min(places, self._case.config.timing.calls_per_turn)
 
     def measure(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,27 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert sorted(len(turn.call_ns) for turn in timing.turns if turn.arm == "solution") == [1] * 4 + [2] * 4 + [4] * 8
     buffers = [{ref.buffer for turn in turns for c in turn.calls for ref in c.outputs} for turns in (judged, timed)]
     assert buffers[0] == buffers[1]
+
+
+class SlowAtFirst(Honest):
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        if self.calls <= 2:
+            time.sleep(0.26)
+        return super().forward(x)
+
+
+def test_two_slow_calls_at_first_make_no_short_turns(double: Setting) -> None:
+    """Who sleeps in them would have turns of one call, over which the wall clock has no slope."""
+    slow_ns = 255_000_000
+    with sitting(double, SlowAtFirst, (slow_ns, slow_ns, *[1_000] * 1_000)) as at_table:
+        at_table.case.check(lambda what: None)
+        judged = [len(turn.calls) for turn in at_table.solution.turns]
+        timing = at_table.measure().timing
+    assert set(judged) == {1}
+    assert {len(turn.call_ns) for turn in timing.turns} == {1, 2, 4}
 
 
 class Never(secrets.SystemRandom):
