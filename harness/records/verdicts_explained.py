@@ -55,7 +55,8 @@ VERDICTS: dict[Verdict, Explanation] = {
         ),
         Verdict.TIMEOUT: (
             "the referee's own clock ran out before an answer came, and it ended the worker",
-            "an endless loop, a barrier that some threads never reach, a deadlock between streams",
+            "an endless loop, a barrier that some threads never reach, a deadlock between streams; on the simulator "
+            "also a barrier of the whole grid made by hand, since few blocks run at the same time there",
             "let every thread of a block reach every barrier; limits are in the config (limits.turn_s and its like)",
             "failure.case, config.limits",
         ),
