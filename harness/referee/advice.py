@@ -73,8 +73,8 @@ _BY_VERDICT = {
     Verdict.RUNTIME_ERROR: "mend the exception; where a launch failed, check cudaGetLastError() right after it",
     Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
     Verdict.OUT_OF_MEMORY: "allocate less, or reuse a workspace between calls",
-    Verdict.TIMEOUT: "look for an endless loop, a barrier that some threads never reach or, on the simulator, a block that "
-    "waits for a later one; limits are in the config",
+    Verdict.TIMEOUT: "look for an endless loop, a barrier that some threads never reach or, on the simulator, a block "
+    "that waits for a later one; limits are in the config",
     Verdict.CRASHED: "look at the end of the output: the process ended without an answer",
     Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
     Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
