@@ -201,8 +201,8 @@ def compile_times() -> dict[str, tuple[float, float]]:
         for path in sorted(ROOT.glob("solutions/*/*/solution.py")):
             problem, name = path.parts[-3:-1]
             source = f"{path.read_text()}\n# {secrets.token_hex(8)}\n"
-            if not found:
-                build_s(problem, f"{source}# the first one waits for torch's import, too\n")
+            for number in range(0 if found else 2):
+                build_s(problem, f"{source}# one of the first two, which wait for torch's import as well: {number}\n")
             found[f"{problem}/{name}"] = (build_s(problem, source), build_s(problem, source))
     return found
 
