@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     import torch
 
 
+MADE_TWICE: tuple[Metric, ...] = ("gpu_warm", "graph")
+"""Metrics of calls that are made once before they are measured: with other inputs, or whoever remembers what it
+returned would have nothing to do."""
+
+
 @dataclass(frozen=True)
 class BufferHandle:
     """A worker's key to one shared buffer; travels as JSON, its descriptor (if any) beside it.

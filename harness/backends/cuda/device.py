@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
+from harness.backends.base import MADE_TWICE, BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
@@ -24,9 +24,6 @@ _MOST_SLOW_POISONS = 4
 """A solution that empties the allocator's cache in each call is not to pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
 """Half of what a message may have (protocol.frames)."""
-
-_MADE_TWICE = ("gpu_warm", "graph")
-"""Metrics of calls that are made once before they are measured."""
 
 Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
@@ -121,7 +118,7 @@ class CudaDevice:
 
     def _may_be_late(self, value: torch.Tensor) -> bool:
         """A call that is made with others in their place first could run out of bounds by indices in disorder."""
-        return self._metric not in _MADE_TWICE or holds_numbers(value)
+        return self._metric not in MADE_TWICE or holds_numbers(value)
 
     def _note_peak(self, held_bytes: int | None) -> None:
         most = _most_allocated()

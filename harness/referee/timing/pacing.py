@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.backends.base import Conditions
+from harness.backends.base import MADE_TWICE, Conditions
 from harness.protocol.messages import CallTaken
 from harness.records.arms import Metric
 
@@ -15,9 +15,6 @@ _HEAT_NS = 30_000_000
 _HOLD_NS = 300_000
 """A call's launches take the host 20 to 100 µs, and up to 240 after a pause (H100, torch's eager operators)."""
 _GROWTH = 4
-_MADE_TWICE = ("gpu_warm", "graph")
-"""Metrics of calls that are made once before they are measured: with other inputs, or whoever remembers what it
-returned would have nothing to do."""
 _MOST_HOLD_NS = 4_800_000
 """Whose host needs longer than that waits for the device himself, or is no fast kernel's."""
 
@@ -35,7 +32,7 @@ class Pacing:
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """`metric`: another than the headline's."""
         metric = metric or self.metric
-        return Conditions(metric, _HEAT_NS, self._hold_ns, late_inputs=metric in _MADE_TWICE)
+        return Conditions(metric, _HEAT_NS, self._hold_ns, late_inputs=metric in MADE_TWICE)
 
     def settle(self) -> None:
         """From now on nothing changes: samples of two metrics are never mixed, and a turn's wall-clock time, of which

@@ -121,12 +121,12 @@ class Family:
         members = self.members()
         strays = [one for one in members if one.group != self._leader]
         known = {self._leader: None} | {one.pid: start_of(one.pid) for one in members}
-        self._signal(signal.SIGKILL)
         deadline = time.monotonic() + _ENDING_S
-        while not all(has_ended(*one) for one in known.items()) and time.monotonic() < deadline:
-            time.sleep(_ROUND_S)  # who is ending has no environment any more by which it could be found
-        while self.members() and time.monotonic() < deadline:
-            self._signal(signal.SIGKILL)
+        while True:
+            self._signal(signal.SIGKILL)  # again: who was born meanwhile
+            # Who is ending has no environment any more by which it could be found.
+            if (all(has_ended(*one) for one in known.items()) and not self.members()) or time.monotonic() > deadline:
+                break
             time.sleep(_ROUND_S)
         shared = remove_shared_memory(user_of(self._leader))
         return Leftovers(tuple(one.name for one in strays), shared)
