@@ -41,4 +41,4 @@ class ModelNew(nn.Module):
         """Two ways, each right for everything: which is faster depends on the inputs, all of which are looked at."""
         if bool((x >= 0).all()):
             return extension.row_sum(x)
-        return extension.row_sum(x.clamp(min=0)) + extension.row_sum(x.clamp(max=0))
+        return -extension.row_sum(-x)
