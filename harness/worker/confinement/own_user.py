@@ -2,7 +2,7 @@
 processes and from other people's files.
 
 Of root's rights it keeps at most one, to read files whatever their mode (CAP_DAC_READ_SEARCH), and only where Python's
-environment lies where others may not look, as below /root.
+environment, or where temporary files go, lies where others may not look, as below /root.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool) -> Non
     user = user_of(os.getpid())
     held = _held()
     _require(user, held)
-    keeps = [] if all(map(_is_open, needed)) else [_DAC_READ_SEARCH]
+    keeps = [] if all(map(_is_open, needed)) and _is_passable(folder.parents) else [_DAC_READ_SEARCH]
     if keeps and not held >> _DAC_READ_SEARCH & 1:
         raise Unavailable(
-            "Python's environment isn't readable by others", "put it where all may read, or grant CAP_DAC_READ_SEARCH"
+            "Python's environment or TMPDIR isn't readable by others",
+            "put them where all may read, or grant CAP_DAC_READ_SEARCH",
         )
     groups = _groups_of_devices() if uses_gpu else []
     _give(folder, user)
@@ -93,11 +94,15 @@ def _is_mapped(kind: str, number: int) -> bool:
 def _is_open(place: Path) -> bool:
     """Whether everybody may enter or read it. Below it the environment's files are believed to be like their root."""
     try:
-        parents = all(parent.stat().st_mode & 0o001 for parent in place.parents)
         mode = place.stat().st_mode
-        return parents and mode & 0o004 != 0 and (mode & 0o001 != 0 or not place.is_dir())
+        return _is_passable(place.parents) and mode & 0o004 != 0 and (mode & 0o001 != 0 or not place.is_dir())
     except OSError:
         return not place.exists()
+
+
+def _is_passable(folders: Iterable[Path]) -> bool:
+    """Whether everybody gets through to what lies below."""
+    return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def _groups_of_devices() -> list[int]:
