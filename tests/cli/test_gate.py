@@ -598,4 +598,6 @@ def test_a_gpu_finds_a_planted_regression_and_nothing_else(
     assert outcome.code == 1
     (one,) = report(outcome)["judged"]
     assert [finding["rule"] for finding in one["findings"]] == ["regressed"]
-    assert [attempt["speed"] for attempt in one["attempts"]] == ["regressed"] * 3
+    first, *repetitions = [attempt["speed"] for attempt in one["attempts"]]
+    assert first in ("regressed", "inconclusive")  # it may turn out noisy; then the repetitions decide
+    assert repetitions == ["regressed"] * 2
