@@ -1,4 +1,5 @@
-"""This repository's own solutions pass: complete on the GPU, in reduced and sampled form on the simulator."""
+"""This repository's own solutions pass: complete on the GPU; in reduced and sampled form on the simulator, which runs no
+inline PTX."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.records.verdict import Verdict
 from harness.workspace.workspace import Workspace
 from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ROOT
@@ -16,10 +18,24 @@ PROBLEMS = Workspace(ROOT).problem_names()
 @pytest.mark.sim
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_solutions_pass_on_the_simulator(problem: str, tmp_path: Path) -> None:
-    for evaluation in evaluate_all(ROOT, problem, tmp_path, "sim", config=QUICK).values():
+    workspace = Workspace(ROOT)
+    for name, evaluation in evaluate_all(ROOT, problem, tmp_path, "sim", config=QUICK).items():
+        (solution,) = workspace.solutions(problem, [name])
+        if "asm volatile" in solution.source_path.read_text():
+            assert evaluation.verdict == Verdict.UNSUPPORTED
+            assert evaluation.failure is not None
+            assert "inline PTX (asm)" in evaluation.failure.reason
+            continue
         assert evaluation.verdict.passed, evaluation.failure
-        assert {check.case for check in evaluation.checks} == set(Workspace(ROOT).problem(problem).cases)
+        assert {check.case for check in evaluation.checks} == set(workspace.problem(problem).cases)
         assert evaluation.timing is None
+
+
+def test_a_solution_for_every_problem_runs_on_the_simulator() -> None:
+    workspace = Workspace(ROOT)
+    for problem in PROBLEMS:
+        texts = [solution.source_path.read_text() for solution in workspace.solutions(problem)]
+        assert any("asm" not in text for text in texts)
 
 
 @pytest.mark.gpu
