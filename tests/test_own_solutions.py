@@ -1,5 +1,4 @@
-"""This repository's own solutions pass: complete on the GPU; in reduced and sampled form on the simulator, which runs no
-inline PTX."""
+"""This repository's own solutions pass: complete on the GPU, and, those without PTX, reduced on the simulator."""
 
 from __future__ import annotations
 
