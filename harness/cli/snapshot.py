@@ -65,6 +65,7 @@ def accept_run(
     for remark in found.remarks:
         typer.echo(f"harness: {remark}", err=True)
     evaluations = _chosen(latest_of_each(found.evaluations), problem or [], solution or [])
+    evaluations = [one for one in evaluations if not _needs_gpu(one, workspace)]
     if refused := [
         f"{e.problem.name}/{e.solution.name}: {why}" for e in evaluations if (why := _refusal(e, workspace))
     ]:
@@ -118,6 +119,18 @@ def _chosen(
         names = ", ".join(f"{e.problem.name}/{e.solution.name}" for e in evaluations[:8])
         raise UsageError(f"nothing in this run fits --problem and --solution; it holds {names}")
     return chosen
+
+
+def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
+    """Whether there is nothing to accept, since it says that it needs a GPU and had none."""
+    from harness.records.verdict import Verdict
+
+    problem, name = evaluation.problem.name, evaluation.solution.name
+    is_there = problem in workspace.problem_names() and name in workspace.solution_names(problem)
+    if evaluation.verdict is not Verdict.UNSUPPORTED or not is_there:
+        return False
+    (now,) = workspace.solutions(problem, [name])
+    return now.about.needs_gpu
 
 
 def _refusal(evaluation: Evaluation, workspace: Workspace) -> str | None:

@@ -115,7 +115,7 @@ def _expectation(subject: Subject, snapshot: Snapshot | None) -> list[GateFindin
 def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[GateFinding]:
     if not evaluations:
         return list(missing(subject, "no result came of its evaluation", "run the gate again").findings)
-    unexpected = [e for e in evaluations if e.verdict is not subject.expected or e.verdict is Verdict.HARNESS_ERROR]
+    unexpected = [e for e in evaluations if not _is_expected(e, subject) or e.verdict is Verdict.HARNESS_ERROR]
     for verdict, rule, level in _FIRST_LOOKED_FOR:
         if found := next((e for e in unexpected if e.verdict is verdict), None):
             return [_of_evaluation(found, rule, level, f"{verdict.value}: {_reason(found)}")]
@@ -131,6 +131,12 @@ def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[Ga
     return [
         _of_evaluation(first, "unexpected_verdict", "failed", f"{first.verdict.value}{where}{wanted}: {_reason(first)}")
     ]
+
+
+def _is_expected(evaluation: Evaluation, subject: Subject) -> bool:
+    """Also what needs a GPU, and wasn't run on one."""
+    needs_gpu = evaluation.verdict is Verdict.UNSUPPORTED is evaluation.solution.expected_verdict
+    return evaluation.verdict is subject.expected or needs_gpu
 
 
 _FIRST_LOOKED_FOR: tuple[tuple[Verdict, Rule, Level], ...] = (

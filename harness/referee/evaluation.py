@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
 from harness.records.arms import ReferenceArm
@@ -115,7 +115,7 @@ def evaluate(
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_s=built.seconds + time.monotonic() - started,
         problem=job.problem_ref,
-        solution=job.solution_ref,
+        solution=_with_expectation(job, environment, verdict),
         cases=job.cases,
         config=job.config,
         environment=environment,
@@ -135,6 +135,14 @@ def evaluate(
         remarks=tuple(dict.fromkeys(found.remarks)),
         stages_s=found.stages_s,
     )
+
+
+def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
+    """Who says that he needs a GPU is expected to be unsupported without one; should he be judged all the same, as he
+    says."""
+    if job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED:
+        return replace(job.solution_ref, expected_verdict=verdict)
+    return job.solution_ref
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:

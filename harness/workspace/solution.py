@@ -25,6 +25,8 @@ class SolutionFile:
     language: Literal["cuda", "c++", "triton", "python"] = "cuda"
     precision: Precision | None = None
     expected_verdict: Verdict = Verdict.PASSED
+    needs_gpu: bool = False
+    """It uses what the simulator doesn't have, as inline PTX: there it is expected to be `unsupported`."""
 
 
 @dataclass(frozen=True)

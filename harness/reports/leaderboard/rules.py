@@ -10,6 +10,7 @@ from harness.records.arms import Metric
 from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import other_metric
+from harness.records.verdict import Verdict
 from harness.reports.leaderboard.precision import PrecisionClass
 
 
@@ -92,7 +93,7 @@ def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
         yield "judged against an older version of the problem"
     if entry.config != terms.config:
         yield f"measured under another config, {entry.config}"
-    if not entry.expected_verdict.passed:
+    if not entry.expected_verdict.passed and entry.verdict is not Verdict.UNSUPPORTED:
         yield f"kept as an example of {entry.expected_verdict.value}"
     if not entry.verdict.passed:
         yield entry.verdict.meaning
