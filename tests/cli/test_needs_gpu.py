@@ -11,8 +11,9 @@ from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.sim
 
-RUN = ("run", "--problem", "relu", "--backend", "sim", "--no-nvcc", "--case", "small", "--quiet")
-GATE = ("gate", "--backend", "sim", "--no-nvcc", "--quiet", "--json")
+FAST = ("--backend", "sim", "--config", "fast", "--quiet")
+RUN = ("run", "--problem", "relu", "--case", "small", *FAST)
+GATE = ("gate", "--json", *FAST)
 
 
 @pytest.fixture
@@ -20,6 +21,8 @@ def solution(harness: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """The new workspace's only one, with inline PTX in its kernel."""
     monkeypatch.chdir(tmp_path)
     assert harness("init", ".").code == 0
+    (tmp_path / "configs").mkdir(exist_ok=True)
+    (tmp_path / "configs" / "fast.yaml").write_text("correctness: {seeds: 1}\nnvcc: {enabled: false}\n")
     folder = tmp_path / "solutions" / "relu" / "vectorized"
     source = folder / "solution.py"
     text = source.read_text()
