@@ -270,6 +270,24 @@ def test_what_a_call_doesnt_write_shows(device: CudaDevice) -> None:
     assert bool(into.isnan().all())
 
 
+def test_outputs_change_places(device: CudaDevice, x: torch.Tensor) -> None:
+    small, into = x[: 2**23], torch.empty(2**23, device="cuda")
+    seen = set()
+
+    def call() -> torch.Tensor:
+        y = small * 2
+        seen.add(y.data_ptr())
+        return y
+
+    measure(device, call, into)  # now its size is known
+    held = torch.cuda.memory_allocated()
+    for _ in range(16):
+        measure(device, call, into)
+        torch.testing.assert_close(into, small * 2)
+    assert len(seen) >= 16
+    assert torch.cuda.memory_allocated() == held
+
+
 @pytest.fixture
 def patched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda.Event, "elapsed_time", lambda self, end: 0.001)
