@@ -13,8 +13,8 @@ from dataclasses import dataclass
 BETWEEN_WORKERS = 0.001
 """By how much, on a log scale, the times of two workers that run the very same may differ beyond the scatter within
 each: their memory lies elsewhere. (H100, benchmarks/equal_arms.py: chosen by 59 intervals of equal arms over 10 µs, of
-which 10 left out 1 without it and 3 with it. Of 70 later ones, in runs of their own, 9 did, all but one at 21 and 87 µs;
-since outputs change places from call to call, 2 of 32 at these sizes.)"""
+which 10 left out 1 without it and 3 with it. Of 70 later ones, in runs of their own, 9 did, all but one at 21 and 87
+µs; since outputs change places from call to call, 2 of 32 at these sizes.)"""
 
 
 @dataclass(frozen=True)
