@@ -108,11 +108,12 @@ class Trial:
         self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
 
     def _start_anew(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, which: str) -> None:
-        """End all workers, and start the first baseline's and the solution's."""
+        """End all workers, and start the first baseline's and the solution's. Raises: MachineError, SolutionFailed."""
         self._notify(f"starting workers anew, {which}")
         for one in (self._worker, *references.values()):
             one.close()
         references.clear()
+        self._workers.host.require_alive()  # what the ended ones left may be a device that is stuck
         references[self._subject.config.timing.baselines[0]] = stack.enter_context(self._workers.start())
         with Stage(self._found, "load"):
             self._worker = self._load()
