@@ -177,7 +177,8 @@ class Trial:
 
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
-        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver)
+        can_trace = bool(self._worker.can_trace)
+        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver, can_trace)
         self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 
