@@ -23,7 +23,7 @@ FIXED = {
     "_context _start _end _stored _milliseconds",
     "harness.backends.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
     "harness.backends.cuda.tracer.Tracer": "_register _enable _disable _flush _next _callbacks _buffers",
-    "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks",
+    "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks _trace",
 }
 """Of each class whose objects measure."""
 
