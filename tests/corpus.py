@@ -2,7 +2,7 @@
 
 tests/cheats/ and tests/faults/ are workspaces with a solution folder per case. families.yaml in each says what a case
 must end as, by family: a verdict, or the check whose evidence makes it `cheating`; several words where chance decides.
-`needs: gpu` marks what the simulator can't show.
+`needs: gpu` marks what the simulator can't show, `needs: sim` what there is on the simulator alone.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ class Case:
         return "gpu" not in self.needs
 
 
+    @property
+    def runs_on_gpu(self) -> bool:
+        return "sim" not in self.needs
+
 def read_families(root: Path, config: str) -> list[Case]:
     """The cases of a workspace's families.yaml, which run under `config` unless they name another."""
     table = yaml.safe_load((root / "families.yaml").read_text())
@@ -77,8 +81,11 @@ def folders(root: Path) -> set[str]:
 
 
 def parameters(cases: Sequence[Case]) -> list[Any]:
-    """Of a test that takes `backend` and `case`: every case on the GPU, and on the simulator what it can show."""
-    chosen: dict[CorpusBackend, Sequence[Case]] = {"sim": _on_sim(cases), "cuda": cases}
+    """Of a test that takes `backend` and `case`: what each of them can show."""
+    chosen: dict[CorpusBackend, Sequence[Case]] = {
+        "sim": _on_sim(cases),
+        "cuda": [case for case in cases if case.runs_on_gpu],
+    }
     return [
         pytest.param(backend, case, marks=MARKS[backend], id=f"{backend}-{case.name.replace('/', '-')}")
         for backend, these in chosen.items()
