@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.statistics import BETWEEN_WORKERS, Interval, paired_ratio
+from harness.records.statistics import Interval, paired_ratio, pairs
 from harness.records.timing import Timing
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
@@ -26,6 +26,8 @@ UNTIL = ((0.0025, 100), (0.01, 24), (0.01, 100))
 """A precision, and at most how many blocks."""
 PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.008, 0.0005))
 """The jitter of a call, and by how much processes differ: standard deviations."""
+_MS = 1e6
+"""In ns."""
 
 
 def main() -> None:
@@ -55,23 +57,25 @@ def coverage(scatter: float, precision: float, most: int, look_at: Sequence[int]
     covered, blocks = 0, 0
     for _ in range(trials):
         ratios = [math.exp(rng.gauss(0, scatter * precision)) for _ in range(most)]
-        taken, interval = _measured_until(ratios, precision, look_at)
-        covered += _covers_one(interval)
+        taken, found = _measured_until(ratios, precision, look_at)
+        covered += _covers_one(pairs(found, [1.0] * taken))
         blocks += taken
     return covered / trials, blocks / trials
 
 
-def _measured_until(ratios: Sequence[float], precision: float, look_at: Sequence[int]) -> tuple[int, Interval]:
+def _measured_until(ratios: Sequence[float], precision: float, look_at: Sequence[int]) -> tuple[int, Sequence[float]]:
+    """How many blocks, and their ratios: of times of a millisecond."""
     for taken in (*(count for count in look_at if count < len(ratios)), len(ratios)):
-        interval = paired_ratio(ratios[:taken], [1.0] * taken)
+        interval = paired_ratio([_MS * ratio for ratio in ratios[:taken]], [_MS] * taken)
         assert interval is not None
         if interval.half_width <= precision:
             break
-    return taken, interval
+    return taken, ratios[:taken]
 
 
-def _covers_one(interval: Interval) -> bool:
-    return math.log(interval.low) + BETWEEN_WORKERS <= 0 <= math.log(interval.high) - BETWEEN_WORKERS
+def _covers_one(interval: Interval | None) -> bool:
+    assert interval is not None
+    return interval.low <= 1 <= interval.high
 
 
 class Jittering:
@@ -82,12 +86,12 @@ class Jittering:
     def __init__(self, rng: random.Random, jitter: float, apart: float) -> None:
         self._rng = rng
         self._jitter = jitter
-        self._solution_ns = 1e6 * math.exp(rng.gauss(0, apart))
+        self._solution_ns = _MS * math.exp(rng.gauss(0, apart))
 
     def warmed_up(self) -> None: ...
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
-        ns = self._solution_ns if arm == "solution" else 1e6
+        ns = self._solution_ns if arm == "solution" else _MS
         times = tuple(int(ns * (1 + self._rng.gauss(0, self._jitter))) for _ in range(calls))
         return ArmTurn(times, sum(times) + 1000)
 
@@ -101,7 +105,7 @@ def three_processes(jitter: float, apart: float, runs: int) -> tuple[float, floa
         interval = timing.speedup
         assert interval is not None
         within += interval.half_width <= 0.0025
-        covered += _covers_one(interval)
+        covered += _covers_one(pairs(timing.block_ns("eager"), timing.block_ns("solution"), timing.fresh_pairs))
         blocks += len(timing.block_ns("solution"))
     return within / runs, covered / runs, blocks / runs
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
 ms that moved by more during the run says no more either."""
-_CONTROL = 0.005
-"""How far the A/A interval may lie from 1. An interval of 95 % leaves 1 out by a hair in one fair run of twenty, and
-widened by what workers differ by in one of forty at 2 % of jitter: only one that lies beyond this altogether counts.
-Simulated, with calls that jitter by 0.5 % no fair run in 400 has such an interval, by 2 % one in 200."""
+_CONTROL = 0.99
+"""The confidence at which the A/A interval must hold 1, from eight blocks on. One of 95 % leaves it out by a hair in one
+fair run of twenty; simulated, of 99 % in none of 400 fair runs whose calls jitter by 0.5 %, and in one of 200 by 2 %."""
 _DRIFT = 0.02
 _SURE = 0.01
 """The p value below which a trend is no accident."""
@@ -103,13 +102,16 @@ def _no_interval(timing: Timing) -> Iterator[str]:
 
 
 def _control(timing: Timing) -> Iterator[str]:
-    ratio = timing.control_ratio
+    if not timing.has_control:
+        return
+    baseline = timing.baselines[0]
+    ratio = timing.ratio(baseline, "control", _CONTROL) or timing.control_ratio
     if ratio is None:
         return
-    bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}]"
-    shown = f"{timing.baselines[0]} against itself (A/A) measures {ratio.estimate:.4f} {bounds}"
-    if ratio.low > 1 + _CONTROL or ratio.high < 1 / (1 + _CONTROL):
-        yield f"{shown}, which is more than {_percent(_CONTROL)} from 1"
+    bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}] at {_percent(ratio.confidence)}"
+    shown = f"{baseline} against itself (A/A) measures {ratio.estimate:.4f} {bounds}"
+    if not ratio.low <= 1 <= ratio.high:
+        yield f"{shown}, and 1 isn't in there"
     if ratio.half_width > WIDEST:
         yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 

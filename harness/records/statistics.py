@@ -10,19 +10,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.records.correlation import independent
+
 BETWEEN_WORKERS = 0.001
-"""By how much, on a log scale, the times of two workers that run the very same may differ beyond the scatter within
-each: their memory lies elsewhere. (H100, benchmarks/equal_arms.py: chosen by 59 intervals of equal arms over 10 µs, of
-which 10 left out 1 without it and 3 with it. Of 70 later ones, in runs of their own, 9 did, all but one at 21 and 87
-µs; since outputs change places from call to call, 2 of 32 at these sizes.)"""
+_PLACES_NS = 70
+"""By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
+memory lies elsewhere: by a thousandth (on a log scale), and each by so many ns, which is 0.5 % of two times of 20 µs.
+
+From benchmarks/equal_arms.py on an H100. Of 59 intervals over 10 µs ten left out 1 without any of it, and three with the
+thousandth. Of 70 later ones, in runs of their own, nine did with the thousandth, all but one at 21 and 87 µs; of 32 at
+these sizes, since outputs change places from call to call, two. What was off by most was so by 0.19 µs at 21, 0.28 at
+87."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between its bounds; `confidence` is what the bounds really cover, at least what was asked.
-
-    Less where it is over a few processes, see paired_ratio().
-    """
+    """An estimate between its bounds; `confidence` is what they cover where values are independent, at least what was
+    asked."""
 
     estimate: float
     low: float
@@ -61,39 +65,53 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interv
 
 
 def paired_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int] = ()
+    numerators_ns: Sequence[float],
+    denominators_ns: Sequence[float],
+    fresh_at: Sequence[int] = (),
+    confidence: float = 0.95,
 ) -> Interval | None:
-    """The ratio of paired measurements with its interval, on a log scale.
+    """The ratio of paired times with its interval: that of their pairs(), wider on both sides by between_workers().
 
-    The estimate is the median of the pairs. It is BETWEEN_WORKERS wider on both sides than the pairs say by themselves.
-
-    `fresh_at`: the pairs before which the measured processes were started anew. Pairs of one process share its
-    addresses and the place of its code, so the estimate is the median of the processes' own medians, whatever number of
-    pairs each has: a noisy process is measured for longer, and is right no more often. Simulated with two processes of
-    6 pairs that scatter by 0.05 % and one of 60 by 0.5 %: where that one is off by 0.6 % the median of all pairs is
-    off by 0.48 %, the mean of the medians by 0.20, their median by 0.02; where any of ten is, by 0.16, 0.12 and 0.10;
-    where all differ by 0.3 %, by 0.26, 0.19 and 0.22 (tests/records/test_false_alarms.py). The mean is a seventh better
-    among equals, and follows one that is off.
-
-    The interval is that of all pairs, widened until it holds each process's median. `confidence` is then what it covers
-    however far processes differ: what the medians span by themselves, of three 75 %.
+    `fresh_at`: the pairs before which the measured processes were started anew. None with too few pairs for the
+    `confidence`.
     """
-    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
-    interval = median_interval(logs)
+    interval = pairs(numerators_ns, denominators_ns, fresh_at, confidence)
     if interval is None:
         return None
+    wider = math.exp(between_workers(numerators_ns, denominators_ns))
+    return Interval(interval.estimate, interval.low / wider, interval.high * wider, interval.confidence)
+
+
+def between_workers(numerators_ns: Sequence[float], denominators_ns: Sequence[float]) -> float:
+    """By how much the ratio of two workers' times may be off, whatever number of them is measured; on a log scale."""
+    return BETWEEN_WORKERS + _PLACES_NS * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
+
+
+def pairs(
+    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int] = (), confidence: float = 0.95
+) -> Interval | None:
+    """The median ratio of pairs on a log scale, with its interval by their scatter alone.
+
+    Pairs of one process share its addresses and the place of its code, so the estimate is the median of the processes'
+    own medians, whatever number of pairs each has: a noisy process is measured for longer, and is right no more often.
+    Simulated with two processes of 6 pairs that scatter by 0.05 % and one of 60 by 0.5 %: where that one is off by
+    0.6 % the median of all pairs is off by 0.48 %, the mean of the medians by 0.20, their median by 0.02; where any of
+    ten is, by 0.16, 0.12 and 0.10; where all differ by 0.3 %, by 0.26, 0.19 and 0.22
+    (tests/records/test_false_alarms.py). The mean is a seventh better among equals, and follows one that is off.
+
+    The interval is that of all pairs, of each process as many as are independent(), and wide enough for each process's
+    median.
+    """
+    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
     starts = sorted({0, *(start for start in fresh_at if 0 < start < len(logs))})
-    own = [median(logs[start:end]) for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
-    low = math.exp(min(interval.low, *own) - BETWEEN_WORKERS)
-    high = math.exp(max(interval.high, *own) + BETWEEN_WORKERS)
+    parts = [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
+    interval = median_interval([value for part in parts for value in independent(part)], confidence)
+    if interval is None:
+        return None
+    own = [median(part) for part in parts]
+    low, high = math.exp(min(interval.low, *own)), math.exp(max(interval.high, *own))
     estimate = min(max(math.exp(median(own)), low), high)
-    return Interval(estimate, low, high, min(interval.confidence, confidence_among(len(own))))
-
-
-def confidence_among(processes: int) -> float:
-    """How sure the medians of so many processes span the one that all would have, however far they differ; 1 of one
-    alone, which shows no difference."""
-    return 1 - 2 ** (1 - processes) if processes > 1 else 1.0
+    return Interval(estimate, low, high, interval.confidence)
 
 
 def geometric_mean(intervals: Sequence[Interval]) -> Interval:

@@ -11,7 +11,7 @@ from harness.records.arms import ArmName, Baseline, Metric
 from harness.records.noise import reasons, remarks
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
-from harness.records.statistics import Interval, median, median_interval, paired_ratio
+from harness.records.statistics import Interval, between_workers, median, median_interval, paired_ratio
 
 FLOORS = 3
 """No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
@@ -216,6 +216,12 @@ class Timing:
         """The first baseline's time over its own twin's (A/A); None without a control, or with too few blocks."""
         return self.ratio(self.baselines[0], "control") if self.has_control else None
 
+    @property
+    def between_workers(self) -> float:
+        """By how much the headline may be off because of where its workers' memory lies, on a log scale: no number of
+        blocks makes its interval narrower than that."""
+        return between_workers(self.block_ns(self.baselines[0]), self.block_ns("solution"))
+
     def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""
         of_baseline, of_solution = self.block_launch_ns(baseline), self.block_launch_ns("solution")
@@ -263,6 +269,6 @@ class Timing:
         """What a reader should know of this measurement, and what makes it no less certain."""
         return tuple(remarks(self))
 
-    def ratio(self, above: ArmName, below: ArmName) -> Interval | None:
+    def ratio(self, above: ArmName, below: ArmName, confidence: float = 0.95) -> Interval | None:
         """Of any two arms' times, paired by block; None with too few blocks for an interval."""
-        return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs)
+        return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs, confidence)

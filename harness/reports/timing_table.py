@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.statistics import confidence_among
 from harness.records.timing import PeakMemory, Timing
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.timing_numbers import ArmNumbers, arm_numbers
@@ -59,7 +58,7 @@ def _shown(ns: float, unit: _Unit) -> str:
 
 def _ratios(timing: Timing, rows: list[ArmNumbers]) -> Table:
     """What each baseline takes over what the solution takes, by metric; and the baseline over itself."""
-    table = _table("metric", "ratio", right=(f"ratio [{_promise(timing)}]",), last="")
+    table = _table("metric", "ratio", right=("ratio [95 %]",), last="")
     for row in rows:
         if row.arm == "solution":
             continue
@@ -67,12 +66,6 @@ def _ratios(timing: Timing, rows: list[ArmNumbers]) -> Table:
         if row.ratio is not None or row.metric != "launch":
             table.add_row(row.metric, of, format_speedup(row.ratio), row.speed or "")
     return table
-
-
-def _promise(timing: Timing) -> str:
-    """'95 %', or '75 to 95 %' over three processes: as they differ."""
-    least = confidence_among(timing.processes)
-    return "95 %" if least >= 0.95 else f"{100 * least:.0f} to 95 %"
 
 
 def _circumstances(timing: Timing) -> Iterator[Text]:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.records.arms import ArmName
 from harness.records.speed_verdict import LEAST_DELTA, speed_verdict
-from harness.records.statistics import median, paired_ratio
+from harness.records.statistics import median, pairs
 from harness.records.timing import Floors, Timing, Turn
 from tests.coverage import covers
 
@@ -87,8 +87,7 @@ def test_a_mean_sees_a_gain_that_is_smaller_than_the_clocks_step(
             for arm, true_ns in SHORT:
                 ns = tuple(500 * round(rng.gauss(true_ns, 150) / 500) for _ in range(40))
                 turns.append(Turn(arm, block, ns, sum(ns) + 50))
-        speedup = Timing("full", tuple(turns), floors=floors).speedup
-        covered += covers(speedup, 1.04)
+        covered += covers(Timing("full", tuple(turns), floors=floors), 1.04)
     assert least <= covered / (RUNS // 4) <= most
 
 
@@ -104,9 +103,11 @@ def test_an_interval_over_three_processes_covers_their_differences_better(
     covered = [0, 0]
     for seed in range(1000):
         rng = random.Random(seed)
-        pairs = [offset + rng.gauss(1, 0.003) for offset in (rng.gauss(0, apart) for _ in range(3)) for _ in range(12)]
+        found = [offset + rng.gauss(1, 0.003) for offset in (rng.gauss(0, apart) for _ in range(3)) for _ in range(12)]
         for number, fresh_at in enumerate(((), (12, 24))):
-            covered[number] += covers(paired_ratio(pairs, [1.0] * 36, fresh_at), 1)
+            interval = pairs(found, [1.0] * 36, fresh_at)
+            assert interval is not None
+            covered[number] += interval.low <= 1 <= interval.high
     assert covered[0] <= covered[1]
     assert covered[0] >= 1000 * pooled
     assert covered[1] >= 1000 * widened
@@ -134,7 +135,7 @@ def test_the_median_of_the_processes_medians_is_little_misled_by_one_that_is_off
             may_be_off = all_may_be_off or is_noisy
             offset = rng.gauss(0, apart) + (0.006 if may_be_off and rng.random() < odds else 0)
             parts.append([offset + rng.gauss(0, scatter) for _ in range(count)])
-        found = paired_ratio([math.exp(value) for part in parts for value in part], [1.0] * 72, fresh_at=(6, 12))
+        found = pairs([math.exp(value) for part in parts for value in part], [1.0] * 72, fresh_at=(6, 12))
         assert found is not None
         medians = [median(part) for part in parts]
         every = median([value for part in parts for value in part])

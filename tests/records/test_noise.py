@@ -60,15 +60,15 @@ def test_calls_below_the_floor() -> None:
 def test_a_control_that_is_not_1() -> None:
     found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
     assert found.noises == (
-        "eager against itself (A/A) measures 1.0205 [1.0186, 1.0224], which is more than 0.5 % from 1",
+        "eager against itself (A/A) measures 1.0205 [1.0184, 1.0226] at 99.4 %, and 1 isn't in there",
     )
 
 
-@pytest.mark.parametrize("factor", [0.996, 1.004])
-def test_a_control_that_misses_1_by_a_hair_is_a_fair_one(factor: float) -> None:
-    found = measured(turns=slowed(lambda turn: factor if turn.arm == "control" else 1.0))
+def test_a_control_is_held_to_99_percent() -> None:
+    """Ten of twelve blocks lie above 1: an interval of 95 % leaves it out, as of one fair run in twenty."""
+    found = measured(turns=slowed(lambda turn: 0.997 if turn.arm == "control" and turn.block > 1 else 1.003))
     assert found.control_ratio is not None
-    assert not found.control_ratio.low <= 1 <= found.control_ratio.high
+    assert found.control_ratio.low > 1
     assert found.noise is None
 
 

@@ -56,12 +56,10 @@ def test_every_metric_has_its_ratio_and_the_headline_its_word() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("fresh_at", "promise"), [((), "95 %"), ((6,), "50 to 95 %"), ((4, 8), "75 to 95 %"), ((2, 4, 6, 8, 10), "95 %")]
-)
-def test_ratios_over_a_few_processes_promise_less(fresh_at: tuple[int, ...], promise: str) -> None:
+@pytest.mark.parametrize("fresh_at", [(), (6,), (4, 8)])
+def test_several_processes_are_told(fresh_at: tuple[int, ...]) -> None:
     lines = printed(timing_report(measured(fresh_at=fresh_at)))
-    assert f"metric ratio ratio [{promise}]" in lines
+    assert "metric ratio ratio [95 %]" in lines
     told = f"{1 + len(fresh_at)} processes count alike; the interval of a ratio holds the median of each"
     assert (told in lines) is bool(fresh_at)
 

@@ -11,10 +11,12 @@ from typing import Literal
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.statistics import BETWEEN_WORKERS
 from harness.records.timing import PeakMemory, Row, Timing, Turn
 
 Clock = Callable[[], float]
+
+_LITTLE_SCATTER = 1.25
+"""Half an interval's width, as a multiple of what workers differ by."""
 
 
 class Series:
@@ -81,15 +83,21 @@ class Series:
     def _suffices(self, timing: Timing) -> bool:
         if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
             return True  # no ratio will be claimed
-        wanted, speedup = self._config.precision, timing.speedup
+        wanted, speedup = self._wanted(timing), timing.speedup
         return wanted is not None and speedup is not None and speedup.half_width <= wanted
+
+    def _wanted(self, timing: Timing) -> float | None:
+        """The precision that blocks are measured for. For short calls it is more than the config's: what workers differ
+        by can't be measured away, and scatter that is a quarter of that is little enough."""
+        precision = self._config.precision
+        return None if precision is None else max(precision, _LITTLE_SCATTER * timing.between_workers)
 
     @property
     def _is_out_of_reach(self) -> bool:
         medians = [math.log(part.speedup.estimate) for part in self.parts if part.speedup]
-        if not medians or self._config.precision is None:
+        if not medians or (wanted := self._wanted(self.parts[0])) is None:
             return False
-        return (max(medians) - min(medians)) / 2 + BETWEEN_WORKERS > self._config.precision
+        return (max(medians) - min(medians)) / 2 + self.parts[0].between_workers > wanted
 
 
 def joined(parts: Sequence[Timing]) -> Timing:

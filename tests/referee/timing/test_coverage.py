@@ -71,8 +71,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int)
     covered = 0
     for seed in range(TRIALS):
         rng = random.Random(seed)
-        speedup = measure(NoisyPlayer(noise, rng), config, rng, 5, Series(config, lambda: 0.0)).speedup
-        covered += covers(speedup, TRUE_SPEEDUP)
+        timing = measure(NoisyPlayer(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
+        covered += covers(timing, TRUE_SPEEDUP)
     assert 0.93 - SAMPLING_ERROR <= covered / TRIALS <= 0.97 + SAMPLING_ERROR
 
 
@@ -83,7 +83,7 @@ def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
     for seed in range(TRIALS // 2):
         rng = random.Random(seed)
         timing = measure(NoisyPlayer(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
-        covered += covers(timing.speedup, TRUE_SPEEDUP)
+        covered += covers(timing, TRUE_SPEEDUP)
         blocks.append(len({turn.block for turn in timing.turns}))
     assert 6 <= min(blocks) < max(blocks)
     assert 0.93 - 2 * SAMPLING_ERROR <= 2 * covered / TRIALS <= 0.97 + 2 * SAMPLING_ERROR
@@ -117,10 +117,10 @@ def test_three_processes_reach_the_precision_that_was_asked_for(jitter: float, l
         series = Series(config, lambda: 0.0)
         while not series.is_complete:
             series.add(measure(NoisyPlayer("jitter", rng, jitter), config, rng, 5, series))
-        speedup = joined(series.parts).speedup
-        assert speedup is not None
-        within += speedup.half_width <= 0.0025
-        covered += covers(speedup, TRUE_SPEEDUP)
+        timing = joined(series.parts)
+        assert timing.speedup is not None
+        within += timing.speedup.half_width <= 0.0025
+        covered += covers(timing, TRUE_SPEEDUP)
     assert within >= least * trials
     assert covered >= 0.9 * trials
 
