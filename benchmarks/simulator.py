@@ -13,8 +13,8 @@ The rate is threads of a launch by its wall-clock time, best of the repeats: oth
 time, and the load average is told for that. CPU time per thread is user and system time of the process, over all
 repeats. The checked build (--sanitize), which checks every access, uses one core.
 
-Compiling: every solution of this repository that needs no GPU, alone, by the wall clock, once torch's headers are precompiled: a source
-that no cache knows, then the same source again.
+Compiling: every solution of this repository that needs no GPU, alone, by the wall clock, once torch's headers are
+precompiled: a source that no cache knows, then the same source again.
 """
 
 from __future__ import annotations

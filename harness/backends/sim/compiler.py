@@ -94,11 +94,10 @@ def find_torch() -> Torch:
 
 def untried_python(version: tuple[int, int] = sys.version_info[:2]) -> str | None:
     """A remark on a Python that the simulator's tests never ran with; it may do all the same."""
-    oldest, newest = TRIED_PYTHONS
-    if oldest <= version <= newest:
+    if TRIED_PYTHONS[0] <= version <= TRIED_PYTHONS[1]:
         return None
-    tried, this = (" to ".join(f"{major}.{minor}" for major, minor in some) for some in (TRIED_PYTHONS, (version,)))
-    return f"tried with Python {tried}, not with this {this}"
+    oldest, newest, this = (f"{major}.{minor}" for major, minor in (*TRIED_PYTHONS, version))
+    return f"tried with Python {oldest} to {newest}, not with this {this}"
 
 
 def find_compiler() -> Compiler:

@@ -97,8 +97,9 @@ def _behind_arguments(tokens: Sequence[Token], i: int, stop: int) -> int:
 
 
 def _makes_object(tokens: Sequence[Token], i: int, before: str) -> bool:
-    """`T name;` and its like, or `= T(…)`; not `T*`, `T&`, `T::size_type`, nor a function as in `T f()`, `<T(int)>`."""
+    """`T name;` and its like, `T name(4)`, `= T(…)`; not `T*`, `T&`, `T::size_type`, nor a function as in `T f(int)`,
+    `<T(int)>`."""
     if tokens[i].kind != "name":
         return before in ("(", "=", "return") and tokens[i].text in ("(", "{") and tokens[i + 1].text != "*"
     behind = tokens[i + 1].text
-    return behind in (";", "=", "{") or (behind == "(" and tokens[i + 2].text != ")")
+    return behind in (";", "=", "{") or (behind == "(" and tokens[i + 2].kind in ("number", "string"))

@@ -99,6 +99,7 @@ HONEST = [
     "__global__ void k(std::vector<float>* v, float* p) { using Map = std::map<int, int>; *p = sizeof(Map); }",
     "__global__ void k(float* p) { *p = sizeof(std::function<int()>) + sizeof(std::map<int, int>(std::less<>())); }",
     "__global__ void k(float* p) { std::map<int, int>* m = nullptr; std::map<int, int>::key_type n = 3; *p = n + !m; }",
+    "__global__ void k(float* p) { std::map<int, int> made(int); std::function<int()> other(float, int); *p = 1; }",
     "__global__ void k(float* p) { using F = std::function<std::map<int, int>(int)>; F* f = nullptr; *p = !f; }",
     "__device__ unsigned rand(unsigned* s) { return *s = *s * 1664525u + 1013904223u; }\n"
     "__global__ void k(unsigned* p) { *p = rand(p); }",
