@@ -13,8 +13,8 @@ The rate is threads of a launch by its wall-clock time, best of the repeats: oth
 time, and the load average is told for that. CPU time per thread is user and system time of the process, over all
 repeats. The checked build (--sanitize), which checks every access, uses one core.
 
-Compiling: every solution of this repository, alone, by the wall clock, once torch's headers are precompiled: a source
-that no cache knows, then the same source again.
+Compiling: every solution of this repository that needs no GPU, alone, by the wall clock, once torch's headers are
+precompiled: a source that no cache knows, then the same source again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+if TYPE_CHECKING:
+    from harness.workspace.solution import Solution
 
 CUDA = """
 #include <torch/extension.h>
@@ -198,13 +202,27 @@ def compile_times() -> dict[str, tuple[float, float]]:
                 raise SystemExit(f"{problem}: {evaluation.verdict.value}: {evaluation.failure.reason}")
             return evaluation.stages_s["build"]
 
-        for path in sorted(ROOT.glob("solutions/*/*/solution.py")):
-            problem, name = path.parts[-3:-1]
-            source = f"{path.read_text()}\n# {secrets.token_hex(8)}\n"
+        for solution in simulated_solutions():
+            source = f"{solution.source_path.read_text()}\n# {secrets.token_hex(8)}\n"
             for number in range(0 if found else 2):
-                build_s(problem, f"{source}# one of the first two, which wait for torch's import as well: {number}\n")
-            found[f"{problem}/{name}"] = (build_s(problem, source), build_s(problem, source))
+                text = f"{source}# one of the first two, which wait for torch's import as well: {number}\n"
+                build_s(solution.problem, text)
+            times = build_s(solution.problem, source), build_s(solution.problem, source)
+            found[f"{solution.problem}/{solution.name}"] = times
     return found
+
+
+def simulated_solutions() -> Iterator[Solution]:
+    """Those of this repository, in order; who needs a GPU is left out, with a line that says so."""
+    from harness.workspace.workspace import Workspace
+
+    workspace = Workspace(ROOT)
+    for problem in workspace.problem_names():
+        for solution in workspace.solutions(problem):
+            if solution.about.needs_gpu:
+                print(f"{problem}/{solution.name} is left out: it needs a GPU", file=sys.stderr)
+            else:
+                yield solution
 
 
 def cpu_s() -> float:

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
+import harness
+from harness.records.evaluation import Evaluation
 from harness.records.timing import Floors
+from harness.records.verdict import Verdict
 from tests.examples import failed, measured, passed
+from tests.workspace.test_problem import SOURCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -174,3 +178,53 @@ def test_what_an_empty_pair_of_events_shows_is_no_kernels_time(equal_arms: Any) 
 def test_three_processes_that_hardly_jitter_end_within_the_precision() -> None:
     within, covered, blocks = script("stopping").three_processes(jitter=0.0003, apart=0.0, runs=5)
     assert (within, covered, blocks) == (1, 1, 18)
+
+
+class ScriptedEvaluator:
+    """A source that it hasn't seen takes 4.5 s to build, a known one 0.25 s."""
+
+    def __init__(self, **arguments: Any) -> None:
+        self.backend = arguments["backend"]
+        self.sources: list[tuple[str, str]] = []
+
+    def __enter__(self) -> ScriptedEvaluator:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def evaluate(self, problem: str, source: str, cases: list[str]) -> Evaluation:
+        assert (self.backend, cases) == ("sim", ["small"])
+        is_known = (problem, source) in self.sources
+        self.sources.append((problem, source))
+        if "asm" in source:
+            return failed(verdict=Verdict.UNSUPPORTED, checks=())
+        return passed(stages_s={"build": 0.25 if is_known else 4.5})
+
+
+@pytest.fixture
+def simulator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Over a workspace of two solutions, one of which has inline PTX."""
+    for name, source in (("plain", "x = 1\n"), ("with_ptx", "# asm\n")):
+        folder = tmp_path / "solutions" / "pool" / name
+        folder.mkdir(parents=True)
+        (folder / "solution.py").write_text(source)
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    loaded = script("simulator")
+    monkeypatch.setattr(loaded, "ROOT", tmp_path)
+    monkeypatch.setattr(harness, "Evaluator", ScriptedEvaluator)
+    return loaded
+
+
+def test_who_needs_a_gpu_is_not_compiled_for_the_simulator(
+    simulator: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "solutions" / "pool" / "with_ptx" / "solution.yaml").write_text("needs_gpu: true\n")
+    assert simulator.compile_times() == {"pool/plain": (4.5, 0.25)}
+    assert capsys.readouterr().err == "pool/with_ptx is left out: it needs a GPU\n"
+
+
+def test_a_solution_that_fails_unannounced_ends_the_benchmark(simulator: Any) -> None:
+    with pytest.raises(SystemExit, match="pool: unsupported: "):
+        simulator.compile_times()

@@ -33,6 +33,7 @@ def examine() -> list[MachineFinding]:
     findings += examine_protections()
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
+    findings += _untried_python()
     return findings
 
 
@@ -219,3 +220,13 @@ def _try_sim(cache: Path) -> str:
     if torch.cuda:
         told += f"; torch's CUDA {torch.cuda} libraries are replaced in workers, no other torch is needed"
     return told + ("" if is_prepared(cache) else "; the first run prepares it, about a minute")
+
+
+def _untried_python() -> list[MachineFinding]:
+    from harness.backends.sim.compiler import untried_python
+
+    remark = untried_python()
+    if remark is None:
+        return []
+    remedy = "none, while it works: if a run on the simulator fails in Python or in torch, take a Python that was tried"
+    return [MachineFinding("Python for sim", "warning", remark, remedy)]

@@ -118,7 +118,8 @@ VERDICTS: dict[Verdict, Explanation] = {
         ),
         Verdict.UNSUPPORTED: (
             "the backend said so: what the solution uses isn't simulated, or no case is small enough to be",
-            "inline PTX, tensor cores, libraries such as cuBLAS, Triton, or only the full case, on the simulator",
+            "inline PTX (with it TMA, and mma by PTX), libraries such as cuBLAS, Triton, or only the full case, on the "
+            "simulator",
             "run it on a GPU with --backend cuda; add a small case to problem.yaml",
             "failure.reason",
         ),

@@ -10,6 +10,7 @@ import pytest
 
 from harness.backends.cuda import nvml as nvml_module
 from harness.backends.cuda.clocks import SmClock
+from harness.backends.sim import compiler
 from harness.executors import diagnosis
 from harness.executors.gpu_lock import GpuLock
 from harness.records.finding import MachineFinding
@@ -101,3 +102,20 @@ def test_the_doctor_says_what_an_nvcc_would_be_good_for(monkeypatch: pytest.Monk
     assert found.remedy == (
         "install the CUDA toolkit, which needs no GPU, for its errors, registers and spills of what is simulated"
     )
+
+
+@pytest.mark.parametrize(("version", "this"), [((3, 9), "3.9"), ((3, 14), "3.14")])
+def test_the_doctor_remarks_on_a_python_that_was_not_tried(
+    monkeypatch: pytest.MonkeyPatch, version: tuple[int, int], this: str
+) -> None:
+    remark = compiler.untried_python(version)
+    monkeypatch.setattr(compiler, "untried_python", lambda: remark)
+    (found,) = diagnosis._untried_python()
+    assert (found.state, found.detail) == ("warning", f"tried with Python 3.10 to 3.13, not with this {this}")
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 12), (3, 13)])
+def test_a_python_that_was_tried_needs_no_remark(monkeypatch: pytest.MonkeyPatch, version: tuple[int, int]) -> None:
+    assert compiler.untried_python(version) is None
+    monkeypatch.setattr(compiler, "untried_python", lambda: None)
+    assert diagnosis._untried_python() == []

@@ -18,6 +18,8 @@ OLDEST_GCC = 11
 _FILLS_LOCALS_SINCE = 12
 """-ftrivial-auto-var-init, of GCC."""
 OLDEST_TORCH = (2, 6)
+TRIED_PYTHONS = ((3, 10), (3, 13))
+"""The oldest and the newest Python that the simulator's tests have passed with."""
 _WANTED_FEATURES = frozenset({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"})
 
 
@@ -88,6 +90,14 @@ def find_torch() -> Torch:
     standard = re.search(r"-std=c\+\+\d\d", (root / "utils/cpp_extension.py").read_text())
     cuda = _assigned(root / "version.py", "cuda")
     return Torch(root, version, standard.group() if standard else "-std=c++17", cuda, _has_old_strings(root))
+
+
+def untried_python(version: tuple[int, int] = sys.version_info[:2]) -> str | None:
+    """A remark on a Python that the simulator's tests never ran with; it may do all the same."""
+    if TRIED_PYTHONS[0] <= version <= TRIED_PYTHONS[1]:
+        return None
+    oldest, newest, this = (f"{major}.{minor}" for major, minor in (*TRIED_PYTHONS, version))
+    return f"tried with Python {oldest} to {newest}, not with this {this}"
 
 
 def find_compiler() -> Compiler:

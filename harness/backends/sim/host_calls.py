@@ -1,8 +1,9 @@
 """What nvcc refuses and g++, which knows no `__device__`, lets pass: found in the source, for machines without nvcc.
 
-A kernel that calls a function of the same source which has no `__device__`, and lambdas that lack it, or that have it
-without the flag. It says nothing where it isn't sure: of templates' instances, macros, overloads, members, of what may
-be hidden by a local name, of what stands between #if and #endif, of sources that include files of their own.
+A kernel that calls a function of the same source which has no `__device__`, or what the C++ library has for the host
+alone; and lambdas that lack `__device__`, or that have it without the flag. It says nothing where it isn't sure: of
+templates' instances, macros, overloads, members, of what may be hidden by a local name, of what stands between #if and
+#endif, of sources that include files of their own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from harness.backends.sim.device_code import device_functions, first_call, kernel_of, refused_call
 from harness.backends.sim.functions import Function, Source, functions_of, read_source
+from harness.backends.sim.host_only import host_only
 from harness.backends.sim.tokens import Token, Unbalanced, closing, opening
 
 HOST_CALL_MARK = "harness-sim-host-call:"
@@ -23,12 +26,7 @@ _HARMLESS = frozenset({"__forceinline__", "__noinline__", "__inline__", "__inlin
 _SUSPECT = re.compile(r"[A-Z][A-Z0-9_]+|__\w+")
 """A macro, by its look: it may stand for anything."""
 _COMPILE_TIME = frozenset({"constexpr", "consteval", "operator", "friend", "using", "typedef"})
-_BEFORE_CALL = frozenset(
-    {"return", "else", "do", "case", "throw", "co_return", "co_yield", "co_await", "and", "or", "not"}
-)
-_UNEVALUATED = frozenset({"sizeof", "decltype", "noexcept", "typeid", "alignof", "__typeof__"})
 _HIDES = frozenset({"struct", "class", "union"})
-_USUAL_NAMESPACES = frozenset({"std", "cooperative_groups", "nvcuda"})
 _MATH = (
     "abs|labs|llabs|div|min|max|clamp|swap|a?(sin|cos|tan)h?(pi)?|sincos(pi)?|exp(2|10|m1)?|log(2|10|1p|b)?|r?sqrt|r?cbrt"
     "|pow|powi|fma|fmax|fmin|fabs|fmod|floor|ceil|round|l?lround|l?lrint|rint|trunc|nearbyint|erfc?(inv|x)?|[lt]gamma"
@@ -48,6 +46,7 @@ def host_calls(text: str, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]
     source = read_source(text)
     functions = functions_of(source)
     yield from _calls(source, functions)
+    yield from host_only(source, functions, flags)
     yield from _lambdas(source, functions, any("extended-lambda" in flag for flag in flags))
 
 
@@ -60,23 +59,12 @@ def host_calls_in(log: str) -> tuple[str, ...]:
 
 
 def _calls(source: Source, functions: Sequence[Function]) -> Iterator[tuple[int, str]]:
-    if any(include.startswith('"') for include in source.includes) or _uses_namespace(source):
-        return
     hosts = _host_functions(source, functions)
-    for caller in functions:
-        if caller.body is None or not caller.is_for_device_alone or caller.is_conditional:
-            continue
-        if caller.is_template and not (caller.is_kernel and _is_launched(source, functions, caller.name)):
-            continue
-        words = {source.tokens[i].text for i in caller.body}
-        if words & _HIDES or _has(source, caller.body, ("if", "constexpr")):
-            continue
-        for name in sorted(hosts & words):
-            call = _first_call(source, caller, name)
+    for caller, body in device_functions(source, functions):
+        for name in sorted(hosts & {source.tokens[i].text for i in body}):
+            call = first_call(source, caller, body, name)
             if call is not None:
-                kind = "__global__" if caller.is_kernel else "__device__"
-                what = f'calling a __host__ function("{name}") from a {kind} function("{caller.name}") is not allowed'
-                yield source.tokens[call].line, what
+                yield source.tokens[call].line, refused_call(name, caller)
 
 
 def _host_functions(source: Source, functions: Sequence[Function]) -> set[str]:
@@ -107,87 +95,6 @@ def _is_for_host_alone(function: Function, source: Source) -> bool:
         or (word not in _HARMLESS and _SUSPECT.fullmatch(word) is not None)
         for word in words
     )
-
-
-def _first_call(source: Source, caller: Function, name: str) -> int | None:
-    """The position of a call that is one beyond doubt, with no other use of the name that would raise one."""
-    assert caller.body is not None
-    tokens = source.tokens
-    uses = [i for places in (caller.parameters, caller.body) for i in places if tokens[i].text == name]
-    if any(tokens[i - 1].text in (".", "->") for i in uses):
-        return None
-    if not all(_is_call(tokens, i, caller.body.start) for i in uses):
-        return None
-    return next((i for i in uses if i not in source.conditional), None)
-
-
-def _is_call(tokens: Sequence[Token], i: int, start: int) -> bool:
-    before = tokens[i - 1]
-    if tokens[i + 1].text != "(" or before.text == "::":
-        return False
-    if before.kind == "name" and before.text not in _BEFORE_CALL:
-        return False
-    return not _may_declare(tokens, i, start) and not _is_unevaluated(tokens, i, start)
-
-
-def _may_declare(tokens: Sequence[Token], i: int, start: int) -> bool:
-    """Whether what stands before, as far as the statement's beginning, may be a type."""
-    statement = []
-    while i > start and tokens[i - 1].text not in (";", "{", "}"):
-        i -= 1
-        statement.append(tokens[i])
-    may = all(one.kind == "name" or one.text in ("::", "<", ">", ",", "*", "&") for one in statement)
-    return bool(statement) and may and not any(one.text in _BEFORE_CALL for one in statement)
-
-
-def _is_unevaluated(tokens: Sequence[Token], i: int, start: int) -> bool:
-    depth = 0
-    for position in range(i - 1, start - 1, -1):
-        depth += (tokens[position].text == ")") - (tokens[position].text == "(")
-        if depth < 0:
-            if tokens[position - 1].text in _UNEVALUATED:
-                return True
-            depth = 0
-    return False
-
-
-def _is_launched(source: Source, functions: Sequence[Function], kernel: str) -> bool:
-    """By a function that is compiled in any case."""
-    for function in functions:
-        if function.body is None or function.is_template or function.is_conditional or function.is_for_device_alone:
-            continue
-        launches = [i for i in function.body if source.tokens[i].text == "<<<" and i not in source.conditional]
-        if any(_kernel_of(source.tokens, i, function.body.start) == kernel for i in launches):
-            return True
-    return False
-
-
-def _kernel_of(tokens: Sequence[Token], launch: int, start: int) -> str | None:
-    """`k` of `k<<<` and of `k<float, 4><<<`."""
-    i, depth = launch - 1, 0
-    while i >= start:
-        depth += {">": 1, "<": -1, ">>>": 3, "<<<": -3}.get(tokens[i].text, 0)
-        if tokens[i].text in (";", "{", "}"):
-            return None
-        if depth == 0:
-            name = tokens[i - 1] if tokens[i].text == "<" else tokens[i]
-            return name.text if name.kind == "name" else None
-        i -= 1
-    return None
-
-
-def _uses_namespace(source: Source) -> bool:
-    """Whether names of a namespace whose functions we don't know are used as one's own."""
-    tokens = source.tokens
-    return any(
-        tokens[i].text == "using" and tokens[i + 1].text == "namespace" and tokens[i + 2].text not in _USUAL_NAMESPACES
-        for i in range(len(tokens) - 2)
-    )
-
-
-def _has(source: Source, places: range, words: tuple[str, ...]) -> bool:
-    count = len(words)
-    return any(tuple(token.text for token in source.tokens[i : i + count]) == words for i in places)
 
 
 # ---- Lambdas.
@@ -230,7 +137,7 @@ def _passed_to_kernels(source: Source, body: range, templates: set[str]) -> Iter
     for launch in body:
         if tokens[launch].text != "<<<" or launch in source.conditional:
             continue
-        kernel = _kernel_of(tokens, launch, body.start)
+        kernel = kernel_of(tokens, launch, body.start)
         if kernel not in templates:
             continue
         for argument in _arguments(tokens, launch):

@@ -30,9 +30,22 @@ def feeds_an_index(source: str, line: int) -> bool:
 
 def is_row_of_shared_array(source: str, line: int) -> bool:
     """Whether the line indexes a shared array of several dimensions: beyond a row there is the next one."""
+    above = "".join(source.splitlines(keepends=True)[:line])
     names = re.findall(rf"\b({_NAME})\s*\[[^\[\]]*\]\s*\[", _statement(source, line))
-    declared = r"\b__shared__\b[^;]*\b{}\s*\[[^\[\]]*\]\s*\["
-    return any(re.search(declared.format(name), source) for name in names)
+    return any(_is_shared(name, above) for name in names)
+
+
+def _is_shared(name: str, above: str) -> bool:
+    """Whether its last declaration says so: an array of a thread's own may have the name of another kernel's tile."""
+    array = rf"\b{name}\s*\[[^\[\]]*\]\s*\["
+    shared = _last(rf"\b__shared__\b[^;]*{array}", above)
+    own = _last(rf"[;{{}}]\s*(?:const\s+|volatile\s+)*(?!return\b|else\b|do\b)[\w:]*\w\s+{array}", above)
+    return shared > own
+
+
+def _last(pattern: str, text: str) -> int:
+    """Where its last match ends; -1 if there is none."""
+    return max((match.end() for match in re.finditer(pattern, text)), default=-1)
 
 
 def _statement(source: str, line: int) -> str:

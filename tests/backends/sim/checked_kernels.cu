@@ -70,6 +70,34 @@ struct Window {
 __global__ void member_past(Window window, float* b, int n) { b[threadIdx.x] = window.weights[n + threadIdx.x]; }
 __device__ float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 __global__ void table_past(float* b, int n) { b[threadIdx.x] = table[threadIdx.x + n]; }
+__global__ void one_of_four(const float* a, float* b) {
+  float kept[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+  b[threadIdx.x] = kept[int(a[threadIdx.x])];
+}
+__device__ void count(int (&counts)[4], int value) { counts[value]++; }
+__global__ void counted_by_a_function(const float* a, float* b) {
+  int counts[4] = {};
+  for (int i = 0; i < 3; i++) count(counts, int(a[threadIdx.x]) % 3 + i);
+  b[threadIdx.x] = counts[0] + counts[3];
+}
+__global__ void row_past(const float* a, float* b, int rows) {
+  float kept[2][4] = {{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6], a[7]}};
+  float sum = 0.0f;
+  for (int row = 0; row < rows; row++) sum += kept[row][threadIdx.x % 4];
+  b[threadIdx.x] = sum;
+}
+__global__ void column_past(const float* a, float* b, int columns) {
+  float tile[4][3] = {};
+  for (int column = 0; column < columns; column++) {
+    tile[3][column] = a[column];
+  }
+  b[threadIdx.x] = tile[3][0] + tile[3][2];
+}
+__device__ __noinline__ float sum_apart(const float* values, int count) { return sum_of(values, count); }
+__global__ void local_past_by_pointer(const float* a, float* b, int n) {
+  float window[4] = {a[0], a[1], a[2], a[3]};
+  b[threadIdx.x] = sum_apart(window, n);
+}
 
 // ---- Uninitialised.
 
@@ -260,6 +288,7 @@ __global__ void barrier_in_one_branch(float* b) {
   b[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 16);
 }
 __global__ void touch(float* b) { b[0] = 1.0f; }
+__global__ void nothing() {}
 
 // ---- Honest.
 
@@ -411,6 +440,13 @@ __global__ void window_sum(const float* a, float* b, int n) {
   float window[4] = {0, 0, 0, 0};
   for (int i = 0; i < n; i++) window[i] = a[threadIdx.x + i];
   b[threadIdx.x] = window[0] + window[1] + window[2] + window[3];
+}
+__global__ void local_to_the_last(const float* a, float* b) {
+  float tile[2][4];
+  int counts[4] = {};
+  for (int i = 0; i < 8; i++) tile[i / 4][i % 4] = a[threadIdx.x + i];
+  for (const float* p = tile[1]; p != &tile[1][4]; p++) count(counts, int(*p) % 4);
+  b[threadIdx.x] = tile[1][3] + counts[3];
 }
 __global__ void read_const(const float* __restrict__ a, float* b) { b[threadIdx.x] = __ldg(&a[threadIdx.x]); }
 __global__ void in_place(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] * 2.0f; }
@@ -579,6 +615,11 @@ static void memory_of_new(float* b) {
   std::vector<float> weights(32, 2.0f);
   copy<<<1, 32>>>(weights.data(), b);
 }
+static void largest_launches() {
+  nothing<<<1, 1024>>>();
+  nothing<<<dim3(1, 65535), 1>>>();
+  nothing<<<1, 32, 49152>>>();
+}
 static void own_memory(float* b, bool fills) {
   float* kept;
   C10_CUDA_CHECK(cudaMalloc(&kept, 400));
@@ -611,6 +652,11 @@ static const std::map<std::string, Case>& cases() {
       {"local_past", [](Tensor a, Tensor b) { local_past<<<1, 1>>>(f(a), f(b), 4); }},
       {"member_past", [](Tensor a, Tensor b) { member_past<<<1, 1>>>(Window{3, {1, 2, 3}}, f(b), 3); }},
       {"table_past", [](Tensor a, Tensor b) { table_past<<<1, 1>>>(f(b), 8); }},
+      {"one_of_four", [](Tensor a, Tensor b) { one_of_four<<<1, 32>>>(f(a), f(b)); }},
+      {"counted_by_a_function", [](Tensor a, Tensor b) { counted_by_a_function<<<1, 32>>>(f(a), f(b)); }},
+      {"row_past", [](Tensor a, Tensor b) { row_past<<<1, 32>>>(f(a), f(b), 3); }},
+      {"column_past", [](Tensor a, Tensor b) { column_past<<<1, 1>>>(f(a), f(b), 4); }},
+      {"local_past_by_pointer", [](Tensor a, Tensor b) { local_past_by_pointer<<<1, 1>>>(f(a), f(b), 5); }},
       {"halo_not_loaded", [](Tensor a, Tensor b) { halo_not_loaded<<<1, 32>>>(f(a), f(b)); }},
       {"dynamic_half_filled", [](Tensor a, Tensor b) { dynamic_half_filled<<<1, 32, 128>>>(f(b)); }},
       {"first_block_alone", [](Tensor a, Tensor b) { first_block_alone<<<2, 32>>>(f(b)); }},
@@ -698,6 +744,12 @@ static const std::map<std::string, Case>& cases() {
       {"wrapping_hash", [](Tensor a, Tensor b) { wrapping_hash<<<1, 64>>>(f(a), f(b)); }},
       {"wide_index", [](Tensor a, Tensor b) { wide_index<<<1, 64>>>(f(a), f(b), 65536, 32769); }},
       {"window_sum", [](Tensor a, Tensor b) { window_sum<<<1, 64>>>(f(a), f(b), 4); }},
+      {"local_to_the_last", [](Tensor a, Tensor b) { local_to_the_last<<<1, 64>>>(f(a), f(b)); }},
+      {"dynamic_with_room", [](Tensor a, Tensor b) { dynamic_one_past<<<1, 32, 132>>>(f(b)); }},
+      {"largest_launches", [](Tensor a, Tensor b) { largest_launches(); }},
+      {"roots_of_the_others", [](Tensor a, Tensor b) { roots<<<1, 32>>>(f(a) + 1, f(b)); }},
+      {"rows_for_two_threads", [](Tensor a, Tensor b) { rows_per_thread<<<1, 32>>>(i(b), 7, 2); }},
+      {"input_doubled", [](Tensor a, Tensor b) { in_place<<<1, 32>>>(f(a), f(b)); }},
       {"read_const", [](Tensor a, Tensor b) { read_const<<<1, 64>>>(a.const_data_ptr<float>(), f(b)); }},
       {"in_place", [](Tensor a, Tensor b) { in_place<<<1, 64>>>(f(a), f(a)); }},
       {"edge_of_the_padding", [](Tensor a, Tensor b) { edge_of_the_padding<<<1, 32>>>(f(a), f(b), 1000); }},

@@ -51,10 +51,67 @@ FAULTY = [
     ),
 ]
 
+IN_C_20_AS_WELL = [
+    ("<cstdlib>", "*p = rand() / 2;", "rand"),
+    ("<cstdlib>", "*p = float(std::rand());", "rand"),
+    ("<cstdlib>", "srand(3);", "srand"),
+    ("<map>", "std::map<int, std::pair<int, float>> found; *p = found.size();", "std::map"),
+    ("<iostream>", 'std::cout << "here " << *p;', "std::cout"),
+    ("<functional>", "std::function<float(float)> f = [](float x) { return x; }; *p = f(*p);", "std::function"),
+]
+UNTIL_C_17 = [
+    ("<vector>", "std::vector<float> v(4); *p = v[0];", "std::vector"),
+    ("<vector>", "const std::vector<float> v{1, 2}; *p = v[0];", "std::vector"),
+    ("<vector>", "auto v = std::vector<float>(4); *p = v[0];", "std::vector"),
+    ("<string>", 'std::string name = "k"; *p = name.size();', "std::string"),
+    ("<algorithm>", "std::sort(p, p + 4);", "std::sort"),
+]
+FAULTY += [
+    (
+        f"#include {header}\n__global__ void k(float* p) {{\n  {body}\n}}",
+        5,
+        f'calling a __host__ function("{name}") from a __global__ function("k") is not allowed',
+    )
+    for header, body, name in [*IN_C_20_AS_WELL, *UNTIL_C_17]
+]
+FAULTY += [
+    (
+        f"static __device__ float d(float x) {{\n  {body}\n  return x;\n}}",
+        4,
+        "device code does not support exception handling",
+    )
+    for body in ("if (x < 0) throw 3;", "try { x = 2; } catch (...) { x = 3; }")
+]
+
 
 @pytest.mark.parametrize(("code", "line", "what"), FAULTY)
 def test_what_nvcc_refuses_is_found(code: str, line: int, what: str) -> None:
     assert list(host_calls(HELPER + code)) == [(line, what)]
+
+
+LIBRARY = "".join(f"#include <{name}>\n" for name in ("algorithm", "cstdlib", "functional", "map", "string", "vector"))
+STANDARD_20 = ["-std=c++20", "--expt-relaxed-constexpr"]
+HONEST = [
+    "float* table() { std::vector<float> v(4); std::sort(v.begin(), v.end()); if (rand()) throw 3; return nullptr; }",
+    "__global__ void k(float* p) { *p = std::min(p[1], std::max(p[2], 0.0f)); }",
+    "__global__ void k(float* p) { int* q = new int[4]; *p = q[1]; delete[] q; }",
+    '__global__ void k(float* p) { printf("throw std::map<int, int> m;"); /* try */ *p = 1; // rand()\n}',
+    "__global__ void k(std::vector<float>* v, float* p) { using Map = std::map<int, int>; *p = sizeof(Map); }",
+    "__global__ void k(float* p) { *p = sizeof(std::function<int()>) + sizeof(std::map<int, int>(std::less<>())); }",
+    "__global__ void k(float* p) { std::map<int, int>* m = nullptr; std::map<int, int>::key_type n = 3; *p = n + !m; }",
+    "__global__ void k(float* p) { std::map<int, int> made(int); std::function<int()> other(float, int); *p = 1; }",
+    "__global__ void k(float* p) { using F = std::function<std::map<int, int>(int)>; F* f = nullptr; *p = !f; }",
+    "__device__ unsigned rand(unsigned* s) { return *s = *s * 1664525u + 1013904223u; }\n"
+    "__global__ void k(unsigned* p) { *p = rand(p); }",
+    "__global__ void k(unsigned* p) { auto rand = [](unsigned s) { return s * 3; }; *p = rand(*p); }",
+    "struct Dice { unsigned s; __device__ unsigned rand() { return s++; } };\n"
+    "__global__ void k(unsigned* p) { Dice dice{3}; *p = dice.rand(); }",
+    "__host__ __device__ float both(float x) {\n#ifndef __CUDA_ARCH__\n  if (x < 0) throw 3;\n#endif\n  return x;\n}",
+    "__device__ float d(float x) {\n#ifndef __CUDA_ARCH__\n  if (x < 0) throw 3;\n#endif\n  return x;\n}",
+    "template <class T> __device__ T never(T x) { if (x) throw 3; return T(rand()); }",
+    "__device__ void d(float* p) noexcept { struct Throw { float x; } one{*p}; *p = one.x; }",
+]  # fmt: skip
+"""Each compiles as torch has it compiled."""
 
 
 @pytest.mark.parametrize(
@@ -112,6 +169,30 @@ def test_what_nvcc_refuses_is_found(code: str, line: int, what: str) -> None:
 )  # fmt: skip
 def test_look_alikes_are_left_alone(code: str) -> None:
     assert list(host_calls(code)) == []
+
+
+@pytest.mark.parametrize("code", HONEST)
+def test_the_host_s_library_is_left_to_the_host(code: str) -> None:
+    assert list(host_calls(LIBRARY + code, STANDARD_20)) == []
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("code", HONEST)
+def test_nvcc_compiles_them(code: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(LIBRARY + code)
+    command = [real_nvcc(), "-cubin", "-arch=sm_90", *STANDARD_20, "a.cu", "-o", "a.cubin"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(("header", "body", "name"), [*IN_C_20_AS_WELL, *UNTIL_C_17])
+def test_what_c_20_makes_constexpr_needs_an_older_standard(header: str, body: str, name: str) -> None:
+    code = f"#include {header}\n__global__ void k(float* p) {{ {body} }}"
+    is_refused = (header, body, name) in IN_C_20_AS_WELL
+    assert bool(list(host_calls(code, STANDARD_20))) is is_refused
+    assert bool(list(host_calls(code, ["-std=c++17", "--expt-relaxed-constexpr"])))
+    assert bool(list(host_calls(code, ["-std=c++20"])))
+    assert bool(list(host_calls(code, ["--expt-relaxed-constexpr"]))) is is_refused  # nvcc's own standard: any
 
 
 @pytest.mark.nvcc

@@ -40,3 +40,14 @@ def test_what_may_wrap_on_purpose_is_left(source: str, line: int) -> None:
 def test_row_of_a_shared_array_is_known_by_its_declaration() -> None:
     source = "__shared__ float tile[4][16];\nfloat local[4][16];\ntile[0][i] = 1;\nlocal[0][i] = 1;\nflat[i] = 1;"
     assert [is_row_of_shared_array(source, line) for line in (3, 4, 5)] == [True, False, False]
+
+
+def test_array_of_a_thread_s_own_may_have_the_name_of_another_kernel_s_tile() -> None:
+    shared = "__global__ void first() {\n  __shared__ float tile[4][16];\n  tile[0][i] = 1;\n}\n"
+    own = "__global__ void second() {\n  const float tile[4][16] = {};\n  return tile[0][i];\n}\n"
+    assert [is_row_of_shared_array(shared + own + shared, line) for line in (3, 7, 11)] == [True, False, True]
+
+
+def test_statement_behind_a_label_declares_nothing() -> None:
+    source = "__shared__ float tile[4][16];\nswitch (way) {\n  default: tile[0][i] = 1;\n}\n"
+    assert is_row_of_shared_array(source, 3)
