@@ -107,7 +107,7 @@ def ceilings(**changes: Any) -> Ceilings:
 def with_light(evaluation: Evaluation, work: Work = Work(4_290_000_000, None, 2_140_000_000)) -> Evaluation:
     """The evaluation with the speed of light that follows from the work and an H100's ceilings."""
     arithmetic = arithmetic_of(
-        evaluation.solution.precision, evaluation.problem.precision, evaluation.environment.flags
+        evaluation.solution.precision, evaluation.problem.precision, evaluation.environment.flags, work
     )
     light = speed_of_light(work, ceilings(), arithmetic)
     return replace(evaluation, work=work, ceilings=ceilings(), speed_of_light=light)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from harness.cli.signals import end_politely
 from harness.gate.comparability import other_environments, refuse
 from harness.gate.finished import from_run, other_settings
 from harness.gate.git import changed_since, folder_in_repository
@@ -171,7 +171,7 @@ def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> 
 def _in_session(
     tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
 ) -> _Evaluated:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    end_politely()
     if terms.not_judged:
         config = config.untimed()
     else:

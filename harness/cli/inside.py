@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import completion, exit_codes
+from harness.cli.signals import end_politely
 
 OneSolution = Annotated[
     str | None,
@@ -33,7 +33,7 @@ def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
 
     A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends the tools too, as Ctrl-C does
+    end_politely()
     from harness.instruments.bench import ArmFailed
     from harness.reports.untrusted import quoted
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json as json_module
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from harness.cli import exit_codes
+from harness.cli.signals import end_politely
 from harness.records.config import Config
 from harness.records.evaluation import Evaluation
 
@@ -52,7 +52,7 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps results, as Ctrl-C does
+    end_politely()
     from harness.executors.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
     require_simulator(choices.backend, choices.config.correctness.sanitize)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MachineError
+from harness.executors.cache import cache_folder
 from harness.referee.interrupted import Interrupted
 
 _POLL_S = 0.1
@@ -83,11 +84,14 @@ def locks_folder() -> Path:
 
 @contextmanager
 def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
-    """Nobody else measures meanwhile on the first visible GPU. Raises: MachineError."""
+    """Nobody else measures meanwhile on the first visible GPU, whose clock is reset where a killed run left it locked.
+    Raises: MachineError."""
+    from harness.backends.cuda.clocks import SmClock
     from harness.backends.cuda.gpus import equal_gpus
 
     gpu = equal_gpus()[0]
     with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
+        SmClock(gpu.key, cache_folder()).restore(notify)
         yield
 
 

@@ -85,15 +85,17 @@ def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> 
     ended = bench.run(command, Calls("marked", 1), printed, asked.timeout_s)
     said = "".join(path.read_text(encoding="utf-8", errors="replace") for path in (log, printed) if path.exists())
     if not report.exists():
-        if _NOTHING in said and bench.report().stage == "end":
+        remedy = refusal(said)  # first: that of a missing permission is followed by a word on no kernels, too
+        if remedy is None and _NOTHING in said and bench.report().stage == "end":
             return ()
-        remedy = refusal(said)
         raise MachineError(
             f"Nsight Compute counted nothing ({ended.words}): {remedy}"
             if remedy
             else f"Nsight Compute counted nothing ({ended.words}); its last words:\n{said[-_LAST_WORDS:]}"
         )
     done = subprocess.run(reading_command(asked.ncu, report), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MachineError(f"Nsight Compute can't read its own {report}: {(done.stderr or done.stdout)[-_LAST_WORDS:]}")
     try:
         return read_counters(done.stdout)
     except (KeyError, ValueError, IndexError) as error:

@@ -5,6 +5,7 @@ Source: R. Bartels, The rank version of von Neumann's ratio test for randomness,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -34,6 +35,6 @@ def _do_neighbours_resemble(values: Sequence[float]) -> bool:
     spread = sum((rank - n / 2) ** 2 for rank in ranks)
     if not spread:
         return False
-    ratio = sum((a - b) ** 2 for a, b in zip(ranks, ranks[1:], strict=False)) / spread
+    ratio = sum((a - b) ** 2 for a, b in itertools.pairwise(ranks)) / spread
     variance = 4 * (n - 2) * (5 * n * n - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     return ratio < 2 - _SUSPECTED * math.sqrt(variance)

@@ -77,6 +77,8 @@ class Work:
     """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
     written_bytes: int | None = None
     """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
+    convolutions: int | None = None
+    """How many of `operations` are convolutions'; None where that isn't known, as of a formula's."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_bytes < _MOST_WORK:

@@ -37,16 +37,20 @@ def memory_ns(work: Work, ceilings: Ceilings) -> float:
     return seconds * 1e9
 
 
-def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag]) -> str:
+def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag], work: Work | None) -> str:
     """Whose rate a solution is held against: that of the precision which it declares, as leaderboards rank it.
 
     One that declares none is held against the problem's; there float32 means tf32 where torch's switches let a library
-    use it (Environment.flags): it is no limit what the reference itself may pass.
+    use it (Environment.flags) for any of the work: it is no limit what the reference itself may pass. Convolutions have
+    a switch of their own, matrix products another; where it isn't known which of them the work is, either counts.
     """
     if declared is not None:
         return declared
-    allows_tf32 = flags.get("cudnn_allow_tf32", False) or flags.get("matmul_allow_tf32", False)
-    return "tf32" if problem == "float32" and allows_tf32 else problem
+    switches = {"cudnn_allow_tf32", "matmul_allow_tf32"}
+    if work is not None and work.operations is not None and work.convolutions is not None:
+        switches -= {"cudnn_allow_tf32"} if work.convolutions == 0 else set()
+        switches -= {"matmul_allow_tf32"} if work.convolutions == work.operations else set()
+    return "tf32" if problem == "float32" and any(flags.get(switch, False) for switch in switches) else problem
 
 
 def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> float | None:
@@ -54,6 +58,6 @@ def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> float | Non
     none."""
     if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
         return None
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags)
+    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
     light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
     return light.ns / evaluation.timing.median_ns(baseline)

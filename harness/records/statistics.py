@@ -17,10 +17,10 @@ _PLACES_NS = 70
 """By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
 memory lies elsewhere: by a thousandth (on a log scale), and each by so many ns, which is 0.5 % of two times of 20 µs.
 
-From benchmarks/equal_arms.py on an H100. Of 59 intervals over 10 µs ten left out 1 without any of it, and three with the
-thousandth. Of 70 later ones, in runs of their own, nine did with the thousandth, all but one at 21 and 87 µs; of 32 at
-these sizes, since outputs change places from call to call, two. What was off by most was so by 0.19 µs at 21, 0.28 at
-87."""
+From benchmarks/equal_arms.py on an H100. Of 59 intervals over 10 µs ten left out 1 without any of it, and three with
+the thousandth. Of 70 later ones, in runs of their own, nine did with the thousandth, all but one at 21 and 87 µs; of 32
+at these sizes, since outputs change places from call to call, two. What was off by most was so by 0.19 µs at 21, 0.28
+at 87."""
 
 
 @dataclass(frozen=True)

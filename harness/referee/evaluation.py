@@ -148,7 +148,7 @@ def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> S
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
     if found.work is None or found.ceilings is None:
         return None
-    arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags)
+    arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags, found.work)
     return speed_of_light(found.work, found.ceilings, arithmetic)
 
 

@@ -88,7 +88,7 @@ def test_killed_comparison_is_resumed_where_it_was(number: signal.Signals, tmp_p
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.Signals, tmp_path: Path) -> None:
     with _harness(tmp_path, "run", "-p", "double", "-s", "honest", "-s", "hangs") as process:
         _read_until(process, "honest: passed", "hangs: checking")

@@ -107,6 +107,8 @@ class CudaDevice:
         meter = self._ready()
         stream = meter.stream()
         late = [extent(value) for value in inputs if self._late_inputs and self._may_be_late(value)]
+        if self._metric == "gpu_warm":
+            late = self._lead_in.pieces(late)
         self._lead_in.exchange_halves(late, stream)
         call = _captured(call) if self._metric == "graph" else call
         self._give_back(self._aside)  # of a call that raised
@@ -142,6 +144,8 @@ class CudaDevice:
         """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
         was long enough shows in the first event, which then hasn't passed when the call returns. `late` is memory that
         holds its values again on the stream, once the device is free."""
+        if self._metric == "graph":  # a sample without any of it in the cache
+            self._lead_in.exchange_halves(late, stream)
         if self._metric == "gpu_warm":
             call()
             is_held = self._lead_in.hold(self._hold_ns, stream)
@@ -149,14 +153,15 @@ class CudaDevice:
             is_held = self._lead_in.clear_idle(stream)
         else:
             is_held = self._lead_in.clear_cache(self._hold_ns, stream)
-        self._lead_in.exchange_halves(late, stream)
+        if self._metric != "graph":
+            self._lead_in.exchange_halves(late, stream)
         runtime.take_last_error()  # of an earlier time
         meter.record_start(stream)
         started = clock_ns()
         result = call()
         launch_ns = clock_ns() - started
-        queued = is_held and not meter.has_started()
         meter.record_end(stream)
+        queued = is_held and not meter.has_started()  # the end as well as all before it
         self._lead_in.mark_end(END_BYTES, stream)
         return Measured(result, None, None, launch_ns=launch_ns, queued=queued)
 

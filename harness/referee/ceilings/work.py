@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,7 +30,8 @@ def work_of(setting: Setting) -> Work | None:
         inputs = _inputs(setting)
         written = setting.spec.nbytes
         nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
-        return Work(nbytes, _operations(setting, inputs), min(written, nbytes)) if nbytes else None
+        operations = _operations(setting, inputs)
+        return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions) if nbytes else None
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
 
@@ -39,10 +41,10 @@ def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
     return nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
 
 
-def _operations(setting: Setting, inputs: Sequence[Any]) -> int | None:
+def _operations(setting: Setting, inputs: Sequence[Any]) -> Operations:
     declared = setting.problem.declared_work(setting.case, "operations")
     if declared is not None:
-        return declared or None
+        return Operations(declared)
     count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
     return count(setting.model, inputs)
 
@@ -64,13 +66,21 @@ def nbytes_of(tensors: Iterable[torch.Tensor]) -> int:
     return sum(min(whole, viewed) for whole, viewed in shown.values())
 
 
-class _Operations(TorchDispatchMode):
+@dataclass(frozen=True)
+class Operations:
+    """Of matrix products and convolutions together, and of the latter where that is known."""
+
+    total: int
+    convolutions: int | None = None
+
+
+class _Counting(TorchDispatchMode):
     """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler too, to take other operators apart;
     composite ones arrive here in parts already."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.total = 0
+        self.total = self.convolutions = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -81,27 +91,29 @@ class _Operations(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         formula = flop_registry.get(func._overloadpacket)
         if formula is not None:
-            self.total += int(formula(*args, **(kwargs or {}), out_val=result))
+            count = int(formula(*args, **(kwargs or {}), out_val=result))
+            self.total += count
+            self.convolutions += count if "convolution" in str(func._overloadpacket) else 0
         return result
 
 
-def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
-    """None also where one of torch's formulas fails, or the model: no solution is to pay for a statistic."""
+def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
+    """None of them also where one of torch's formulas fails, or the model: no solution is to pay for a statistic."""
     try:
-        with torch.no_grad(), _Operations() as operations:
+        with torch.no_grad(), _Counting() as counted:
             model(*inputs)
     except Exception:  # the formulas are torch's, and of any operator in any form
-        return None
-    return operations.total or None
+        return Operations(0)
+    return Operations(counted.total, counted.convolutions)
 
 
-def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
     """None also where the model can't run on meta tensors."""
     try:
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
         copied = copy.deepcopy(model).to("meta")
     except Exception:  # the problem's own code: it runs on a device, and needn't run without one
-        return None
+        return Operations(0)
     with torch.device("meta"):
         return operations_of_run(copied, on_meta)
 

@@ -19,7 +19,7 @@ Rounding = Callable[[torch.Tensor], torch.Tensor]
 def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
     """Those that fit the problem: its precision, its parameters and the number of its inputs."""
     cheaper = _CHEAPER.get(specimen.setting.problem.precision, ())
-    if not operations_of_run(specimen.setting.model, specimen.inputs):
+    if not operations_of_run(specimen.setting.model, specimen.inputs).total:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
     rounded = tuple(_rounded(name) for name in cheaper)
     tensors = [number for number, value in enumerate(specimen.inputs) if isinstance(value, torch.Tensor)]

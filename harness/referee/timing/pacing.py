@@ -7,7 +7,7 @@ from typing import Literal
 
 from harness.backends.base import MADE_TWICE, Conditions
 from harness.protocol.messages import CallTaken
-from harness.records.arms import Metric
+from harness.records.arms import ArmName, Metric
 
 _HEAT_NS = 30_000_000
 """After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,
@@ -26,6 +26,7 @@ class Pacing:
 
     def __init__(self, metric: Literal["gpu_cold", "end_to_end"] = "gpu_cold") -> None:
         self._hold_ns = _HOLD_NS
+        self._begun: set[ArmName] = set()
         self._is_settled = False
         self.metric: Literal["gpu_cold", "end_to_end"] = metric
 
@@ -39,18 +40,24 @@ class Pacing:
         holds are a part, says what a call costs only while they stay the same."""
         self._is_settled = True
 
-    def note(self, calls: Sequence[CallTaken]) -> bool:
-        """What a turn under these conditions showed; whether later ones have other conditions.
+    def note(self, arm: ArmName, calls: Sequence[CallTaken]) -> bool:
+        """What a turn of the arm under these conditions showed; whether later ones have other conditions.
+
+        Any call whose launches come too late makes the hold grow, as later ones would have no cure; of an arm's first
+        turn, in which kernels are brought to the device, only most of them do.
 
         A worker's word on this can do no more than have all arms measured otherwise.
         """
         late = sum(call.queued is False for call in calls)
-        if self._is_settled or 2 * late <= len(calls):
+        is_first = arm not in self._begun
+        self._begun.add(arm)
+        are_most = 2 * late > len(calls)
+        if self._is_settled or not late or (is_first and not are_most):
             return False
         if self._hold_ns < _MOST_HOLD_NS:
             self._hold_ns *= _GROWTH
             return True
-        if self.metric == "end_to_end":
+        if self.metric == "end_to_end" or not are_most:
             return False
         self.metric = "end_to_end"
         return True

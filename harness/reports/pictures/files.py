@@ -84,7 +84,7 @@ def _roofline(evaluation: Evaluation, samples: SamplesPicture) -> RooflinePictur
         return None
     if ceilings is None or light is None:
         return roofline_picture(samples.arms, work, None, None)
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags)
+    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, work)
     reference = roof_of(ceilings, work, speed_of_light(work, ceilings, arithmetic))
     return roofline_picture(samples.arms, work, roof_of(ceilings, work, light), reference)
 

@@ -29,29 +29,36 @@ def test_calls_that_are_made_twice_have_other_inputs_the_first_time(metric: Metr
 
 def test_the_device_is_held_longer_until_launches_are_queued() -> None:
     pacing = Pacing()
-    assert not pacing.note(calls(True, True, True))
-    assert not pacing.note(calls(False, True, True))  # the host was held up once
-    assert pacing.note(calls(False, False, True))
-    assert pacing.conditions().hold_ns == 1_200_000
-    assert not pacing.note(calls(False, True))
+    assert not pacing.note("eager", calls(False, True, True))  # kernels are brought to the device once
+    assert not pacing.note("eager", calls(True, True, True))
+    assert pacing.note("eager", calls(False, True, True))
     assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 1_200_000)
+    assert pacing.note("solution", calls(False, False, True))
+    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 4_800_000)
+
+
+def test_a_call_that_is_late_however_long_the_device_is_held_is_one_of_many() -> None:
+    pacing = Pacing()
+    assert [pacing.note("eager", LATE) for _ in range(2)] == [True, True]
+    assert not pacing.note("eager", calls(False, True, True))
+    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 4_800_000)
 
 
 def test_what_waits_for_the_device_itself_is_measured_end_to_end() -> None:
     pacing = Pacing()
-    assert [pacing.note(LATE) for _ in range(4)] == [True, True, True, False]
+    assert [pacing.note("eager", LATE) for _ in range(4)] == [True, True, True, False]
     assert pacing.conditions() == Conditions("end_to_end", 30_000_000, 4_800_000)
-    assert not pacing.note(calls(None, None))  # there is no such proof end to end
+    assert not pacing.note("eager", calls(None, None))  # there is no such proof end to end
 
 
 def test_a_measurement_keeps_its_conditions() -> None:
     pacing = Pacing()
-    pacing.note(LATE)
+    pacing.note("eager", LATE)
     before = pacing.conditions()
     pacing.settle()
-    assert [pacing.note(LATE) for _ in range(4)] == [False] * 4
+    assert [pacing.note("eager", LATE) for _ in range(4)] == [False] * 4
     assert pacing.conditions() == before
 
 
 def test_where_nothing_is_timed_there_is_no_proof_to_miss() -> None:
-    assert not Pacing().note(calls(None, None, None))
+    assert not Pacing().note("eager", calls(None, None, None))
