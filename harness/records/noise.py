@@ -20,8 +20,8 @@ WIDEST = 0.05
 ms that moved by more during the run says no more either."""
 _CONTROL = 0.99
 """The confidence at which the A/A interval must hold 1, where there are eight blocks for it. One of 95 % leaves it out
-by a hair in one fair run of twenty. Simulated, of 1000 fair runs of twelve blocks whose calls jitter by 0.5 % it is none,
-by 2 % two; of six blocks, which have no interval of more than 97 %, six and twenty."""
+by a hair in one fair run of twenty. Simulated, of 1000 fair runs of twelve blocks whose calls jitter by 0.5 % it is
+none, by 2 % two; of six blocks, which have no interval of more than 97 %, six and twenty."""
 _DRIFT = 0.02
 _SURE = 0.01
 """The p value below which a trend is no accident."""

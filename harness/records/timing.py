@@ -88,8 +88,8 @@ class Row:
 @dataclass(frozen=True)
 class PeakMemory:
     """An arm's share of the GPU's memory, in bytes: what its calls took at most of torch's allocator beyond inputs and
-    parameters, as its worker claims; and what its process held after its turns, as the driver tells. That is the CUDA
-    context, and whatever its code has allocated, through torch or not, and keeps."""
+    parameters, as its worker claims; and what its process held at most, as the driver tells and samples every 10 ms
+    show. That is the CUDA context, and whatever its code has allocated, through torch or not."""
 
     arm: ArmName
     torch_bytes: int

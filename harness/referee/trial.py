@@ -29,6 +29,10 @@ from harness.referee.workers.process import WorkerProcess
 from harness.referee.workers.workers import Workers
 from harness.workspace.problem import FULL, Problem
 
+_NO_FLOORS = (
+    "memory was too short to measure the clock's floors: short calls aren't averaged, and no ratio is withheld for them"
+)
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -83,6 +87,8 @@ class Trial:
         with Stage(self._found, "timing"):
             floors_ns = self._workers.host.floors_ns()
             floors = Floors(*floors_ns) if floors_ns else None
+            if floors is None:
+                self._found.remarks += (_NO_FLOORS,)
         series = Series(timing)
         while not series.is_complete:
             if outcomes:

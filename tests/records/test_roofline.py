@@ -77,7 +77,26 @@ def test_arithmetic_that_the_device_has_not_got_is_held_against_its_fastest() ->
     ],
 )
 def test_whose_rate_applies(declared: str | None, problem: str, flags: dict[str, bool], arithmetic: str) -> None:
-    assert arithmetic_of(declared, problem, flags) == arithmetic
+    assert arithmetic_of(declared, problem, flags, None) == arithmetic
+
+
+@pytest.mark.parametrize(
+    ("convolutions", "flag", "arithmetic"),
+    [
+        (0, "cudnn_allow_tf32", "float32"),
+        (0, "matmul_allow_tf32", "tf32"),
+        (60, "cudnn_allow_tf32", "tf32"),
+        (60, "matmul_allow_tf32", "tf32"),
+        (100, "cudnn_allow_tf32", "tf32"),
+        (100, "matmul_allow_tf32", "float32"),
+        (None, "matmul_allow_tf32", "tf32"),
+    ],
+)
+def test_convolutions_and_products_have_switches_of_their_own(
+    convolutions: int | None, flag: str, arithmetic: str
+) -> None:
+    work = Work(1000, 100, 400, convolutions)
+    assert arithmetic_of(None, "float32", {flag: True}, work) == arithmetic
 
 
 def convolution(precision: str | None = None) -> Evaluation:

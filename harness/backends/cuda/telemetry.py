@@ -54,22 +54,17 @@ class Telemetry:
         return tuple(self._remarks)
 
     @contextmanager
-    def watch(self, own_pids: Collection[int] = ()) -> Iterator[Watch]:
+    def watch(self, own_pids: Collection[int] = (), measured_pid: int | None = None) -> Iterator[Watch]:
         """Sample the GPU while the block runs. A thread does so, which ends with the block, however that ends.
 
         `own_pids`: the harness's workers, with their children, as this process numbers them; itself it knows.
+        `measured_pid`: the one whose memory is looked at as well.
         """
-        watch = Watch(self._gpu, self._pause)
+        watch = Watch(self._gpu, self._pause, measured_pid)
         with watch:
             yield watch
         if self._gpu is not None:
             watch.other_processes = self._count_others(self._gpu, own_pids)
-
-    def process_bytes(self, pid: int) -> int | None:
-        """How much of the GPU's memory the process uses, as the driver tells: its CUDA context counts (0.6 GiB with
-        torch on an H100), and what it has opened of another's (CUDA IPC) doesn't."""
-        processes = self._gpu.processes() if self._gpu is not None else None
-        return (processes or {}).get(pid)
 
     def __enter__(self) -> Telemetry:
         try:
@@ -97,11 +92,18 @@ class Telemetry:
 
 
 class Watch:
-    """One turn's samples; made by Telemetry.watch()."""
+    """One turn's samples; made by Telemetry.watch().
 
-    def __init__(self, gpu: NvmlGpu | None, pause: Pause) -> None:
+    `process_bytes`: how much of the GPU's memory the measured process used at most, as far as samples show, as the
+    driver tells: its CUDA context counts (0.6 GiB with torch on an H100), and what it has opened of another's (CUDA
+    IPC) doesn't. None where the driver doesn't list it.
+    """
+
+    def __init__(self, gpu: NvmlGpu | None, pause: Pause, measured_pid: int | None) -> None:
         self._gpu = gpu
         self._pause = pause
+        self._measured_pid = measured_pid
+        self.process_bytes: int | None = None
         self._samples: list[Sample] = []
         self._energy_mj: tuple[int | None, int | None] = (None, None)
         self._ended = threading.Event()
@@ -154,8 +156,16 @@ class Watch:
             is_over = self._pause(self._ended)
             if not is_over or not self._samples:
                 self._samples.append(self._gpu.sample())
+                self._weigh(self._gpu)
             if is_over:
                 return
+
+    def _weigh(self, gpu: NvmlGpu) -> None:
+        if self._measured_pid is None:
+            return
+        used = (gpu.processes() or {}).get(self._measured_pid)
+        if used is not None:
+            self.process_bytes = max(self.process_bytes or 0, used)
 
 
 def _wait_an_interval(ended: threading.Event) -> bool:

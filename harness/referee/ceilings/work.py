@@ -31,7 +31,9 @@ def work_of(setting: Setting) -> Work | None:
         written = setting.spec.nbytes
         nbytes = setting.problem.declared_work(setting.case, "bytes") or _read_bytes(setting, inputs) + written
         operations = _operations(setting, inputs)
-        return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions) if nbytes else None
+        if not nbytes:
+            return None
+        return Work(nbytes, operations.total or None, min(written, nbytes), operations.convolutions)
     except (torch.OutOfMemoryError, MemoryError):  # a statistic: what is judged gets its own inputs, and its own error
         return None
 
@@ -74,6 +76,9 @@ class Operations:
     convolutions: int | None = None
 
 
+NO_OPERATIONS = Operations(0)
+
+
 class _Counting(TorchDispatchMode):
     """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler too, to take other operators apart;
     composite ones arrive here in parts already."""
@@ -103,8 +108,8 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operatio
         with torch.no_grad(), _Counting() as counted:
             model(*inputs)
     except Exception:  # the formulas are torch's, and of any operator in any form
-        return Operations(0)
-    return Operations(counted.total, counted.convolutions)
+        return NO_OPERATIONS
+    return Operations(counted.total, counted.convolutions) if counted.total else NO_OPERATIONS
 
 
 def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
@@ -113,7 +118,7 @@ def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operat
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
         copied = copy.deepcopy(model).to("meta")
     except Exception:  # the problem's own code: it runs on a device, and needn't run without one
-        return Operations(0)
+        return NO_OPERATIONS
     with torch.device("meta"):
         return operations_of_run(copied, on_meta)
 

@@ -66,7 +66,7 @@ def check_problem(
             found.skipped[case] = "takes more memory than there is"
         if device == "cuda":
             torch.cuda.empty_cache()
-    arithmetic = arithmetic_of(None, problem.precision, FLAGS)
+    arithmetic = {case: arithmetic_of(None, problem.precision, FLAGS, work) for case, work in found.works.items()}
     return ProblemCheck(
         problem=problem.name,
         sha256=problem.sha256,
@@ -79,7 +79,7 @@ def check_problem(
         remarks=tuple(dict.fromkeys(found.remarks)),
         duration_s=time.monotonic() - started,
         works=found.works,
-        lights={c: speed_of_light(work, ceilings, arithmetic) for c, work in found.works.items() if ceilings},
+        lights={c: speed_of_light(work, ceilings, arithmetic[c]) for c, work in found.works.items() if ceilings},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -77,8 +78,10 @@ class WorkerPlayer:
         self._traced = {arm: self._secret.choice(_CERTAIN) for arm in ("solution", config.timing.baselines[0])}
         self._canary_ns: int | None = None
         self._gpu: GpuState | None = None
-        case.watching = self._watch
+        case.watching = functools.partial(self._watch, "solution")
         self._peak_bytes: dict[ArmName, int] = {}
+        self._process_bytes: dict[ArmName, int] = {}
+        self._is_headline = True
         self.checks: list[Check] = []
 
     @property
@@ -93,14 +96,16 @@ class WorkerPlayer:
     @property
     def memory(self) -> tuple[PeakMemory, ...]:
         """Of the arms whose workers tell it."""
-        told = self._watchers.telemetry.process_bytes
-        return tuple(PeakMemory(arm, peak, told(self.workers[arm].pid)) for arm, peak in self._peak_bytes.items())
+        return tuple(PeakMemory(arm, peak, self._process_bytes.get(arm)) for arm, peak in self._peak_bytes.items())
 
     @contextmanager
-    def _watch(self) -> Iterator[None]:
-        with self._watchers.telemetry.watch([worker.pid for worker in self.workers.values()]) as watch:
+    def _watch(self, arm: ArmName) -> Iterator[None]:
+        own_pids = [worker.pid for worker in self.workers.values()]
+        with self._watchers.telemetry.watch(own_pids, self.workers[arm].pid) as watch:
             yield
         self._gpu = watch.state()
+        if self._is_headline and watch.process_bytes is not None:
+            self._process_bytes[arm] = max(self._process_bytes.get(arm, 0), watch.process_bytes)
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
         """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
@@ -127,7 +132,7 @@ class WorkerPlayer:
         return number >= len(_CERTAIN) and self._secret.random() * number < certain
 
     def _noted(self, arm: ArmName, reply: TurnTaken, wall_ns: int) -> ArmTurn:
-        if reply.peak_bytes is not None:
+        if self._is_headline and reply.peak_bytes is not None:
             self._peak_bytes[arm] = max(self._peak_bytes.get(arm, 0), reply.peak_bytes)
         has_changed = self._pacing.note(arm, reply.calls)
         claimed = claimed_turn(reply, wall_ns)
@@ -138,6 +143,7 @@ class WorkerPlayer:
     ) -> tuple[TurnTaken, int]:
         drawn = [Drawn(self._next_seed[arm]()) for _ in range(calls)]
         self._canary_ns = None
+        self._is_headline = metric is None
         if arm != "solution":
             return self._take_reference(arm, drawn, traced, metric)
         taken = self._case.turn(
@@ -165,7 +171,7 @@ class WorkerPlayer:
         self._canary_ns = None  # a turn's canary is the one after it: the solution has no say in the baseline's
         conditions = case.conditions(metric)
         try:
-            with self._watch():
+            with self._watch(arm):
                 timed = take_turn(
                     worker,
                     case.table,

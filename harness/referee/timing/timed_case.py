@@ -68,7 +68,8 @@ class TimedCase:
         """
         first = config.timing.baselines[0]
         self._seats.fill(self._case.setting, (first,), config, notify)
-        self._fastest_ns = warm_up(self._player(config, "warm-up"), first, config.timing, self._most_calls)
+        player = self._player(config, "warm-up")
+        self._fastest_ns = warm_up(player, first, config.timing, self._most_calls).fastest_ns
 
     def check(self, notify: Notify) -> CaseOutcome:
         """The solution's first two calls say how many a turn can have; they are judged as well. (Two: the first may

@@ -82,8 +82,14 @@ def measure(
     most `most_calls`. Below the clock's `floors` no ratio is claimed, and no more blocks are measured for one.
     """
     arms: tuple[ArmName, ...] = (*references_of(config), "solution")
-    fastest = [warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms))]
-    calls = turn_length(fastest, most_calls)
+    warm = {arm: warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms))}
+    series.remarks += [
+        f"{config.case}: two calls of {arm} still differed by more than {_SETTLED:.0%} from the two before after "
+        f"{_MOST_WARM_UPS} turns that warm up"
+        for arm in arms
+        if not warm[arm].is_settled
+    ]
+    calls = turn_length([one.fastest_ns for one in warm.values()], most_calls)
     if calls > 1:
         for arm in arms:
             player.turn(arm, calls)
@@ -150,8 +156,16 @@ def take_block(
     return turns
 
 
-def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> int:
-    """Short turns until their times settle; the fastest call's time in ns."""
+@dataclass(frozen=True)
+class WarmedUp:
+    """An arm's fastest call so far, and whether its times have settled."""
+
+    fastest_ns: int
+    is_settled: bool
+
+
+def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> WarmedUp:
+    """Short turns until their times settle, or there were many."""
     medians: list[float] = []
     seen: list[int] = []
     while len(medians) < _MOST_WARM_UPS:
@@ -159,8 +173,8 @@ def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int)
         seen += taken.call_ns
         medians.append(median(taken.call_ns))
         if len(medians) >= config.warmup_turns and taken.is_valid and _have_settled(medians):
-            break
-    return min(seen)
+            return WarmedUp(min(seen), True)
+    return WarmedUp(min(seen), False)
 
 
 def _have_settled(medians: Sequence[float]) -> bool:

@@ -130,10 +130,23 @@ def test_where_our_own_process_is_not_listed_others_are_not_known(listed: Any) -
     assert remark.startswith("whether other programs use the GPU isn't known")
 
 
-def test_the_memory_of_a_process() -> None:
+@pytest.mark.parametrize(("pid", "most"), [(7, 3 * 2**30), (8, None), (9, None), (None, None)])
+def test_the_memory_of_a_process(pid: int | None, most: int | None) -> None:
     nvml = ScriptedNvml(GetComputeRunningProcesses=[process(7, 3 * 2**30), process(8, None)])
     with telemetry(nvml, ScriptedPause(0)) as of_run:
-        assert [of_run.process_bytes(pid) for pid in (7, 8, 9)] == [3 * 2**30, None, None]
+        with of_run.watch(measured_pid=pid) as watch:
+            pass
+        assert watch.process_bytes == most
+
+
+def test_memory_that_is_given_back_within_a_turn_shows_in_its_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml, pause, used = ScriptedNvml(), ScriptedPause(3), iter((2**30, 9 * 2**30, 2**30))
+    with telemetry(nvml, pause) as of_run:
+        assert of_run._gpu is not None
+        monkeypatch.setattr(type(of_run._gpu), "processes", lambda gpu: {7: next(used, 2**30)})
+        with of_run.watch(measured_pid=7) as watch:
+            assert pause.done.wait(60)
+    assert watch.process_bytes == 9 * 2**30
 
 
 def test_without_nvml_there_are_no_states_and_one_remark() -> None:
@@ -141,8 +154,7 @@ def test_without_nvml_there_are_no_states_and_one_remark() -> None:
     with telemetry(nvml, ScriptedPause(0)) as of_run:
         with of_run.watch() as watch:
             assert "telemetry" not in [thread.name for thread in threading.enumerate()]
-        assert watch.state() is None
-        assert of_run.process_bytes(os.getpid()) is None
+        assert (watch.state(), watch.process_bytes) == (None, None)
     assert of_run.remarks == (
         "the GPU's clocks, power and temperature are not recorded: NVML doesn't answer (Driver Not Loaded)",
     )
@@ -161,12 +173,11 @@ def test_a_gpu_at_work_says_how_it_is() -> None:
     matrix = torch.ones(4096, 4096, dtype=torch.bfloat16, device="cuda")
     torch.cuda.synchronize()
     with Telemetry() as of_run:
-        with of_run.watch() as watch:
+        with of_run.watch(measured_pid=os.getpid()) as watch:
             for _ in range(2000):
                 matrix @ matrix
             torch.cuda.synchronize()
-        state = watch.state()
-        used = of_run.process_bytes(os.getpid())
+        state, used = watch.state(), watch.process_bytes
     assert state is not None
     assert state.sm_mhz is not None
     assert 200 < state.sm_mhz[0] <= state.sm_mhz[1] < 4000

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import flop_registry
 
 from harness.records.evaluation import Work
 from harness.referee.ceilings import work as work_module
-from harness.referee.ceilings.work import operations_of_run, work_of
+from harness.referee.ceilings.work import NO_OPERATIONS, operations_of_run, work_of
 from harness.referee.setting import Setting
 from tests.referee.answers.test_reference import setting
 
@@ -21,7 +21,15 @@ CONV = (
 
 def test_a_convolution_moves_each_tensor_once_and_counts_two_for_a_multiply_add(tmp_path: Path) -> None:
     made = setting(tmp_path, "return self.conv(x)", CONV, init="self.conv = nn.Conv2d(3, 4, 3, bias=False)")
-    assert work_of(made) == Work(4 * (2 * 3 * 64 + 4 * 3 * 9 + 2 * 4 * 36), 2 * 2 * 4 * 36 * 3 * 9, 4 * 2 * 4 * 36)
+    operations = 2 * 2 * 4 * 36 * 3 * 9
+    bytes_read, bytes_written = 4 * (2 * 3 * 64 + 4 * 3 * 9), 4 * 2 * 4 * 36
+    assert work_of(made) == Work(bytes_read + bytes_written, operations, bytes_written, convolutions=operations)
+
+
+def test_products_are_told_from_convolutions(tmp_path: Path) -> None:
+    work = work_of(setting(tmp_path, "return x @ x.t()"))
+    assert work is not None
+    assert (work.operations, work.convolutions) == (2 * 6 * 6 * 4, 0)
 
 
 def test_what_multiplies_no_matrices_counts_no_operations(tmp_path: Path) -> None:
@@ -62,7 +70,7 @@ def test_an_operator_that_torch_cannot_count_costs_the_count_alone(
 ) -> None:
     monkeypatch.setitem(flop_registry, torch.ops.aten.mm, _fails)
     made = setting(tmp_path, "return x @ x.t()")
-    assert operations_of_run(made.model, made.reference.make_inputs(0)) is None
+    assert operations_of_run(made.model, made.reference.make_inputs(0)) == NO_OPERATIONS
 
 
 def test_without_memory_to_count_in_there_is_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +93,7 @@ def test_formulas_of_problem_yaml_replace_the_count(tmp_path: Path) -> None:
 
 def test_one_formula_leaves_the_other_to_the_count(tmp_path: Path) -> None:
     made = setting(tmp_path, "return x @ x.t()", yaml="work: {bytes: 1000}\n")
-    assert work_of(made) == Work(1000, 2 * 6 * 6 * 4, 4 * 36)
+    assert work_of(made) == Work(1000, 2 * 6 * 6 * 4, 4 * 36, convolutions=0)
 
 
 def test_operations_may_be_declared_to_be_none(tmp_path: Path) -> None:
