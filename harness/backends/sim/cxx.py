@@ -10,13 +10,22 @@ from pathlib import Path
 
 from harness.backends.sim.declared import bound_slimly
 from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, without_tuning
+from harness.backends.sim.nvcc import UNSUPPORTED_EXIT, UNSUPPORTED_MARK
 from harness.backends.sim.slim import can_be_slim, was_too_slim
+from harness.backends.sim.tokens import tokenize
+from harness.backends.sim.unsupported import Unsupported, refuse_unsupported_in_cpp
+from harness.backends.sim.unused import without_unused
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
 
 
 def main(arguments: list[str], toolkit: Path) -> int:
-    """The real compiler's exit status."""
+    """The real compiler's exit status; nvcc's for a construct that can't be simulated."""
+    try:
+        _refuse_unsupported(arguments)
+    except Unsupported as unsupported:
+        print(f"{UNSUPPORTED_MARK} {unsupported}", file=sys.stderr)
+        return UNSUPPORTED_EXIT
     settings = json.loads((toolkit / "toolkit.json").read_text())
     compiler = settings["compiler"]
     bound = without_pybind(arguments, toolkit, settings["machine_flags"])
@@ -30,6 +39,13 @@ def main(arguments: list[str], toolkit: Path) -> int:
             sys.stderr.write(result.stderr)
             return result.returncode
     return subprocess.run([*compiler, *_shims(arguments, toolkit), *arguments]).returncode
+
+
+def _refuse_unsupported(arguments: list[str]) -> None:
+    source = _source(arguments)
+    if source:
+        name = Path(arguments[arguments.index("-c") + 1]).name
+        refuse_unsupported_in_cpp(without_unused(tokenize(source)), name)
 
 
 def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:

@@ -67,12 +67,17 @@ _NAMESPACES = {
     "cute": "CUTLASS",
 }
 
+DYNAMIC_PARALLELISM = "dynamic parallelism"
+"""Launches in code of the device, which no name tells."""
+
+_OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
+
 CONSTRUCTS = tuple(
-    sorted(
-        {*(construct for construct, _ in _HEADERS.values()), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold
-    )
+    sorted({*_OF_LIBRARIES, *_NAMES.values(), *_NAMESPACES.values(), DYNAMIC_PARALLELISM}, key=str.casefold)
 )
 """All of them, for the documentation."""
+
+_FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
@@ -95,6 +100,19 @@ def refuse_unsupported(tokens: list[Token]) -> None:
         construct = _construct(tokens, index)
         if construct is not None:
             raise Unsupported(construct, token.line)
+
+
+def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
+    """The same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
+    for index, token in enumerate(tokens):
+        construct = _construct(tokens, index)
+        if construct is not None and construct not in _FINE_IN_CPP:
+            raise Unsupported(construct, token.line, file)
+
+
+def library_of(header: str) -> str | None:
+    """What a header that isn't there is of."""
+    return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
 
 
 def is_used(header: str, names: set[str]) -> bool:

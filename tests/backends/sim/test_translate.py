@@ -165,7 +165,26 @@ REFUSED = [
     ("cudaAccessPolicyWindow w;", "hints for the L2 cache", 1),
     ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
     ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
+    ("__global__ void k(int n) {\n  if (n > 0) {\n    k<<<1, 2>>>(n - 1);\n  }\n}", "dynamic parallelism", 3),
+    ("template <class T>\n__device__ void f(T x) { k<T><<<1, 2>>>(x); }", "dynamic parallelism", 2),
+    ("auto f = [=] __device__(int i) { k<<<1, 2>>>(i); };", "dynamic parallelism", 1),
+    ("#define BODY(n) \\\n  __global__ void k##n() { \\\n    l<<<1, 2>>>(); }", "dynamic parallelism", 3),
 ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void k();\nvoid f() { k<<<1, 2>>>(); }",
+        "#define KERNEL __global__\nvoid f() { k<<<1, 2>>>(); }",
+        "void f() {\n#define DEVICE __device__\n  { k<<<1, 2>>>(); } }",
+        "__device__ int n;\nstruct S { __device__ void g() {} void f() { k<<<1, 2>>>(); } };",
+        "void f() { run([=] __device__(int i) { return i; }); k<<<1, 2>>>(); }",
+        "__host__ __device__ void f() { k<<<1, 2>>>(); }",
+    ],
+)
+def test_launches_of_the_host_are_no_dynamic_parallelism(source: str) -> None:
+    assert "::sim::Launcher" in body(source)
 
 
 @pytest.mark.parametrize(("source", "construct", "line"), REFUSED)
