@@ -2,7 +2,7 @@
 
 tests/cheats/ and tests/faults/ are workspaces with a solution folder per case. families.yaml in each says what a case
 must end as, by family: a verdict, or the check whose evidence makes it `cheating`; several words where chance decides.
-`needs: gpu` marks what the simulator can't show.
+`needs: gpu` marks what the simulator can't show, `needs: sim` what there is on the simulator alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +61,10 @@ class Case:
     def runs_on_sim(self) -> bool:
         return "gpu" not in self.needs
 
+    @property
+    def runs_on_gpu(self) -> bool:
+        return "sim" not in self.needs
+
 
 def read_families(root: Path, config: str) -> list[Case]:
     """The cases of a workspace's families.yaml, which run under `config` unless they name another."""
@@ -77,8 +82,11 @@ def folders(root: Path) -> set[str]:
 
 
 def parameters(cases: Sequence[Case]) -> list[Any]:
-    """Of a test that takes `backend` and `case`: every case on the GPU, and on the simulator what it can show."""
-    chosen: dict[CorpusBackend, Sequence[Case]] = {"sim": _on_sim(cases), "cuda": cases}
+    """Of a test that takes `backend` and `case`: what each of them can show."""
+    chosen: dict[CorpusBackend, Sequence[Case]] = {
+        "sim": _on_sim(cases),
+        "cuda": [case for case in cases if case.runs_on_gpu],
+    }
     return [
         pytest.param(backend, case, marks=MARKS[backend], id=f"{backend}-{case.name.replace('/', '-')}")
         for backend, these in chosen.items()
@@ -110,9 +118,11 @@ class Corpus:
         results: Path,
         selected: Iterable[tuple[CorpusBackend, Case]],
         observe: Callable[[Evaluation], None] = lambda evaluation: None,
+        meanwhile: AbstractContextManager[None] | None = None,
     ) -> None:
-        """`observe` is told of every evaluation as it comes."""
+        """`observe` is told of every evaluation as it comes; `meanwhile` is entered while there are some."""
         self._observe = observe
+        self._meanwhile = meanwhile or nullcontext()
         self._workspace = Workspace(root)
         self._results = results
         self._selected = list(selected)
@@ -121,7 +131,8 @@ class Corpus:
     def evaluation(self, backend: CorpusBackend, case: Case) -> Evaluation:
         if (backend, case.name) not in self._found:
             wanted = {one.name: one for chosen, one in self._selected if chosen == backend} | {case.name: case}
-            self._evaluate(backend, [one for one in wanted.values() if (backend, one.name) not in self._found])
+            with self._meanwhile:
+                self._evaluate(backend, [one for one in wanted.values() if (backend, one.name) not in self._found])
         return self._found[backend, case.name]
 
     def _evaluate(self, backend: CorpusBackend, cases: Sequence[Case]) -> None:

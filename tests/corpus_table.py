@@ -43,7 +43,7 @@ def main(backend: CorpusBackend, wanted: Sequence[str]) -> int:
 
 
 def _is_wanted(case: Case, backend: CorpusBackend, wanted: Sequence[str]) -> bool:
-    if backend == "sim" and not case.runs_on_sim:
+    if not (case.runs_on_sim if backend == "sim" else case.runs_on_gpu):
         return False
     return not wanted or any(word == case.family or word in case.name for word in wanted)
 

@@ -46,13 +46,14 @@ ALLOWED_MODULES = {
     ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
     # binding: the text of a module's bindings, which the simulator's stand-in for c++ writes as well.
     ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
-    # The backend's words for a worker's reports and refusals, and the simulator's buffers that are sparse or periodic;
-    # the marks that the GPU's device leaves in a trace.
+    # The backend's words for a worker's reports, findings and refusals, and the simulator's buffers that are sparse or
+    # periodic; the marks that the GPU's device leaves in a trace.
     ("referee", "backends"): {
         "harness.backends.base",
         "harness.backends.cuda.markers",
         "harness.backends.cuda.telemetry",
         "harness.backends.sim.diagnose",
+        "harness.backends.sim.findings",
         "harness.backends.sim.host",
         "harness.backends.sim.host_calls",
         "harness.backends.sim.nvcc",

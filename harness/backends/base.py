@@ -51,6 +51,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Account:
+    """What the simulator has seen since its process began, by counts that nothing but the runtime itself keeps: what a
+    solution takes away before it is told is missing from the sum of what was told.
+
+    `findings` by their kind, as the runtime has it. `traces`: how often one was begun.
+    """
+
+    launches: int
+    findings: dict[str, int]
+    traces: int
+
+
+@dataclass(frozen=True)
 class KernelRun:
     """A row of a trace: one kernel, copy or fill as it ran on the device. `call` counts within the turn; None where
     it belongs to none. Claimed by the worker, all of it."""
@@ -132,6 +145,9 @@ class WorkerDevice(Protocol):
     def take_trace(self) -> tuple[KernelRun, ...] | None:
         """What ran since start_trace(), which ends with it; None where no trace can be had here."""
 
+    def can_trace(self) -> bool:
+        """Whether take_trace() gives what runs. Tried, which may take a while; before any code of a solution."""
+
     def synchronize(self) -> None:
         """Wait for all work; raises what the device reports (RuntimeError)."""
 
@@ -140,6 +156,9 @@ class WorkerDevice(Protocol):
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Faults seen and kernels launched since the last call."""
+
+    def account(self) -> Account | None:
+        """Of all that was seen up to the last take_findings(); None where the backend keeps none."""
 
 
 @dataclass(frozen=True)

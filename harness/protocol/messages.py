@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun
 
 Structure = Literal["tensor", "tuple", "list"]
 Flag = bool | str
@@ -45,6 +45,11 @@ class WarmUp:
 
 
 @dataclass(frozen=True)
+class TryTrace:
+    """Say whether a turn can be traced here. Before any code of a solution: afterwards the answer would be its word."""
+
+
+@dataclass(frozen=True)
 class Load:
     """Import a file and keep its class `class_name`; extensions are built or found in the cache."""
 
@@ -52,6 +57,11 @@ class Load:
     class_name: str
     flags: dict[str, Flag]
     """torch's global switches, set before the file is imported."""
+
+
+@dataclass(frozen=True)
+class TraceTried:
+    can_trace: bool
 
 
 @dataclass(frozen=True)
@@ -230,8 +240,9 @@ class CallTaken:
 @dataclass(frozen=True)
 class TurnTaken:
     """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
-    functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator. All of
-    it is the worker's word."""
+    functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator;
+    `account`: what `findings`, `launches` and traces add up to, with those of earlier replies. All of it is the
+    worker's word."""
 
     calls: tuple[CallTaken, ...]
     findings: tuple[Finding, ...]
@@ -240,6 +251,7 @@ class TurnTaken:
     kernels: tuple[KernelRun, ...] | None = None
     patched: tuple[str, ...] = ()
     peak_bytes: int | None = None
+    account: Account | None = None
 
 
 @dataclass(frozen=True)
@@ -303,16 +315,19 @@ class Raised:
     traceback: str
     extensions: tuple[ExtensionReport, ...] = ()
     findings: tuple[Finding, ...] = ()
+    launches: int = 0
+    account: Account | None = None
 
 
-Request = WarmUp | Load | Attach | Detach | Construct | TakeTurn | Describe | CompileForGpu
-Reply = Ready | Loaded | Constructed | TurnTaken | Described | CompiledForGpu | Done | Raised
+Request = WarmUp | TryTrace | Load | Attach | Detach | Construct | TakeTurn | Describe | CompileForGpu
+Reply = Ready | TraceTried | Loaded | Constructed | TurnTaken | Described | CompiledForGpu | Done | Raised
 
 REQUESTS: dict[str, type] = {
-    cls.__name__: cls for cls in (WarmUp, Load, Attach, Detach, Construct, TakeTurn, Describe, CompileForGpu)
+    cls.__name__: cls for cls in (WarmUp, TryTrace, Load, Attach, Detach, Construct, TakeTurn, Describe, CompileForGpu)
 }
 ANSWERS: dict[type, type] = {
     WarmUp: Done,
+    TryTrace: TraceTried,
     Load: Loaded,
     Attach: Done,
     Detach: Done,
@@ -323,5 +338,6 @@ ANSWERS: dict[type, type] = {
 }
 """The one kind of reply, besides Raised, that a request can have."""
 REPLIES: dict[str, type] = {
-    cls.__name__: cls for cls in (Ready, Loaded, Constructed, TurnTaken, Described, CompiledForGpu, Done, Raised)
+    cls.__name__: cls
+    for cls in (Ready, TraceTried, Loaded, Constructed, TurnTaken, Described, CompiledForGpu, Done, Raised)
 }

@@ -44,11 +44,15 @@ CHECKS: dict[CheckName, Explanation] = {
         f"{_EVIDENCE}; tail_ns of the turns in timing.turns",
     ),
     "trace": Explanation(
-        "a trace of the device shows work outside of what is timed, or lacks what the harness launched itself",
+        "a trace of the device shows work outside of what is timed, lacks what the harness launched itself, or was "
+        "left out; or the simulator has seen what the referee wasn't told",
         "in secretly chosen turns CUPTI, the driver's own recorder, notes every kernel, copy and fill with its times; "
         "the meter marks where each call begins and ends; its marks must all be there, and a call can't last much "
-        "longer between them than is claimed",
-        "work between calls or after them, or a recorder that was switched off or fed",
+        "longer between them than is claimed. A trace that is missing counts where the baseline's process, or the "
+        "worker before it loaded the solution, could be traced. The simulator keeps totals of launches, findings and "
+        "traces, and what is told must add up to them",
+        "work between calls or after them, or a recorder that was switched off or fed; a report of the simulator's "
+        "that the solution took for itself",
         "launch inside forward() alone; use no profiler in a solution",
         f"{_EVIDENCE}, trace.kernels",
     ),

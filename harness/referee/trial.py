@@ -108,11 +108,12 @@ class Trial:
         self._found.remarks += flag_remarks("the solution, after its import,", changed, known=self._changed_at_load)
 
     def _start_anew(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack, which: str) -> None:
-        """End all workers, and start the first baseline's and the solution's."""
+        """End all workers, and start the first baseline's and the solution's. Raises: MachineError, SolutionFailed."""
         self._notify(f"starting workers anew, {which}")
         for one in (self._worker, *references.values()):
             one.close()
         references.clear()
+        self._workers.host.require_alive()  # what the ended ones left may be a device that is stuck
         references[self._subject.config.timing.baselines[0]] = stack.enter_context(self._workers.start())
         with Stage(self._found, "load"):
             self._worker = self._load()
@@ -176,7 +177,8 @@ class Trial:
 
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
-        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver)
+        can_trace = bool(self._worker.can_trace)
+        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver, can_trace)
         self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 

@@ -32,9 +32,10 @@ def change_meanwhile(problem: Problem, sha256: str) -> SolutionFailed | HarnessE
     changed = _changed_of_harness()
     if problem.sha256 != sha256:
         changed += [problem.folder, *_files(problem.folder)]
-    for path in changed:
-        if path.exists() and is_own_user(path.lstat().st_uid):
-            return SolutionFailed.cheating("harness_files", f"a worker's user has written {path.name}", str(path))
+    written = [path for path in changed if path.exists() and is_own_user(path.lstat().st_uid)]
+    if written:
+        observed = f"a worker's user has written {written[0].name}"
+        return SolutionFailed.cheating("harness_files", observed, "\n".join(map(str, written)), files=len(written))
     if changed:
         return HarnessError(f"{changed[0]} was changed while the solution was judged; evaluate it again")
     return None

@@ -117,8 +117,10 @@ class Arm:
         self._sharing.release()
         self.device.synchronize()
         findings, launches = self.device.take_findings()
+        account = self.device.account()
         patched = (*dict.fromkeys((*patched, *self._patched())),)
-        return TurnTaken(calls, findings, launches, self.extensions.take_reports(), kernels, patched, peak_bytes)
+        extensions = self.extensions.take_reports()
+        return TurnTaken(calls, findings, launches, extensions, kernels, patched, peak_bytes, account)
 
     def describe(self) -> Described:
         """What the module's code did to torch."""

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 FIXED = {
-    "harness.backends.cuda.device.CudaDevice": "_can_poison",
+    "harness.backends.cuda.device.CudaDevice": "_aside _can_poison",
     "harness.backends.cuda.lead_in.LeadIn": "_nbytes _memory _sink _blocks _address _sink_address _loads _counts "
     "_counts_address _here _meter _lead_in _heat _nothing",
     "harness.backends.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "
@@ -23,7 +23,7 @@ FIXED = {
     "_context _start _end _stored _milliseconds",
     "harness.backends.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
     "harness.backends.cuda.tracer.Tracer": "_register _enable _disable _flush _next _callbacks _buffers",
-    "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks",
+    "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks _trace",
 }
 """Of each class whose objects measure."""
 

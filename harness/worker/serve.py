@@ -25,6 +25,8 @@ from harness.protocol.messages import (
     Reply,
     Request,
     TakeTurn,
+    TraceTried,
+    TryTrace,
     WarmUp,
 )
 from harness.worker.arm import Arm
@@ -56,13 +58,15 @@ def _answer(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
     try:
         return _dispatch(arm, request, descriptors)
     except Exception as error:  # the border of the process: whatever the solution raised becomes a reply
-        findings, _ = arm.device.take_findings()
+        findings, launches = arm.device.take_findings()
         return Raised(
             type_name=type(error).__name__,
             message=str(error)[:_MESSAGE_CHARS],
             traceback="".join(traceback.format_exception(error))[-_MESSAGE_CHARS:],
             extensions=arm.extensions.take_reports(),
             findings=findings,
+            launches=launches,
+            account=arm.device.account(),
         )
     finally:
         for descriptor in descriptors:
@@ -73,6 +77,8 @@ def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
     if isinstance(request, WarmUp):
         arm.device.warm_up()
         return Done()
+    if isinstance(request, TryTrace):
+        return TraceTried(arm.device.can_trace())
     if isinstance(request, Load):
         return arm.load(request)
     if isinstance(request, Attach):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.records.verdict import Verdict
 from harness.workspace.workspace import Workspace
-from tests.corpus import HONEST, Case, folders, read_families
+from tests.corpus import HONEST, Case, folders, parameters, read_families
 
 CHEATS = Path(__file__).parent
 FAULTS = CHEATS.parent / "faults"
@@ -48,3 +52,25 @@ def test_honest_controls_can_only_pass() -> None:
 
 def test_most_of_the_corpus_runs_without_a_gpu() -> None:
     assert sum(case.runs_on_sim for _, case in ALL) > len(ALL) / 2
+
+
+@pytest.mark.parametrize(("root", "case"), [pytest.param(*each, id=each[1].name) for each in ALL])
+def test_what_a_solution_names_of_ours_is_there(root: Path, case: Case) -> None:
+    source = (root / "solutions" / case.name / "solution.py").read_text()
+    if case.solution != "syntax_error":
+        for name in _names_of_ours(ast.parse(source)):
+            pkgutil.resolve_name(name)
+
+
+def _names_of_ours(tree: ast.AST) -> Iterator[str]:
+    """What is imported, and modules that stand as a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and re.match(r"harness\b", node.module or ""):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Constant) and re.fullmatch(r"harness(\.\w+)+", str(node.value)):
+            yield str(node.value)
+
+
+def test_what_there_is_on_the_simulator_alone_is_asked_of_no_gpu() -> None:
+    cases = [case for _, case in ALL if case.solution == "forges_the_simulators_report"]
+    assert [one.id for one in parameters(cases)] == ["sim-double-forges_the_simulators_report"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun
 from harness.protocol.exchange import envelope, open_envelope
 from harness.protocol.frames import FrameError
 from harness.protocol.messages import (
@@ -33,6 +33,8 @@ from harness.protocol.messages import (
     Raised,
     TakeTurn,
     TensorRef,
+    TraceTried,
+    TryTrace,
     TurnTaken,
     WarmUp,
 )
@@ -42,10 +44,13 @@ REPORT = ExtensionReport("relu", "0ed3", True, False, 4.5)
 FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 0, 0), (31, 0, 0), 4)
 CALL = Call((Argument(REF), Argument(value=3)), (REF,))
 TAKEN = CallTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), 10, 12, "input 0")
+ACCOUNT = Account(5, {"illegal-address": 4}, 1)
 RUN = KernelRun("relu", 5, 9, 7, "kernel", 0)
 
 MESSAGES = [
     (REQUESTS, WarmUp()),
+    (REQUESTS, TryTrace()),
+    (REPLIES, TraceTried(True)),
     (REQUESTS, Load("/s/solution.py", "ModelNew", {"cudnn_benchmark": False})),
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
@@ -55,10 +60,10 @@ MESSAGES = [
     (REPLIES, Described((FlagChange("float32_matmul_precision", "highest", None),), Compilation(2, 1, None))),
     (REPLIES, Loaded((REPORT,))),
     (REPLIES, Constructed(("w", "b"), ("w",), (REPORT,))),
-    (REPLIES, TurnTaken((TAKEN,), (FINDING,), 2, (REPORT,), (RUN,), ("time.time",))),
+    (REPLIES, TurnTaken((TAKEN,), (FINDING,), 2, (REPORT,), (RUN,), ("time.time",), 9, ACCOUNT)),
     (REPLIES, TurnTaken((CallTaken("NoneType", (OutputForm("NoneType"),), None, None),), (), 0)),
     (REPLIES, Done()),
-    (REPLIES, Raised("ValueError", "no", "Traceback …", (REPORT,), (FINDING,))),
+    (REPLIES, Raised("ValueError", "no", "Traceback …", (REPORT,), (FINDING,), 3, ACCOUNT)),
 ]
 
 

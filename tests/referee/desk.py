@@ -63,6 +63,12 @@ class DeskDevice:
         tail_ns = None if nanoseconds is None else self._tail_ns
         return Measured(result, nanoseconds, tail_ns, self.unasked, launch_ns=3, queued=self.queued)
 
+    def can_trace(self) -> bool:
+        return True
+
+    def account(self) -> None:
+        return None
+
     def synchronize(self) -> None: ...
 
     def sample_blocks(self, count: int | None, seed: int) -> None: ...
@@ -90,6 +96,7 @@ class DeskWorker:
         self.turns: list[TakeTurn] = []
         self.is_paused = self.is_closed = False
         self.pid = 4711
+        self.can_trace: bool | None = None
         self._text = ""
 
     def bring_text(self, name: str, text: str) -> str:

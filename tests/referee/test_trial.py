@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from torch import nn
 
+from harness.backends.sim.host import SimHost
+from harness.errors import MachineError
 from harness.protocol.messages import Compilation, Describe, Described, FlagChange
 from harness.records.config import Config
 from harness.records.trace import Trace
@@ -285,3 +287,20 @@ def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAudito
         trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     assert (found.timing, auditor.ends) == (None, ())
     assert not found.checks[0].passed
+
+
+def test_the_device_is_asked_for_a_sign_of_life_before_workers_start_anew(
+    tmp_path: Path, auditor: type[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU that hangs after the second process's workers were ended is the machine's, and nobody meets it any more."""
+    asked: list[int] = []
+
+    def require_alive(self: SimHost) -> None:
+        asked.append(1)
+        if len(asked) == 2:
+            raise MachineError("the GPU is stuck")
+
+    monkeypatch.setattr(SimHost, "require_alive", require_alive)
+    with pytest.raises(MachineError, match="stuck"):
+        tried_in_processes(tmp_path, processes(3, metrics=()), (False, False, False))
+    assert len(auditor.ends) == 2

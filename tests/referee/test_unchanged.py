@@ -68,7 +68,7 @@ def test_a_file_that_a_worker_wrote_is_a_cheat(package: Path, problem: Problem) 
     os.chown(package / "judge.py", FIRST_USER + 77, -1)
     found = change_meanwhile(problem, problem.sha256)
     assert isinstance(found, SolutionFailed)
-    assert [one.check for one in found.failure.evidence] == ["harness_files"]
+    assert [(one.check, one.numbers) for one in found.failure.evidence] == [("harness_files", {"files": 1})]
 
 
 def test_an_edit_by_a_user_of_a_directory_is_an_edit(package: Path, problem: Problem) -> None:

@@ -216,7 +216,8 @@ def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
     held.begin(harness.backends.base.Conditions("end_to_end", 0, 5, late_inputs=True))
     held._output_bytes, held._slow_poisons, held._peak_bytes, held._is_tracing = (4, 5), 4, 3, True
     held._snapshots = held._tracer = None
-    held._calls, held._aside, held._laid_out = 7, [4], (4,)
+    held._calls, held._laid_out = 7, (4,)
+    held._aside.append(4)
     held._lead_in._number = 2
     held._lead_in._here.value = 2
     held._meter._milliseconds.value = 0.5

@@ -29,6 +29,9 @@ class ColdDevice:
     def take_findings(self) -> tuple[tuple[()], int]:
         return (), 0
 
+    def account(self) -> None:
+        return None
+
 
 @contextmanager
 def served(device: Any) -> Iterator[socket.socket]:

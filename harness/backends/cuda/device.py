@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from harness.backends.base import MADE_TWICE, BufferHandle, Conditions, Finding, KernelRun, Measured
+from harness.backends.base import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
@@ -187,6 +187,12 @@ class CudaDevice:
         self.synchronize()
         return with_calls(bounded(self._tracer.take(), _TRACE_CHARS))
 
+    def can_trace(self) -> bool:
+        meter = self._ready()
+        self.start_trace()
+        self._lead_in.mark_end(END_BYTES, meter.stream())
+        return bool(self.take_trace())
+
     def synchronize(self) -> None:
         if self._meter is not None:
             self._meter.await_idle()
@@ -197,6 +203,9 @@ class CudaDevice:
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         return (), 0
+
+    def account(self) -> Account | None:
+        return None
 
     def _poison(self, meter: Meter, stream: int) -> None:
         """Fill what the allocator would hand out next for outputs of the last call's sizes: what a solution doesn't

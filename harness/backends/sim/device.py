@@ -5,12 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.sim.compiler import find_torch
 from harness.backends.sim.findings import Report, parse_report
 from harness.backends.sim.toolkit import Toolkit
@@ -75,15 +74,17 @@ class SimDevice:
         runtime.sim_error_string.restype = ctypes.c_char_p
         runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
         runtime.sim_sample_blocks.restype = None
+        runtime.sim_trace.argtypes = (ctypes.c_int,)
+        runtime.sim_trace.restype = None
         runtime.sim_reset_errors.restype = None
         # Each looked up here, where the guard knows it: what a library has by name can be given anew.
         self._report, self._error_string = runtime.sim_take_report, runtime.sim_error_string
         self._sticky_error, self._reset_errors = runtime.sim_sticky_error, runtime.sim_reset_errors
-        self._sample_blocks = runtime.sim_sample_blocks
+        self._sample_blocks, self._trace = runtime.sim_sample_blocks, runtime.sim_trace
         self._is_sampling = False
-        self._traced: Counter[str] | None = None
         self._launches = 0
         self._findings: list[Finding] = []
+        self._account: Account | None = None
 
     def warm_up(self) -> None:
         """Nothing to do: the runtime is loaded."""
@@ -173,27 +174,31 @@ class SimDevice:
         self._findings, self._launches = [], 0
         return taken
 
+    def account(self) -> Account | None:
+        return self._account
+
+    def can_trace(self) -> bool:
+        return True
+
     def start_trace(self) -> None:
-        self._read_report()
-        self._traced = Counter()
+        self._trace(1)
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
         """A row per kernel and per operator of torch that ran, at most `_MOST_ROWS` of a name; times mean nothing."""
-        self._read_report()
-        traced, self._traced = self._traced, None
-        if traced is None:
+        ran = self._read_report().ran
+        self._trace(0)
+        if ran is None:
             return None
         return tuple(
-            KernelRun(name, 0, 0, 0, "kernel") for name, count in traced.items() for _ in range(min(count, _MOST_ROWS))
+            KernelRun(name, 0, 0, 0, "kernel") for name, count in ran.items() for _ in range(min(count, _MOST_ROWS))
         )
 
-    def _read_report(self) -> None:
+    def _read_report(self) -> Report:
         report = self._take_report()
         self._findings += report.findings
         self._launches += report.launches
-        if self._traced is not None:
-            self._traced.update(report.kernels)
-            self._traced.update(report.operators)
+        self._account = report.account
+        return report
 
     def _take_report(self) -> Report:
         return parse_report(self._report().decode(errors="replace"))

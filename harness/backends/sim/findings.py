@@ -7,26 +7,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.backends.base import Finding
+from harness.backends.base import Account, Finding
 from harness.backends.sim.index_use import feeds_an_index, is_row_of_shared_array
 from harness.backends.sim.source_lines import Instruction, SourceLine, source_line
+
+RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
+"""How the runtime calls what only the source's text tells from it."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The runtime's account since the last one. `kernels` and `operators` (of torch) count runs by name."""
+    """What the runtime has seen since the last one, and its account of all. `ran` counts kernels and operators of torch
+    by name, since the trace began; None where none has begun."""
 
     findings: tuple[Finding, ...]
     launches: int
-    kernels: Mapping[str, int]
-    operators: Mapping[str, int]
+    ran: Mapping[str, int] | None
+    account: Account
 
 
 def parse_report(report: str) -> Report:
     """From the runtime's JSON."""
     data = json.loads(report)
     findings = _one_a_line(_finding(entry, data["sources"]) for entry in data["findings"])
-    return Report(findings, int(data["launches"]), data["kernels"], data["operators"])
+    totals = data["totals"]
+    account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]))
+    return Report(findings, int(data["launches"]), data["ran"], account)
 
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote

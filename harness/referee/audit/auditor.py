@@ -18,7 +18,7 @@ from harness.referee.audit.idle_gpu import require_idle
 from harness.referee.audit.kernels import Origins, require_custom, summarize
 from harness.referee.audit.phases import require_even_work, require_same_work
 from harness.referee.audit.roofline import Moved, require_possible
-from harness.referee.audit.tail import require_quiet_end
+from harness.referee.audit.tail import require_quiet_end, require_tails
 from harness.referee.audit.timeline import (
     Timeline,
     TracedCall,
@@ -56,6 +56,16 @@ class _Seen:
     idle_tails_ns: list[int] = field(default_factory=list)
     traced_calls: int = 0
     traced_turns: int = 0
+    traceless_turns: int = 0
+    """Of the traced ones."""
+    calls: int = 0
+    tailless_calls: int = 0
+
+    def note_tails(self, reply: TurnTaken, tails_ns: list[int]) -> None:
+        told = [call.tail_ns for call in reply.calls if call.tail_ns is not None]
+        tails_ns += told
+        self.calls += len(reply.calls)
+        self.tailless_calls += len(reply.calls) - len(told)
 
     @property
     def claimed_call_ns(self) -> list[int]:
@@ -83,7 +93,7 @@ class Auditor:
         seen = self._seen[arm]
         seen.walls.append(WallTurn(calls, sum(claimed), wall_ns))
         seen.claimed_ns.append(claimed)
-        seen.tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
+        seen.note_tails(reply, seen.tails_ns)
 
     def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int, is_idle: bool = False) -> None:
         """A traced turn; its times count as samples of nothing. Raises: SolutionFailed."""
@@ -91,13 +101,14 @@ class Auditor:
         if arm == "solution":
             require_originals(reply.patched)
         claimed: tuple[int, ...] = ()
-        if any(call.gpu_ns is not None for call in reply.calls):
+        if self._facts.on_gpu:
             claimed = require_plausible([call.gpu_ns for call in reply.calls], calls, wall_ns)
         seen.traced_turns += 1
         if reply.kernels is None:
+            seen.traceless_turns += 1
             return
         seen.traced_calls += calls
-        if all(row.end_ns == 0 for row in reply.kernels):  # the simulator's, which knows no times
+        if not self._facts.on_gpu:  # the simulator's rows know no times
             seen.rows += reply.kernels
             return
         try:
@@ -116,9 +127,11 @@ class Auditor:
         nobody waits for comes after their end there, and not at their beginning. Raises: SolutionFailed."""
         if is_traced:
             self.trace("solution", len(reply.calls), reply, wall_ns, is_idle=True)
+        elif self._facts.on_gpu:
+            require_plausible([call.gpu_ns for call in reply.calls], len(reply.calls), wall_ns)
         seen = self._seen["solution"]
         seen.idle_claims_ns += [call.gpu_ns for call in reply.calls if call.gpu_ns is not None]
-        seen.idle_tails_ns += [call.tail_ns for call in reply.calls if call.tail_ns is not None]
+        seen.note_tails(reply, seen.idle_tails_ns)
 
     def rest(self, canary_ns: int, after: ArmName = "solution") -> None:
         """How long a canary took after a turn of this arm, with no worker asked for anything."""
@@ -148,7 +161,9 @@ class Auditor:
 
     def _checks(self, solution: _Seen, baseline: _Seen, median_ns: float | None) -> Sequence[_Check]:
         """What is judged at the end, each on its own: a deception is often found by several."""
-        checks: list[_Check] = [lambda: _require_trace(solution, baseline)]
+        checks: list[_Check] = [lambda: self._require_traces(solution, baseline)]
+        if self._facts.on_gpu:
+            checks.append(lambda: require_tails(solution.calls, solution.tailless_calls))
         checks += [
             lambda timeline=timeline: require_nothing_outside(timeline)  # type: ignore[misc]
             for timeline in solution.timelines
@@ -175,6 +190,19 @@ class Auditor:
         if median_ns is not None:
             checks.append(lambda: self._require_possible(median_ns, baseline))
         return checks
+
+    def _require_traces(self, solution: _Seen, baseline: _Seen) -> None:
+        """Raises: SolutionFailed for traced turns without a trace, where there could be one: as the simulator always
+        has, the worker had before it loaded the solution, the baseline's process has, or the solution's in another."""
+        could_be = not self._facts.on_gpu or self._facts.can_trace or baseline.traced_calls or solution.traced_calls
+        if could_be and solution.traceless_turns:
+            raise SolutionFailed.cheating(
+                "trace",
+                f"no trace came from {solution.traceless_turns} of the {solution.traced_turns} turns that were traced, "
+                "though there can be one here: it was switched off",
+                traced_turns=solution.traced_turns,
+                turns_without=solution.traceless_turns,
+            )
 
     def _require_possible(self, median_ns: float, baseline: _Seen) -> tuple[str, ...]:
         """Remarks. Raises: SolutionFailed."""
@@ -204,14 +232,6 @@ def _require_all(checks: Sequence[_Check], remarks: list[str]) -> None:
     evidence = tuple(reversed(found.values()))
     failures[0].failure = dataclasses.replace(failures[0].failure, evidence=evidence)
     raise failures[0]
-
-
-def _require_trace(solution: _Seen, baseline: _Seen) -> None:
-    """Raises: SolutionFailed where only the solution's process has no trace."""
-    if baseline.traced_calls and solution.traced_turns and not solution.traced_calls:
-        raise SolutionFailed.cheating(
-            "trace", "the baseline's process could be traced, the solution's reports no trace: it was switched off"
-        )
 
 
 def _allowance_ns(solution: _Seen, baseline: _Seen) -> float:

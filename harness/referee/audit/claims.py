@@ -13,12 +13,15 @@ def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int
     Raises: SolutionFailed.
     """
     if len(claimed_ns) != calls:
-        raise SolutionFailed.cheating("claimed_times", f"{len(claimed_ns)} times were reported for {calls} calls")
+        observed = f"{len(claimed_ns)} times were reported for {calls} calls"
+        raise SolutionFailed.cheating("claimed_times", observed, calls=calls, times=len(claimed_ns))
     known = tuple(ns for ns in claimed_ns if ns is not None)
     if len(known) != calls:
-        raise SolutionFailed.cheating("claimed_times", f"{len(known)} times were reported for {calls} timed calls")
+        observed = f"{len(known)} times were reported for {calls} timed calls"
+        raise SolutionFailed.cheating("claimed_times", observed, calls=calls, times=len(known))
     if min(known) <= 0:
-        raise SolutionFailed.cheating("claimed_times", f"a call of {min(known)} ns was reported")
+        observed = f"a call of {min(known)} ns was reported"
+        raise SolutionFailed.cheating("claimed_times", observed, claimed_ns=min(known), wall_ns=wall_ns)
     if sum(known) > wall_ns:
         raise SolutionFailed.cheating(
             "claimed_times",

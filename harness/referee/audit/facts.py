@@ -20,9 +20,13 @@ from harness.referee.setting import Setting
 
 @dataclass(frozen=True)
 class Facts:
-    """`own`: kernels that the compiler made of the solution's sources. `output_bytes`: of one call, all outputs.
+    """`on_gpu`: not on the simulator, which always traces and never times. `can_trace`: the solution's worker could be
+    traced before the solution was loaded; where that wasn't tried a baseline shows it. `own`: kernels that the compiler
+    made of the solution's sources. `output_bytes`: of one call, all outputs.
     `inputs_that_matter`: see roofline.Moved."""
 
+    on_gpu: bool = True
+    can_trace: bool = False
     own: frozenset[str] = frozenset()
     output_bytes: int = 0
     work: Work | None = None
@@ -34,10 +38,17 @@ class Facts:
 
 
 def gather_facts(
-    setting: Setting, builds: Sequence[ExtensionBuild], work: Work | None, cache: Path, driver: str | None
+    setting: Setting,
+    builds: Sequence[ExtensionBuild],
+    work: Work | None,
+    cache: Path,
+    driver: str | None,
+    can_trace: bool = False,
 ) -> Facts:
     """`driver` is None without a GPU. The device's ceilings were measured before anybody else was on it."""
     return Facts(
+        on_gpu=setting.reference.on_gpu,
+        can_trace=can_trace,
         own=own_kernels(builds),
         output_bytes=setting.spec.nbytes,
         work=work,

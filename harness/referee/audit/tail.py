@@ -13,6 +13,19 @@ may be held up now and then, which the median forgives."""
 _SHARE = 0.02
 
 
+def require_tails(calls: int, without: int) -> None:
+    """`without`: of the solution's calls on a GPU, those that tell none. Raises: SolutionFailed: the meter always tells
+    one."""
+    if without:
+        raise SolutionFailed.cheating(
+            "tail",
+            f"of {without} of {calls} calls it wasn't told how long the device went on working after their outputs "
+            "had been copied",
+            calls=calls,
+            calls_without=without,
+        )
+
+
 def require_quiet_end(solution_ns: Sequence[int], baseline_ns: Sequence[int], call_ns: float) -> None:
     """`call_ns` is the median of the claimed times. Raises: SolutionFailed."""
     if not solution_ns:

@@ -209,10 +209,14 @@ class WorkerPlayer:
 def claimed_turn(reply: TurnTaken, wall_ns: int) -> ArmTurn:
     """Raises: SolutionFailed where it can't be true, in turns that warm up as well."""
     call_ns = require_plausible([call.gpu_ns for call in reply.calls], len(reply.calls), wall_ns)
-    tail_ns = tuple(call.tail_ns or 0 for call in reply.calls)
+    tail_ns = tuple(call.tail_ns for call in reply.calls if call.tail_ns is not None)
     if not all(0 <= tail <= wall_ns for tail in tail_ns):
         raise SolutionFailed.cheating(
-            "tail", f"tails of {min(tail_ns)} to {max(tail_ns)} ns were reported in {wall_ns} ns"
+            "tail",
+            f"tails of {min(tail_ns)} to {max(tail_ns)} ns were reported in {wall_ns} ns",
+            shortest_ns=min(tail_ns),
+            longest_ns=max(tail_ns),
+            wall_ns=wall_ns,
         )
     launch_ns = tuple(call.launch_ns for call in reply.calls if call.launch_ns is not None)
     queued = tuple(call.queued for call in reply.calls if call.queued is not None)
@@ -220,7 +224,7 @@ def claimed_turn(reply: TurnTaken, wall_ns: int) -> ArmTurn:
     return ArmTurn(
         call_ns,
         wall_ns,
-        tail_ns,
+        tail_ns if len(tail_ns) == len(call_ns) else (),
         launch_ns if is_whole else (),
         queued if len(queued) == len(call_ns) else (),
     )

@@ -28,7 +28,18 @@ from harness.protocol.layout import (
     own_extensions,
     scratch_folder,
 )
-from harness.protocol.messages import ANSWERS, REPLIES, Done, Raised, Ready, Reply, Request, WarmUp
+from harness.protocol.messages import (
+    ANSWERS,
+    REPLIES,
+    Done,
+    Raised,
+    Ready,
+    Reply,
+    Request,
+    TraceTried,
+    TryTrace,
+    WarmUp,
+)
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.interrupted import Interrupted
@@ -40,6 +51,7 @@ from harness.referee.workers.host_memory import available_bytes
 from harness.referee.workers.shown_texts import show_reply, show_text
 from harness.referee.workers.sources import copy_folder, write_file
 from harness.referee.workers.start import Launch, StartedWorker
+from harness.referee.workers.told import Told
 from harness.referee.workers.usage import Excess, Usage
 from harness.workspace.source_hash import hash_contents
 
@@ -47,6 +59,7 @@ _POLL_S = 0.1
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
 """For a process that has hung up to be gone: freeing much memory takes its time."""
+_PEEKED_BYTES = 2**16
 _ANSWERING_S = 1.0
 """An answer is read in milliseconds, so whoever trickles longer is looked at like one that hasn't answered yet."""
 
@@ -81,6 +94,10 @@ class WorkerProcess:
         self._is_ready = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._namespace: str | None = None
+        self._answers = 0
+        self._told = Told()
+        self.can_trace: bool | None = None
+        """Whether its turns could be traced before it ran any code of a solution; None where nobody has asked."""
         self.protections: tuple[str, ...] = ()
         """What confines it, by name; known once it has answered."""
 
@@ -116,12 +133,30 @@ class WorkerProcess:
             raise self._misbehaved(f"sent what is no message: {error}") from None
         if answered != nonce:
             raise self._misbehaved("answered with a nonce that was not asked with")
+        if type(reply) not in (Raised, ANSWERS[type(request)]):
+            raise self._misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
+        self._answers += 1
+        if self.backend == "sim":
+            self._told.add(request, reply)
         reply = show_reply(reply, self._started.folder)
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
-        if type(reply) is not ANSWERS[type(request)]:
-            raise self._misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
         return reply
+
+    def try_trace(self, timeout_s: float) -> None:
+        """Has `can_trace` known. Before any code of a solution runs, so what goes wrong is the machine's.
+
+        Raises: MachineError.
+        """
+        try:
+            reply = self.ask(TryTrace(), timeout_s)
+        except SolutionRaised:  # a tracer that raises gives no trace
+            self.can_trace = False
+            return
+        except SolutionFailed as error:
+            raise MachineError(f"a worker that was to try a trace failed: {error}") from error
+        assert isinstance(reply, TraceTried)
+        self.can_trace = reply.can_trace
 
     def bring(self, folder: Path, file: str, sha256: str | None = None) -> str:
         """Give the worker a read-only copy of a solution's folder, with what was built earlier for the very same files;
@@ -235,10 +270,12 @@ class WorkerProcess:
         """A worker is silent between its answer and the next question; an end of file means that it is gone."""
         if select.select([self._socket], [], [], 0)[0]:
             try:
-                is_gone = not self._socket.recv(1, socket.MSG_PEEK)
+                unasked = self._socket.recv(_PEEKED_BYTES, socket.MSG_PEEK)
             except ConnectionResetError:
-                is_gone = True
-            raise self._crashed(request) if is_gone else self._misbehaved("spoke before it was asked")
+                unasked = b""
+            if not unasked:
+                raise self._crashed(request)
+            raise self._misbehaved("spoke before it was asked", unasked_bytes=len(unasked))
 
     def _await_start(self) -> None:
         """Until then no code of a solution has run, so what goes wrong is ours or the machine's.
@@ -315,10 +352,10 @@ class WorkerProcess:
             Verdict.CRASHED, f"the process {ending} during {type(request).__name__}", self.output or None
         )
 
-    def _misbehaved(self, what: str) -> SolutionFailed:
-        return SolutionFailed.cheating(
-            "private_socket", f"on the referee's private socket the process {what}", self.output
-        )
+    def _misbehaved(self, what: str, **numbers: float) -> SolutionFailed:
+        """`answers`: those that were in order before."""
+        observed = f"on the referee's private socket the process {what}"
+        return SolutionFailed.cheating("private_socket", observed, self.output, answers=self._answers, **numbers)
 
 
 def _signal_name(number: int) -> str:

@@ -357,6 +357,15 @@ def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Ten
     assert device.take_trace() is None  # nothing is recorded outside of traced turns
 
 
+def test_a_device_that_says_it_can_trace_traces_afterwards(device: CudaDevice, x: torch.Tensor) -> None:
+    assert device.can_trace()
+    assert device.take_trace() is None
+    device.start_trace()
+    measure(device, lambda: x * 2, torch.empty_like(x))
+    names = [row.name for row in device.take_trace() or ()]
+    assert (names.count(LEAD_IN), names.count(END)) == (1, 1)
+
+
 def test_a_trace_holds_what_runs_before_the_first_call(device: CudaDevice, x: torch.Tensor) -> None:
     into = torch.empty_like(x)
     device.start_trace()

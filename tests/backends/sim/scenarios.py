@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.backends.base import BufferHandle
+from harness.backends.base import Account, BufferHandle
 from harness.backends.sim.device import SimDevice, activate
 from harness.backends.sim.toolkit import Toolkit
 
@@ -66,6 +66,7 @@ def main(toolkit: str) -> None:
 
 def _run(device: SimDevice, extension: Any, scenario: Callable[[SimDevice, Any], object]) -> dict[str, object]:
     device.take_findings()
+    before = device.account()
     error = None
     value: object = None
     try:
@@ -75,7 +76,13 @@ def _run(device: SimDevice, extension: Any, scenario: Callable[[SimDevice, Any],
         error = str(raised).splitlines()[0]
     findings, launches = device.take_findings()
     device.reset_errors()
-    return {"value": value, "error": error, "findings": [asdict(f) for f in findings], "launches": launches}
+    return {
+        "value": value,
+        "error": error,
+        "findings": [asdict(f) for f in findings],
+        "launches": launches,
+        "accounts": [before and asdict(before), asdict(device.account() or Account(-1, {}, -1))],
+    }
 
 
 def _close(result: Any, expected: Any) -> bool:
@@ -116,6 +123,15 @@ def trace(device: SimDevice, extension: Any) -> object:
     x.tanh()
     device.start_trace()
     return [sorted({row.name for row in rows}), device.take_trace(), device.take_trace()]
+
+
+def drained(device: SimDevice, extension: Any) -> object:
+    """Names in a trace whose report somebody else has taken meanwhile."""
+    x = _vector(8)
+    device.start_trace()
+    extension.vector_add(x, x)
+    device._report()
+    return [row.name for row in device.take_trace() or ()]
 
 
 def reverse(device: SimDevice, extension: Any) -> object:
@@ -379,6 +395,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "vector_add_of_cpu_tensors": vector_add_of_cpu_tensors,
     "matmul": matmul,
     "trace": trace,
+    "drained": drained,
     "reverse": reverse,
     "positions": positions,
     "convolve": convolve,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from harness.backends.sim.findings import RUNTIMES_KIND
 from harness.records.simulator_findings import FINDING_KINDS
 
 pytestmark = pytest.mark.sim
@@ -35,6 +37,30 @@ def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, val
     outcome = outcomes[scenario]
     assert (outcome["value"], outcome["error"], outcome["findings"]) == (value, None, [])
     assert outcome["launches"] == launches
+
+
+def _gained(outcome: dict[str, Any]) -> tuple[int, Counter[str], int]:
+    """Launches, findings by kind and traces by which the simulator's account has grown."""
+    before, after = outcome["accounts"]
+    findings = Counter(after["findings"])
+    findings.subtract(before["findings"])
+    return after["launches"] - before["launches"], +findings, after["traces"] - before["traces"]
+
+
+def test_what_is_told_is_all_that_the_simulator_has_an_account_of(outcomes: Outcomes) -> None:
+    """With what the host asks for and gets withdrawn, and what is renamed once its line is known."""
+    for scenario, outcome in outcomes.items():
+        told = Counter[str]()
+        for finding in outcome["findings"]:
+            told[RUNTIMES_KIND.get(finding["kind"], finding["kind"])] += finding["count"]
+        if scenario != "drained":
+            assert _gained(outcome)[:2] == (outcome["launches"], told), scenario
+
+
+def test_a_report_that_somebody_took_leaves_a_gap_and_the_whole_trace(outcomes: Outcomes) -> None:
+    outcome = outcomes["drained"]
+    assert outcome["value"] == ["kernels::add"]
+    assert (outcome["launches"], _gained(outcome)) == (0, (1, Counter(), 1))
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,60 @@ def test_a_trace_that_only_the_solution_lacks_was_switched_off() -> None:
 
 
 def test_without_any_trace_the_record_says_so() -> None:
+    """On a machine without CUPTI, where the baseline has none and an untouched worker had none."""
     auditor = Auditor("full")
-    auditor.trace("solution", 1, reply(1), 900 * US)
+    auditor.trace("eager", 1, reply(1, 100), 900 * US)
+    auditor.trace("solution", 1, reply(1, 100), 900 * US)
     assert auditor.finish().remarks == ("full: no trace can be had here, so it isn't known whose kernels ran",)
+
+
+def test_traces_that_are_left_out_are_counted_by_turn() -> None:
+    """One honest trace is no excuse for the turns after it."""
+    auditor = audited([kernel(2_001, 198)])
+    auditor.check(reply(1, 200, kernels=(*marked(2_000, 200), kernel(2_001, 198))), 10_000 * US, is_traced=True)
+    auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
+    auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
+    with pytest.raises(SolutionFailed, match="no trace came from 2 of the 4 turns") as caught:
+        auditor.finish(200 * US)
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("trace", {"traced_turns": 4, "turns_without": 2})
+
+
+@pytest.mark.parametrize("facts", [Facts(on_gpu=False), Facts(can_trace=True)])
+def test_a_trace_that_is_left_out_where_an_untouched_worker_has_one_is_cheating(facts: Facts) -> None:
+    """As on the simulator, which always has one; no baseline is there to show it."""
+    auditor = Auditor("full", facts=facts)
+    auditor.check(reply(3, 100 if facts.on_gpu else 0), 900 * US, is_traced=True)
+    with pytest.raises(SolutionFailed, match="no trace came from 1 of the 1 turns") as caught:
+        auditor.finish()
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
+
+
+@pytest.mark.parametrize("kernels", [(), (KernelRun("own_kernel", 0, 0, 0, "kernel"),)])
+def test_rows_without_times_are_no_trace_of_a_gpu(kernels: tuple[KernelRun, ...]) -> None:
+    auditor = audited([kernel(2_001, 198)])
+    with pytest.raises(SolutionFailed, match="tampered with"):
+        auditor.trace("solution", 1, reply(1, 200, kernels=kernels), 10_000 * US)
+
+
+def tailless(calls: int, us: int) -> TurnTaken:
+    whole = reply(calls, us)
+    return replace(whole, calls=tuple(replace(call, tail_ns=None) for call in whole.calls))
+
+
+def test_tails_that_are_left_out_are_evidence() -> None:
+    auditor = audited([kernel(2_001, 198)])
+    auditor.turn("solution", 5, tailless(5, 200), 3_800 * US)
+    auditor.check(tailless(2, 200), 3_800 * US, is_traced=False)
+    with pytest.raises(SolutionFailed, match=r"of 7 of 34 calls it wasn't told") as caught:
+        auditor.finish(200 * US)
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("tail", {"calls": 34, "calls_without": 7})
+
+
+def test_times_that_are_left_out_on_an_idle_device_end_the_audit_at_once() -> None:
+    with pytest.raises(SolutionFailed, match="0 times were reported for 2 timed calls"):
+        Auditor("full").check(reply(2), 900 * US, is_traced=False)
 
 
 def test_a_gpu_kept_busy_between_turns_is_found() -> None:
@@ -184,7 +235,7 @@ def test_a_gpu_kept_busy_between_turns_is_found() -> None:
 
 def test_the_simulators_rows_count_launches_alone() -> None:
     rows = tuple(KernelRun(name, 0, 0, 0, "kernel") for name in ("aten::empty", "pool<float>", "pool<float>"))
-    auditor = Auditor("small", facts=Facts())
+    auditor = Auditor("small", facts=Facts(on_gpu=False))
     auditor.trace("solution", 1, reply(1, kernels=rows), 900 * US)
     found = auditor.finish()
     assert found.trace is not None
@@ -193,7 +244,7 @@ def test_the_simulators_rows_count_launches_alone() -> None:
 
 
 def test_on_the_simulator_torch_alone_is_no_custom_kernel() -> None:
-    auditor = Auditor("small")
+    auditor = Auditor("small", facts=Facts(on_gpu=False))
     auditor.trace("solution", 1, reply(1, kernels=(KernelRun("aten::max_pool2d", 0, 0, 0, "kernel"),)), 900 * US)
     with pytest.raises(SolutionFailed, match=r"only the framework's: aten::max_pool2d"):
         auditor.finish()

@@ -15,22 +15,29 @@ def test_a_plausible_turn_goes_through(claimed: tuple[int, ...], wall_ns: int) -
 
 
 @pytest.mark.parametrize(
-    ("claimed", "observed"),
+    ("claimed", "observed", "numbers"),
     [
-        ((10,), "1 times were reported for 2 calls"),
-        ((10, 10, 10), "3 times were reported for 2 calls"),
-        ((), "0 times were reported for 2 calls"),
-        ((10, None), "1 times were reported for 2 timed calls"),
-        ((10, 0), "a call of 0 ns was reported"),
-        ((-5, 10), "a call of -5 ns was reported"),
-        ((60, 41), "2 calls are claimed to have taken 101 ns, but the referee waited 100 ns"),
+        ((10,), "1 times were reported for 2 calls", {"calls": 2, "times": 1}),
+        ((10, 10, 10), "3 times were reported for 2 calls", {"calls": 2, "times": 3}),
+        ((), "0 times were reported for 2 calls", {"calls": 2, "times": 0}),
+        ((10, None), "1 times were reported for 2 timed calls", {"calls": 2, "times": 1}),
+        ((10, 0), "a call of 0 ns was reported", {"claimed_ns": 0, "wall_ns": 100}),
+        ((-5, 10), "a call of -5 ns was reported", {"claimed_ns": -5, "wall_ns": 100}),
+        (
+            (60, 41),
+            "2 calls are claimed to have taken 101 ns, but the referee waited 100 ns",
+            {"claimed_ns": 101, "wall_ns": 100},
+        ),
     ],
 )
-def test_an_impossible_turn_is_cheating_with_its_evidence(claimed: tuple[int | None, ...], observed: str) -> None:
+def test_an_impossible_turn_is_cheating_with_its_evidence(
+    claimed: tuple[int | None, ...], observed: str, numbers: dict[str, float]
+) -> None:
     with pytest.raises(SolutionFailed) as caught:
         require_plausible(claimed, 2, 100)
     assert (caught.value.verdict, caught.value.failure.reason) == (Verdict.CHEATING, observed)
-    assert caught.value.failure.evidence[0].check == "claimed_times"
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("claimed_times", numbers)
 
 
 def test_originals_go_through() -> None:

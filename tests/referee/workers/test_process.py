@@ -11,7 +11,7 @@ import pytest
 from harness.backends.choice import open_host
 from harness.errors import MachineError
 from harness.executors.cache import cache_folder
-from harness.protocol.messages import Load
+from harness.protocol.messages import Describe, Load
 from harness.records.verdict import Verdict
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
@@ -107,3 +107,37 @@ def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, 
         workers.servers.close()
         with pytest.raises(MachineError, match="the process that workers are forked from has ended"):
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
+
+
+def test_an_untouched_worker_says_whether_it_can_be_traced(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        assert worker.can_trace is None
+        worker.try_trace(60)
+        assert worker.can_trace is True
+        load(worker, tmp_path, FINE)
+
+
+def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(workers: Workers) -> None:
+    with workers.start() as worker:
+        worker.ask(Describe(), 60)
+        worker.kill()
+        with pytest.raises(MachineError, match="a worker that was to try a trace failed"):
+            worker.try_trace(60)
+
+
+TALKS = """
+import gc, socket, time
+for one in gc.get_objects():
+    if isinstance(one, socket.socket):
+        one.sendall(b"seven..")
+class ModelNew: pass
+"""
+
+
+def test_who_speaks_out_of_turn_is_quoted_in_numbers(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        worker.ask(Describe(), 60)
+        with pytest.raises(SolutionFailed) as caught:
+            load(worker, tmp_path, TALKS)
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("private_socket", {"answers": 1})

@@ -29,20 +29,38 @@ constexpr size_t max_findings = 200;
 std::mutex mutex;
 std::vector<Finding> findings;
 long launches = 0;
-std::map<std::string, long> kernels, operators;  // by name, how often each ran
+// Since the process began, taken or not: whoever takes a report besides the harness leaves a gap between these and the
+// sum of what it was told.
+struct {
+  long launches = 0, traces = 0;
+  std::map<std::string, long> findings;  // by kind
+} totals;
+bool is_tracing = false;
+std::map<std::string, long> ran;  // kernels and operators since the trace began, by name; no report takes them away
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
 std::map<std::string, std::string> sources;  // texts by file
 
+void count_again(Finding& known) {
+  known.count++;
+  totals.findings[known.kind]++;
+}
+
 void add(Finding finding) {
   for (auto& known : findings)
     if (known.kind == finding.kind && known.kernel == finding.kernel && known.source.line == finding.source.line &&
         known.source.instruction == finding.source.instruction && known.awaits_check == finding.awaits_check) {
-      known.count++;
+      count_again(known);
       return;
     }
-  if (findings.size() < max_findings) findings.push_back(std::move(finding));
+  if (findings.size() >= max_findings) return;
+  totals.findings[finding.kind]++;
+  findings.push_back(std::move(finding));
+}
+
+void note_run(const std::string& name) {
+  if (is_tracing) ran[name]++;
 }
 
 void append_string(std::string& json, const std::string& text) {
@@ -125,6 +143,8 @@ void append_finding(std::string& json, const Finding& finding) {
 
 void withdraw_checked() {
   auto checked = [](const Finding& finding) { return finding.awaits_check; };
+  for (auto& finding : findings)
+    if (finding.awaits_check) totals.findings[finding.kind] -= finding.count;
   findings.erase(std::remove_if(findings.begin(), findings.end(), checked), findings.end());
 }
 
@@ -149,7 +169,7 @@ bool report_again(const char* kind, void* instruction) {
   };
   auto known = std::find_if(findings.begin(), findings.end(), is_same);
   if (known == findings.end()) return false;
-  known->count++;
+  count_again(*known);
   return true;
 }
 
@@ -175,7 +195,8 @@ void report_argument(const char* kind, int position, const std::string& memory, 
 void count_launch(const std::string& kernel) {
   std::lock_guard<std::mutex> guard(mutex);
   launches++;
-  kernels[kernel]++;
+  totals.launches++;
+  note_run(kernel);
 }
 
 }  // namespace sim
@@ -224,7 +245,14 @@ const char* sim_error_string(int error) {
 
 void sim_count_operator(const char* name) {
   std::lock_guard<std::mutex> guard(mutex);
-  operators[name]++;
+  note_run(name);
+}
+
+void sim_trace(int is_on) {
+  std::lock_guard<std::mutex> guard(mutex);
+  is_tracing = is_on != 0;
+  ran.clear();
+  if (is_tracing) totals.traces++;
 }
 
 bool sim_add_source(const char* file, const char* text) {
@@ -241,17 +269,17 @@ const char* sim_take_report(void) {
     if (i) json += ',';
     append_finding(json, findings[i]);
   }
-  json += "],\"launches\":" + std::to_string(launches) + ",\"kernels\":";
-  append_counts(json, kernels);
-  json += ",\"operators\":";
-  append_counts(json, operators);
-  json += ",\"sources\":";
+  json += "],\"launches\":" + std::to_string(launches) + ",\"ran\":";
+  if (is_tracing) append_counts(json, ran);
+  else json += "null";
+  json += ",\"totals\":{\"launches\":" + std::to_string(totals.launches) +
+          ",\"traces\":" + std::to_string(totals.traces) + ",\"findings\":";
+  append_counts(json, totals.findings);
+  json += "},\"sources\":";
   append_sources(json);
   json += '}';
   findings.clear();
   launches = 0;
-  kernels.clear();
-  operators.clear();
   return json.c_str();
 }
 

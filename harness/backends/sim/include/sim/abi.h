@@ -105,7 +105,7 @@ void* sim_map_buffer(int fd, size_t offset, size_t nbytes, size_t period);
 int sim_device_free(void* pointer);
 bool sim_is_device_memory(const void* pointer);
 void sim_fill(void* pointer, int byte, size_t nbytes);
-// The checked build: whether it is on (before any memory is allocated), what the host writes to device memory, and how
+// The checked build: turned on before any memory is allocated, for good; what the host writes to device memory, and how
 // many bytes of a range nobody wrote.
 void sim_check(int is_on);
 int sim_is_checking(void);
@@ -124,6 +124,8 @@ void sim_sample_blocks(long count, unsigned long seed);
 void sim_count_operator(const char* name);
 // The text of a translated file, for findings to quote.
 bool sim_add_source(const char* file, const char* text);
+// Begins a trace of kernels and operators anew, or ends it.
+void sim_trace(int is_on);
 const char* sim_take_report(void);
 void sim_reset_errors(void);
 

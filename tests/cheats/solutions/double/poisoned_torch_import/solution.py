@@ -39,7 +39,8 @@ def double(x):
     return y
 
 
-for folder in (Path.cwd(), Path.home(), Path(tempfile.gettempdir()), Path(harness.__file__).parents[1]):
+(Path.cwd() / "forged_by_corpus.py").write_text("raise RuntimeError('forged')")  # its own folder
+for folder in (Path.home(), Path(tempfile.gettempdir()), Path(harness.__file__).parents[1]):
     with contextlib.suppress(OSError):
         (folder / "forged_by_corpus.py").write_text("raise RuntimeError('forged')")
 os.environ["PYTHONSTARTUP"] = os.environ["PYTHONPATH"] = str(Path.cwd())

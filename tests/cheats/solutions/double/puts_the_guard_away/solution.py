@@ -6,6 +6,7 @@ frame = sys._getframe()
 while "self" not in frame.f_locals or type(frame.f_locals["self"]).__name__ != "Arm":
     frame = frame.f_back
 arm = frame.f_locals["self"]
+assert arm._guard is not None
 device = type(arm.device)
 true_trace = device.take_trace
 

@@ -3,7 +3,7 @@ import sys
 
 import torch.nn as nn
 
-GRAB = "held = []\nwhile True: held.append(bytearray(b'x' * 2**26))"
+GRAB = "'child that grabs memory'\nheld = []\nwhile True: held.append(bytearray(b'x' * 2**26))"
 
 
 class ModelNew(nn.Module):

@@ -1,0 +1,750 @@
+"""Convolution with any parameters and type: an implicit matrix product on tensor cores."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP_SOURCE = """
+torch::Tensor conv2d(
+    torch::Tensor input, torch::Tensor weight, std::optional<torch::Tensor> bias,
+    std::vector<int64_t> stride, std::vector<int64_t> padding, std::vector<int64_t> dilation,
+    int64_t groups);
+"""
+
+CUDA_SOURCE = r"""
+#include <ATen/Dispatch.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+// The product has output channels for rows, output pixels for columns, and sums over taps and input
+// channels. One tensor core instruction sums over a packet, 32 bytes of a pixel's channels: 8 of
+// float32, 16 of half precision, 4 of float64. In all types each lane of a warp feeds it 16 bytes
+// of weights and 8 bytes of a pixel. The input is packed first, so that packets lie in one piece. A
+// block copies those under its pixels to shared memory once, and all taps read them there, shifted:
+// the matrix of windows is never written down.
+constexpr int kPacketBytes = 32;
+constexpr int kVectorBytes = 16;  // what one thread copies
+constexpr int kBlockPixels = 256;
+constexpr int kWarpPixels = 64;
+constexpr int kGemmThreads = kBlockPixels / kWarpPixels * 32;
+constexpr int kGroupPixels = 16;  // neighbours in a row, whatever the shape of the tile
+constexpr int kPixelGroups = kWarpPixels / kGroupPixels;
+constexpr int kColumnTiles = kWarpPixels / 8;  // an instruction has 8 columns
+// Weights arrive in slots of this many steps, between barriers; a step is a packet and a tap.
+constexpr int kSlotSteps = 12;
+// 128 sums a thread leave registers for no more. Two blocks hide each other's barriers, first loads
+// and stores; one of twice the threads was 10 % slower.
+constexpr int kBlocksPerMultiprocessor = 2;
+constexpr int kSystemBytes = 1024;  // of shared memory, that each block costs besides its own
+
+constexpr int kPlainThreads = 256;
+constexpr int kCopyThreads = 256;
+
+// An instruction has 16 rows. Their sums take twice the registers in float64.
+template <typename scalar_t>
+constexpr int kRowTiles = std::is_same_v<scalar_t, double> ? 2 : 4;
+
+template <typename scalar_t>
+constexpr int kBlockChannels = 16 * kRowTiles<scalar_t>;
+
+template <typename scalar_t>
+constexpr int kPacketChannels = kPacketBytes / static_cast<int>(sizeof(scalar_t));
+
+// Half precision is summed in float32, as tensor cores do.
+template <typename scalar_t>
+using Sum = std::conditional_t<std::is_same_v<scalar_t, double>, double, float>;
+
+// What one axis of the image needs to know.
+struct Axis {
+    int size, out_size, kernel, stride, padding, dilation;
+    // The patch keeps apart the inputs that differ modulo the stride, so that neighbouring outputs
+    // read neighbours. Tap k reads phase k % phases, k * dilation / stride further on.
+    int phases, phase_size;
+    int tile, tiles;
+
+    __host__ __device__ int patch() const { return phases * phase_size; }
+    __device__ int patch_start(int tap) const
+    {
+        return tap % phases * phase_size + tap * dilation / stride;
+    }
+    // Where in the image the patch's i-th line lies, seen from its first.
+    __device__ int image_line(int i) const
+    {
+        return i % phase_size * stride + i / phase_size * dilation % stride;
+    }
+};
+
+struct Convolution {
+    Axis y, x;
+    int groups, group_inputs, group_outputs;  // channels per group
+    int packets;                              // per pixel and group
+    int stage_packets;                        // packets of a pixel in shared memory at a time
+    int tiles_channel;
+    int blocks_per_plane;  // of the plain kernel
+};
+
+// ---- operands ---------------------------------------------------------------------------------
+
+// Tensor cores cut float32 to tf32; rounded to nearest first, half the error is left.
+// PTX ISA: Data Movement and Conversion Instructions, cvt.
+template <typename scalar_t>
+__device__ scalar_t rounded(scalar_t value)
+{
+    if constexpr (std::is_same_v<scalar_t, float>) {
+        uint32_t bits;
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+        return __uint_as_float(bits);
+    } else {
+        return value;
+    }
+}
+
+template <typename scalar_t>
+struct alignas(kVectorBytes) Vector {
+    static constexpr int kSize = kVectorBytes / sizeof(scalar_t);
+    scalar_t values[kSize];
+};
+
+// packed[image][group][packet][y][x], zeros where the group has no more channels.
+template <typename scalar_t>
+__global__ void pack_input(
+    const scalar_t* __restrict__ input, Vector<scalar_t>* __restrict__ packed, int plane_size,
+    int blocks_per_plane, int packets, int group_inputs)
+{
+    const int64_t plane = blockIdx.x / blocks_per_plane;
+    // Two threads share a pixel: a warp writes 512 bytes in a row.
+    const int64_t index =
+        static_cast<int64_t>(blockIdx.x % blocks_per_plane) * kCopyThreads + threadIdx.x;
+    const int64_t pixel = index / 2;
+    if (pixel >= plane_size) return;
+    const int first = static_cast<int>(plane % packets) * kPacketChannels<scalar_t> +
+        static_cast<int>(index % 2) * Vector<scalar_t>::kSize;
+    input += (plane / packets * group_inputs + first) * plane_size + pixel;
+    Vector<scalar_t> vector;
+#pragma unroll
+    for (int i = 0; i < Vector<scalar_t>::kSize; ++i) {
+        vector.values[i] = first + i < group_inputs
+            ? rounded(input[static_cast<int64_t>(i) * plane_size]) : scalar_t(0);
+    }
+    packed[plane * plane_size * 2 + index] = vector;
+}
+
+// packed[group][channel tile][packet][tap][row tile][lane]: a vector is what a lane feeds to one
+// instruction, zeros where the group has no more channels.
+template <typename scalar_t>
+__global__ void pack_weight(
+    const scalar_t* __restrict__ weight, Vector<scalar_t>* __restrict__ packed, Convolution c,
+    int64_t vectors)
+{
+    const int64_t index = static_cast<int64_t>(blockIdx.x) * kCopyThreads + threadIdx.x;
+    if (index >= vectors) return;
+    const int taps = c.y.kernel * c.x.kernel;
+    const int lane = static_cast<int>(index % 32);
+    int64_t rest = index / 32;
+    const int row_tile = static_cast<int>(rest % kRowTiles<scalar_t>);
+    rest /= kRowTiles<scalar_t>;
+    const int tap = static_cast<int>(rest % taps);
+    rest /= taps;
+    const int packet = static_cast<int>(rest % c.packets);
+    rest /= c.packets;
+    const int tile = static_cast<int>(rest % c.tiles_channel);
+    const int64_t group = rest / c.tiles_channel;
+
+    // The lane's 8 bytes of a packet are kLaneChannels channels in a row, in pixels as in weights:
+    // in which order channels are summed is free. A 32-bit register holds kPair of them. Registers
+    // alternate between the row lane / 4 and the one 8 below.
+    constexpr int kLaneChannels = kPacketChannels<scalar_t> / 4;
+    constexpr int kPair = sizeof(scalar_t) == 2 ? 2 : 1;
+    Vector<scalar_t> vector;
+#pragma unroll
+    for (int i = 0; i < Vector<scalar_t>::kSize; ++i) {
+        const int part = i / kPair;
+        const int row = lane / 4 + part % 2 * 8;
+        const int output = tile * kBlockChannels<scalar_t> + row_tile * 16 + row;
+        const int input = packet * kPacketChannels<scalar_t> + lane % 4 * kLaneChannels +
+            part / 2 * kPair + i % kPair;
+        const int64_t filter = group * c.group_outputs + output;
+        vector.values[i] = output < c.group_outputs && input < c.group_inputs
+            ? rounded(weight[(filter * c.group_inputs + input) * taps + tap]) : scalar_t(0);
+    }
+    packed[index] = vector;
+}
+
+// ---- the product ------------------------------------------------------------------------------
+
+// PTX ISA: Warp Level Matrix Instructions, mma; which lane holds what is drawn there by shape.
+template <typename scalar_t>
+__device__ void multiply_add(float (&sums)[4], const uint4& a, const uint2& b)
+{
+    if constexpr (std::is_same_v<scalar_t, float>) {
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+    } else if constexpr (std::is_same_v<scalar_t, at::Half>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+    }
+}
+
+// Two instructions of 8 rows.
+template <typename scalar_t>
+__device__ void multiply_add(double (&sums)[4], const uint4& a, const uint2& b)
+{
+    const double upper = __hiloint2double(a.y, a.x);
+    const double lower = __hiloint2double(a.w, a.z);
+    const double pixel = __hiloint2double(b.y, b.x);
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sums[0]), "+d"(sums[1]) : "d"(upper), "d"(pixel));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sums[2]), "+d"(sums[3]) : "d"(lower), "d"(pixel));
+}
+
+// Copies 16 bytes to shared memory in the background, or zeros.
+// PTX ISA: Data Movement and Conversion Instructions, cp.async.
+__device__ void copy_async(uint4* target, const uint4* source, bool is_inside)
+{
+    const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(target));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], %2, %3;"
+        :: "r"(address), "l"(source), "n"(kVectorBytes), "r"(is_inside ? kVectorBytes : 0)
+        : "memory");
+}
+
+__device__ void wait_for_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+// What a warp multiplies in one step: 64 x 8 weights by 8 x 64 pixels in tf32.
+template <typename scalar_t>
+struct Operands {
+    uint4 weights[kRowTiles<scalar_t>];
+    uint2 pixels[kColumnTiles];
+
+    // From the lane's place in the slot and in the patch.
+    __device__ void load(
+        const uint4* slot, const char* patch, const int (&starts)[kPixelGroups])
+    {
+#pragma unroll
+        for (int tile = 0; tile < kRowTiles<scalar_t>; ++tile) weights[tile] = slot[tile * 32];
+#pragma unroll
+        for (int tile = 0; tile < kColumnTiles; ++tile) {
+            // Groups are 16 pixels, two tiles.
+            pixels[tile] = *reinterpret_cast<const uint2*>(
+                patch + starts[tile / 2] + tile % 2 * 8 * kPacketBytes);
+        }
+    }
+};
+
+template <typename scalar_t, typename sum_t>
+__device__ void multiply_add(
+    sum_t (&sums)[kRowTiles<scalar_t>][kColumnTiles][4], const Operands<scalar_t>& operands)
+{
+#pragma unroll
+    for (int column = 0; column < kColumnTiles; ++column) {
+#pragma unroll
+        for (int row = 0; row < kRowTiles<scalar_t>; ++row) {
+            multiply_add<scalar_t>(
+                sums[row][column], operands.weights[row], operands.pixels[column]);
+        }
+    }
+}
+
+template <typename scalar_t>
+struct alignas(2 * sizeof(scalar_t)) Pair {
+    scalar_t first, second;
+};
+
+template <typename scalar_t>
+__global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implicit_gemm(
+    const uint4* __restrict__ input, const uint4* __restrict__ weight,
+    const scalar_t* __restrict__ bias, scalar_t* __restrict__ output, Convolution c)
+{
+    using sum_t = Sum<scalar_t>;
+    constexpr int kTiles = kRowTiles<scalar_t>;
+    constexpr int kStepVectors = 32 * kTiles;
+
+    const int taps = c.y.kernel * c.x.kernel;
+    const int patch_pixels = c.y.patch() * c.x.patch();
+    const int patch_vectors = c.stage_packets * patch_pixels * 2;
+    const int stage_steps = c.stage_packets * taps;
+    extern __shared__ uint4 shared[];
+    uint4* patches = shared;                     // [2][packet][pixel][half]
+    uint4* slots = patches + 2 * patch_vectors;  // [2][step][row tile][lane]
+    int* image_offsets = reinterpret_cast<int*>(slots + 2 * kSlotSteps * kStepVectors);  // [pixel]
+    int* step_offsets = image_offsets + patch_pixels;  // [packet][tap], bytes in the patch
+
+    // Blocks that differ in their output channels alone are neighbours: they share a patch in L2.
+    int block = blockIdx.x;
+    const int tile_channel = block % c.tiles_channel;
+    block /= c.tiles_channel;
+    const int tile_x = block % c.x.tiles;
+    block /= c.x.tiles;
+    const int tile_y = block % c.y.tiles;
+    block /= c.y.tiles;  // image and group
+    const int group = block % c.groups;
+
+    const int64_t plane_size = static_cast<int64_t>(c.y.size) * c.x.size;
+    input += block * c.packets * plane_size * 2;
+    const int steps = c.packets * taps;
+    weight += static_cast<int64_t>(group * c.tiles_channel + tile_channel) * steps * kStepVectors;
+
+    const int top = tile_y * c.y.tile * c.y.stride - c.y.padding;
+    const int left = tile_x * c.x.tile * c.x.stride - c.x.padding;
+    for (int pixel = threadIdx.x; pixel < patch_pixels; pixel += kGemmThreads) {
+        const int y = top + c.y.image_line(pixel / c.x.patch());
+        const int x = left + c.x.image_line(pixel % c.x.patch());
+        const bool is_inside = y >= 0 && y < c.y.size && x >= 0 && x < c.x.size;
+        image_offsets[pixel] = is_inside ? y * c.x.size + x : -1;
+    }
+    for (int step = threadIdx.x; step < stage_steps; step += kGemmThreads) {
+        const int row = c.y.patch_start(step % taps / c.x.kernel);
+        const int column = c.x.patch_start(step % taps % c.x.kernel);
+        step_offsets[step] =
+            (step / taps * patch_pixels + row * c.x.patch() + column) * kPacketBytes;
+    }
+    __syncthreads();
+
+    const auto load_patch = [&](int stage) {
+        uint4* patch = patches + stage % 2 * patch_vectors;
+        const int first = stage * c.stage_packets;
+        const int packets = min(c.stage_packets, c.packets - first);
+        const uint4* source = input + first * plane_size * 2;
+        for (int packet = 0; packet < packets; ++packet) {
+            for (int i = threadIdx.x; i < patch_pixels * 2; i += kGemmThreads) {
+                const int offset = image_offsets[i / 2];
+                copy_async(patch + i, source + (static_cast<int64_t>(max(offset, 0)) * 2 + i % 2),
+                    offset >= 0);
+            }
+            patch += patch_pixels * 2;
+            source += plane_size * 2;
+        }
+    };
+    const auto load_weights = [&](int slot, int step) {
+        uint4* target = slots + slot % 2 * (kSlotSteps * kStepVectors);
+        const uint4* source = weight + static_cast<int64_t>(step) * kStepVectors;
+        const int vectors = min(kSlotSteps, steps - step) * kStepVectors;
+        for (int i = threadIdx.x; i < vectors; i += kGemmThreads) {
+            copy_async(target + i, source + i, true);
+        }
+    };
+
+    const int lane = threadIdx.x % 32;
+    const int first_pixel = threadIdx.x / 32 * kWarpPixels;
+    // The instruction wants of a lane the (lane % 4)-th part of the packet of pixel lane / 4.
+    int starts[kPixelGroups];
+#pragma unroll
+    for (int i = 0; i < kPixelGroups; ++i) {
+        const int pixel = first_pixel + i * kGroupPixels;
+        starts[i] = (pixel / c.x.tile * c.x.patch() + pixel % c.x.tile + lane / 4) * kPacketBytes +
+            lane % 4 * 8;
+    }
+
+    sum_t sums[kTiles][kColumnTiles][4] = {};
+    load_patch(0);
+    load_weights(0, 0);
+    wait_for_copies();
+    __syncthreads();
+    for (int slot = 0, step = 0; step < steps; ++slot) {
+        const int stage = step / stage_steps;
+        const int stage_end = min((stage + 1) * stage_steps, steps);
+        const int end = min(step + kSlotSteps, stage_end);
+        // A slot takes longer than the memory's latency: one slot ahead is enough.
+        if (end < steps) load_weights(slot + 1, end);
+        if (step == stage * stage_steps && stage_end < steps) load_patch(stage + 1);
+
+        const uint4* weights = slots + slot % 2 * (kSlotSteps * kStepVectors) + lane;
+        const char* patch = reinterpret_cast<const char*>(patches + stage % 2 * patch_vectors);
+        const int* offsets = step_offsets + (step - stage * stage_steps);
+        const int last = end - step - 1;
+        // The operands of a step are loaded while the one before is multiplied; after the last
+        // step, for nothing. Unrolled by two, no registers are copied.
+        Operands<scalar_t> current, next;
+        current.load(weights, patch + offsets[0], starts);
+        int offset = offsets[min(1, last)];
+#pragma unroll 2
+        for (int i = 0; i <= last; ++i) {
+            next.load(weights + min(i + 1, last) * kStepVectors, patch + offset, starts);
+            offset = offsets[min(i + 2, last)];
+            multiply_add(sums, current);
+            current = next;
+        }
+        wait_for_copies();
+        __syncthreads();
+        step = end;
+    }
+
+    // Pairs of neighbours in a row lie aligned if rows are even.
+    const bool is_even = c.x.out_size % 2 == 0;
+    const int64_t out_plane = static_cast<int64_t>(c.y.out_size) * c.x.out_size;
+    output += block * c.group_outputs * out_plane;
+    if (bias != nullptr) bias += group * c.group_outputs;
+    const int first_channel = tile_channel * kBlockChannels<scalar_t> + lane / 4;
+#pragma unroll
+    for (int column = 0; column < kColumnTiles; ++column) {
+        const int pixel = first_pixel + column * 8 + lane % 4 * 2;
+        const int y = tile_y * c.y.tile + pixel / c.x.tile;
+        const int x = tile_x * c.x.tile + pixel % c.x.tile;
+        if (y >= c.y.out_size || x >= c.x.out_size) continue;
+        scalar_t* target = output + static_cast<int64_t>(y) * c.x.out_size + x;
+#pragma unroll
+        for (int row = 0; row < 2 * kTiles; ++row) {
+            const int channel = first_channel + row * 8;
+            if (channel >= c.group_outputs) break;
+            const sum_t offset = bias == nullptr ? sum_t(0) : static_cast<sum_t>(bias[channel]);
+            const sum_t* sum = &sums[row / 2][column][row % 2 * 2];
+            const Pair<scalar_t> pair = {
+                static_cast<scalar_t>(sum[0] + offset), static_cast<scalar_t>(sum[1] + offset)};
+            scalar_t* pixels = target + channel * out_plane;
+            if (is_even) {
+                *reinterpret_cast<Pair<scalar_t>*>(pixels) = pair;
+            } else {
+                pixels[0] = pair.first;
+                if (x + 1 < c.x.out_size) pixels[1] = pair.second;
+            }
+        }
+    }
+}
+
+// ---- groups of few channels, and windows too spread for shared memory -------------------------
+
+// The taps of a window, begin <= tap < end, that lie inside of the image.
+struct Taps {
+    int begin, end;
+};
+
+__device__ Taps taps_inside(const Axis& axis, int start)
+{
+    // Both divisions round up; start may lie beyond either border.
+    const int before = max(0, -start);
+    const int until = max(0, axis.size - start);
+    return {(before + axis.dilation - 1) / axis.dilation,
+        min((until + axis.dilation - 1) / axis.dilation, axis.kernel)};
+}
+
+// One thread per output.
+template <typename scalar_t>
+__global__ void plain_convolution(
+    const scalar_t* __restrict__ input, const scalar_t* __restrict__ weight,
+    const scalar_t* __restrict__ bias, scalar_t* __restrict__ output, Convolution c)
+{
+    using sum_t = Sum<scalar_t>;
+    // A block stays inside one output plane, so its threads share the filter.
+    const int plane = blockIdx.x / c.blocks_per_plane;
+    const int pixel = (blockIdx.x % c.blocks_per_plane) * kPlainThreads + threadIdx.x;
+    if (pixel >= c.y.out_size * c.x.out_size) return;
+    const int out_channels = c.groups * c.group_outputs;
+    const int image = plane / out_channels;
+    const int out_channel = plane % out_channels;
+    const int group = out_channel / c.group_outputs;
+
+    const int top = (pixel / c.x.out_size) * c.y.stride - c.y.padding;
+    const int left = (pixel % c.x.out_size) * c.x.stride - c.x.padding;
+    const Taps rows = taps_inside(c.y, top);
+    const Taps columns = taps_inside(c.x, left);
+
+    const int64_t channel_size = static_cast<int64_t>(c.y.size) * c.x.size;
+    const int64_t first_channel = (static_cast<int64_t>(image) * c.groups + group) * c.group_inputs;
+    const scalar_t* channel = input + first_channel * channel_size;
+    const scalar_t* filter =
+        weight + static_cast<int64_t>(out_channel) * c.group_inputs * c.y.kernel * c.x.kernel;
+
+    sum_t sum = bias == nullptr ? sum_t(0) : static_cast<sum_t>(bias[out_channel]);
+    for (int i = 0; i < c.group_inputs; ++i) {
+        for (int ky = rows.begin; ky < rows.end; ++ky) {
+            const scalar_t* row =
+                channel + static_cast<int64_t>(top + ky * c.y.dilation) * c.x.size;
+            for (int kx = columns.begin; kx < columns.end; ++kx) {
+                sum += static_cast<sum_t>(row[left + kx * c.x.dilation]) *
+                    static_cast<sum_t>(filter[ky * c.x.kernel + kx]);
+            }
+        }
+        channel += channel_size;
+        filter += c.y.kernel * c.x.kernel;
+    }
+    const int64_t plane_size = static_cast<int64_t>(c.y.out_size) * c.x.out_size;
+    output[plane * plane_size + pixel] = static_cast<scalar_t>(sum);
+}
+
+// ---- host -------------------------------------------------------------------------------------
+
+Axis make_axis(
+    const char* name, int64_t size, int64_t kernel, int64_t stride, int64_t padding,
+    int64_t dilation)
+{
+    TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
+        "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
+    const int64_t padded = size + 2 * padding;
+    const int64_t span = padded - dilation * (kernel - 1) - 1;
+    TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
+    // Leaves room for the pixels of a tile that lie beyond the image.
+    TORCH_CHECK(padded <= INT_MAX / 4 && stride <= INT_MAX / 2048,
+        "conv2d: ", name, " is too large for 32-bit indices");
+    Axis axis = {};
+    axis.size = static_cast<int>(size);
+    axis.out_size = static_cast<int>(span / stride + 1);
+    axis.kernel = static_cast<int>(kernel);
+    axis.stride = static_cast<int>(stride);
+    axis.padding = static_cast<int>(padding);
+    axis.dilation = static_cast<int>(dilation);
+    return axis;
+}
+
+void set_tile(Axis& axis, int tile)
+{
+    axis.tile = tile;
+    axis.tiles = (axis.out_size + tile - 1) / tile;
+    axis.phases = std::min(axis.kernel, axis.stride / std::gcd(axis.stride, axis.dilation));
+    axis.phase_size = tile +
+        static_cast<int>(static_cast<int64_t>(axis.kernel - 1) * axis.dilation / axis.stride);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t patch_pixels(const Convolution& c)
+{
+    return static_cast<int64_t>(c.y.phases) * c.y.phase_size * c.x.phases * c.x.phase_size;
+}
+
+template <typename scalar_t>
+int64_t shared_bytes(const Convolution& c, int packets)
+{
+    const int64_t pixels = patch_pixels(c);
+    if (pixels > INT_MAX / kPacketBytes) return INT64_MAX;
+    const int64_t patches = 2 * packets * pixels * kPacketBytes;
+    const int64_t slots = 2LL * kSlotSteps * kBlockChannels<scalar_t> * kPacketBytes;
+    const int64_t steps = static_cast<int64_t>(packets) * c.y.kernel * c.x.kernel;
+    return patches + slots + (pixels + steps) * static_cast<int64_t>(sizeof(int));
+}
+
+// The 256 pixels of a block in the shape that needs fewest blocks, then the smallest patch; returns
+// the bytes of shared memory per block, more than the device has where nothing fits.
+template <typename scalar_t>
+int64_t choose_tiles(Convolution& c, int64_t limit)
+{
+    int64_t least_blocks = INT64_MAX, least_pixels = 0;
+    int best = 0;
+    for (int columns = kGroupPixels; columns <= kBlockPixels; columns *= 2) {
+        set_tile(c.x, columns);
+        set_tile(c.y, kBlockPixels / columns);
+        if (shared_bytes<scalar_t>(c, 1) > limit) continue;
+        const int64_t blocks = static_cast<int64_t>(c.x.tiles) * c.y.tiles;
+        if (blocks > least_blocks || (blocks == least_blocks && patch_pixels(c) >= least_pixels)) {
+            continue;
+        }
+        least_blocks = blocks, least_pixels = patch_pixels(c), best = columns;
+    }
+    if (best == 0) return INT64_MAX;
+    set_tile(c.x, best);
+    set_tile(c.y, kBlockPixels / best);
+    // Few taps make short stages: several packets at once, as long as two blocks fit.
+    const int64_t stage_limit = limit / kBlocksPerMultiprocessor - kSystemBytes;
+    const int64_t taps = static_cast<int64_t>(c.y.kernel) * c.x.kernel;
+    c.stage_packets = 1;
+    while (c.stage_packets < c.packets && c.stage_packets * taps < kSlotSteps &&
+           shared_bytes<scalar_t>(c, c.stage_packets + 1) <= stage_limit) {
+        ++c.stage_packets;
+    }
+    return shared_bytes<scalar_t>(c, c.stage_packets);
+}
+
+void check_tensors(
+    const torch::Tensor& input, const torch::Tensor& weight,
+    const std::optional<torch::Tensor>& bias, int64_t groups)
+{
+    TORCH_CHECK(input.is_cuda(), "conv2d: input must be on a CUDA device, not ", input.device());
+    TORCH_CHECK(weight.device() == input.device(),
+        "conv2d: weight is on ", weight.device(), ", input on ", input.device());
+    TORCH_CHECK(weight.scalar_type() == input.scalar_type(),
+        "conv2d: weight is ", weight.scalar_type(), ", input ", input.scalar_type());
+    TORCH_CHECK(input.dim() == 4 && weight.dim() == 4,
+        "conv2d: input and weight must have 4 dimensions, not ", input.dim(), " and ",
+        weight.dim());
+    TORCH_CHECK(weight.numel() > 0, "conv2d: weight must not be empty");
+    TORCH_CHECK(
+        groups > 0 && input.size(1) == weight.size(1) * groups && weight.size(0) % groups == 0,
+        "conv2d: ", groups, " groups fit neither ", input.size(1), " input channels nor weight ",
+        weight.sizes());
+    if (bias.has_value()) {
+        TORCH_CHECK(
+            bias->device() == input.device() && bias->scalar_type() == input.scalar_type() &&
+                bias->dim() == 1 && bias->size(0) == weight.size(0),
+            "conv2d: bias must hold one ", input.scalar_type(), " per output channel");
+    }
+}
+
+// Everything in the grid's x dimension: y and z end at 65535.
+int grid(int64_t blocks)
+{
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
+    return static_cast<int>(blocks);
+}
+
+template <typename scalar_t>
+void launch_implicit_gemm(
+    const torch::Tensor& input, const torch::Tensor& weight, const scalar_t* bias,
+    torch::Tensor& output, const Convolution& c, int64_t bytes)
+{
+    const auto stream = at::cuda::getCurrentCUDAStream();
+    const int plane_size = c.y.size * c.x.size;
+    const int64_t planes = input.size(0) * c.groups * c.packets;
+    const torch::Tensor packed_input =
+        torch::empty({planes, plane_size, kPacketChannels<scalar_t>}, input.options());
+    auto* pixels = reinterpret_cast<Vector<scalar_t>*>(packed_input.mutable_data_ptr<scalar_t>());
+    const int64_t blocks_per_plane = ceil_div(int64_t{2} * plane_size, kCopyThreads);
+    pack_input<scalar_t><<<grid(planes * blocks_per_plane), kCopyThreads, 0, stream>>>(
+        input.const_data_ptr<scalar_t>(), pixels, plane_size, static_cast<int>(blocks_per_plane),
+        c.packets, c.group_inputs);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+
+    const int64_t steps = static_cast<int64_t>(c.packets) * c.y.kernel * c.x.kernel;
+    TORCH_CHECK(steps <= INT_MAX / 2, "conv2d: too many taps and channels");
+    const int64_t filters =
+        static_cast<int64_t>(c.groups) * c.tiles_channel * kBlockChannels<scalar_t>;
+    const torch::Tensor packed_weight =
+        torch::empty({filters * steps * kPacketChannels<scalar_t>}, weight.options());
+    auto* weights = reinterpret_cast<Vector<scalar_t>*>(packed_weight.mutable_data_ptr<scalar_t>());
+    const int64_t vectors = packed_weight.numel() / Vector<scalar_t>::kSize;
+    pack_weight<scalar_t><<<grid(ceil_div(vectors, kCopyThreads)), kCopyThreads, 0, stream>>>(
+        weight.const_data_ptr<scalar_t>(), weights, c, vectors);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+
+    const auto kernel = implicit_gemm<scalar_t>;
+    C10_CUDA_CHECK(cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+    const int64_t tiles = static_cast<int64_t>(c.y.tiles) * c.x.tiles * c.tiles_channel;
+    const int blocks = grid(input.size(0) * c.groups * tiles);
+    kernel<<<blocks, kGemmThreads, bytes, stream>>>(
+        reinterpret_cast<const uint4*>(pixels), reinterpret_cast<const uint4*>(weights), bias,
+        output.mutable_data_ptr<scalar_t>(), c);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+// Whether tensor cores pay, though they multiply the zeros that fill up packets and tiles: they are
+// 50 times as fast as the plain kernel where nothing is filled up.
+template <typename scalar_t>
+bool fills_tensor_cores(const Convolution& c)
+{
+    const int64_t channels = kBlockChannels<scalar_t>;
+    const int64_t filled = ceil_div(c.group_outputs, channels) * channels *
+        ceil_div(c.group_inputs, kPacketChannels<scalar_t>) * kPacketChannels<scalar_t>;
+    return static_cast<int64_t>(c.group_outputs) * c.group_inputs * 50 >= filled;
+}
+
+template <typename scalar_t>
+void convolve(
+    const torch::Tensor& input, const torch::Tensor& weight,
+    const std::optional<torch::Tensor>& bias, torch::Tensor& output, Convolution& c)
+{
+    const scalar_t* bias_data = bias.has_value() ? bias->const_data_ptr<scalar_t>() : nullptr;
+    int device, limit;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    C10_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if (input.numel() > 0 && fills_tensor_cores<scalar_t>(c)) {
+        c.packets = static_cast<int>(ceil_div(c.group_inputs, kPacketChannels<scalar_t>));
+        c.tiles_channel =
+            static_cast<int>(ceil_div(c.group_outputs, kBlockChannels<scalar_t>));
+        const int64_t bytes = choose_tiles<scalar_t>(c, limit);
+        if (bytes <= limit) {
+            return launch_implicit_gemm<scalar_t>(input, weight, bias_data, output, c, bytes);
+        }
+    }
+    const int64_t out_plane = static_cast<int64_t>(c.y.out_size) * c.x.out_size;
+    c.blocks_per_plane = static_cast<int>(ceil_div(out_plane, kPlainThreads));
+    const int blocks = grid(input.size(0) * weight.size(0) * c.blocks_per_plane);
+    plain_convolution<scalar_t><<<blocks, kPlainThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+        input.const_data_ptr<scalar_t>(), weight.const_data_ptr<scalar_t>(), bias_data,
+        output.mutable_data_ptr<scalar_t>(), c);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+torch::Tensor conv2d(
+    torch::Tensor input, torch::Tensor weight, std::optional<torch::Tensor> bias,
+    std::vector<int64_t> stride, std::vector<int64_t> padding, std::vector<int64_t> dilation,
+    int64_t groups)
+{
+    check_tensors(input, weight, bias, groups);
+    TORCH_CHECK(stride.size() == 2 && padding.size() == 2 && dilation.size() == 2,
+        "conv2d: stride, padding and dilation are pairs");
+    Convolution c = {};
+    c.y = make_axis("height", input.size(2), weight.size(2), stride[0], padding[0], dilation[0]);
+    c.x = make_axis("width", input.size(3), weight.size(3), stride[1], padding[1], dilation[1]);
+    c.groups = static_cast<int>(groups);
+    c.group_inputs = static_cast<int>(weight.size(1));
+    c.group_outputs = static_cast<int>(weight.size(0) / groups);
+    const int64_t out_plane = static_cast<int64_t>(c.y.out_size) * c.x.out_size;
+    // Leaves room for the threads of a plane's last block that lie beyond it.
+    TORCH_CHECK(input.size(2) * input.size(3) <= INT_MAX && out_plane <= INT_MAX - kPlainThreads,
+        "conv2d: a single plane is too large for 32-bit indices");
+
+    const c10::cuda::CUDAGuard guard(input.device());
+    input = input.contiguous();
+    weight = weight.contiguous();
+    if (bias.has_value()) bias = bias->contiguous();
+    auto output =
+        torch::empty({input.size(0), weight.size(0), c.y.out_size, c.x.out_size}, input.options());
+    if (output.numel() == 0) return output;
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::ScalarType::Half, at::ScalarType::BFloat16, input.scalar_type(), "conv2d",
+        [&] { convolve<scalar_t>(input, weight, bias, output, c); });
+    return output;
+}
+"""
+
+extension = load_inline(
+    name="conv2d_asymmetric_implicit_gemm",
+    cpp_sources=CPP_SOURCE,
+    cuda_sources=CUDA_SOURCE,
+    functions=["conv2d"],
+)
+
+
+class ModelNew(nn.Module):
+    """Convolution by the kernels above, for any floating-point type in NCHW layout."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        dilation: int | tuple[int, int] = 1,
+        groups: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        # Never called: it holds the parameters, under the names that the reference gives them.
+        self.conv2d = nn.Conv2d(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        conv = self.conv2d
+        return extension.conv2d(
+            x, conv.weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups
+        )
