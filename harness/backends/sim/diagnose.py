@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
+from functools import cache
+from pathlib import Path, PurePath
 from typing import Literal
 
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
@@ -21,7 +22,7 @@ _USE = re.compile(
     r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? +"
     r"((recursively )?required (from|by)|note: in expansion of macro|in ‘constexpr’ expansion)"
 )
-_INCLUSION = re.compile(r"^(In file included| +)from (?P<file>[^:]+):\d+")
+_INCLUSION = re.compile(r"^(In file included| +) from (?P<file>[^:]+):(?P<line>\d+)")
 # The toolkit's headers and torch's, of which some are .cuh, too.
 _NOBODY_WROTE = re.compile(r"(^|/)sim-[0-9a-f]{16}/headers/|/torch/include/")
 _SNIPPET = re.compile(r"^ *\d+ \| (?P<code>.*)$")
@@ -76,17 +77,10 @@ class _CompilerError:
     line: int
     message: str
     code: str
-    source: str
-    """The file of the solution's that led there, as far as the log names it."""
-
-    @property
-    def is_in_device_code(self) -> bool:
-        return PurePath(self.source).suffix in (".cu", ".cuh")
-
-    @property
-    def is_nobody_s(self) -> bool:
-        """In a header of torch's or ours, which including it was enough for."""
-        return _NOBODY_WROTE.search(self.file) is not None
+    is_in_device_code: bool
+    """Or in a header that such code includes."""
+    is_nobody_s: bool = False
+    """In a header of torch's or ours that no more than its inclusion led to."""
 
     def __str__(self) -> str:
         place = f"{PurePath(self.file).name}:{self.line}: {_shortened(self.message)}"
@@ -113,7 +107,7 @@ def diagnose_build_log(log: str) -> BuildDiagnosis:
         kind = "compile_error" if _is_theirs(device[0]) else "unsupported"
         return BuildDiagnosis(kind, _summary(device))
     if host:
-        return BuildDiagnosis("unsupported", _missing_library(host[0]) or _summary(host), is_of_device=False)
+        return BuildDiagnosis("unsupported", _summary(host), is_of_device=False)
     return BuildDiagnosis("unsupported", _shortened("\n".join(line for line in lines if line.strip())[-_SHOWN_WIDTH:]))
 
 
@@ -122,11 +116,13 @@ def _errors(lines: list[str]) -> Iterator[_CompilerError]:
         match = _ERROR.match(text)
         if match is None:
             continue
-        file, line = match["file"], int(match["line"])
-        if not _is_users(file):
-            file, line = _place_of_use(lines, i) or (file, line)
-        source = file if _is_users(file) else _includer(lines, i) or file
-        yield _CompilerError(file, line, match["message"], _snippet(lines, i), source)
+        place = match["file"], int(match["line"])
+        use = place if _is_users(match["file"]) else _place_of_use(lines, i)
+        source = use or _place_of_inclusion(lines, i) or place
+        is_nobody_s = use is None and _NOBODY_WROTE.search(match["file"]) is not None
+        file, line = source if is_nobody_s else use or place
+        is_in_device_code = PurePath(source[0]).suffix in (".cu", ".cuh")
+        yield _CompilerError(file, line, match["message"], _snippet(lines, i), is_in_device_code, is_nobody_s)
 
 
 def _is_users(file: str) -> bool:
@@ -159,12 +155,12 @@ def _behind(lines: list[str], index: int) -> Iterator[int]:
         yield i
 
 
-def _includer(lines: list[str], index: int) -> str | None:
-    """The user's file that the last chain of inclusions before an error begins with."""
+def _place_of_inclusion(lines: list[str], index: int) -> tuple[str, int] | None:
+    """The user's line that the last chain of inclusions before an error begins with."""
     for i in range(index - 1, -1, -1):
         match = _INCLUSION.match(lines[i])
         if match and _is_users(match["file"]):
-            return match["file"]
+            return match["file"], int(match["line"])
     return None
 
 
@@ -175,15 +171,27 @@ def _snippet(lines: list[str], index: int) -> str:
 
 def _is_theirs_in_cpp(error: _CompilerError) -> bool:
     """Whether the solution is to blame for an error in C++, which is compiled by a real compiler with our headers."""
+    return not (error.is_nobody_s or _lacks_cuda_name(error) or _is_about_torch_cuda(error) or _lacks_library(error))
+
+
+def _lacks_cuda_name(error: _CompilerError) -> bool:
     undeclared = _UNDECLARED.match(error.message)
-    is_cuda_s = undeclared is not None and _CUDA_NAME_IN_CPP.fullmatch(undeclared["name"]) is not None
-    return not (error.is_nobody_s or is_cuda_s or _is_about_torch_cuda(error) or _missing_library(error))
+    if undeclared is None or not _CUDA_NAME_IN_CPP.fullmatch(undeclared["name"]):
+        return False
+    return undeclared["name"] not in _runtime_names()
 
 
-def _missing_library(error: _CompilerError) -> str | None:
+@cache
+def _runtime_names() -> frozenset[str]:
+    """What our headers declare of the CUDA runtime: for whom it is undeclared, he has included none of them."""
+    folder = Path(__file__).parent / "include/sim"
+    texts = ((folder / name).read_text() for name in ("runtime_api.h", "runtime_types.h"))
+    return frozenset(name for text in texts for name in re.findall(r"\w+", text))
+
+
+def _lacks_library(error: _CompilerError) -> bool:
     missing = _MISSING_HEADER.match(error.message)
-    library = library_of(missing["header"]) if missing else None
-    return f"{library} at line {error.line} of {PurePath(error.file).name}" if library else None
+    return missing is not None and library_of(missing["header"]) is not None
 
 
 def _is_about_torch_cuda(error: _CompilerError) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.backends.sim.file_scope import SharedReference, with_references
+from harness.backends.sim.nested_launches import refuse_nested_launches
 from harness.backends.sim.tokens import (
     Token,
     Unbalanced,
@@ -15,7 +16,7 @@ from harness.backends.sim.tokens import (
     previous_visible,
     tokenize,
 )
-from harness.backends.sim.unsupported import DYNAMIC_PARALLELISM, Unsupported, refuse_unsupported
+from harness.backends.sim.unsupported import Unsupported, refuse_unsupported
 from harness.backends.sim.unused import without_unused
 
 __all__ = ["Unsupported", "translate"]
@@ -31,6 +32,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     """
     tokens = without_unused(tokenize(source))
     refuse_unsupported(tokens)
+    refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = _with_launches(_with_shared_memory(tokens, is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
@@ -170,42 +172,18 @@ def _declared_names(declaration: list[Token]) -> list[str]:
 
 
 def _with_launches(tokens: list[Token]) -> list[Token]:
-    tokens = list(tokens)
-    while (index := next((i for i, t in enumerate(tokens) if t.text == "<<<"), None)) is not None:
-        if _is_in_device_code(tokens, index):
-            raise Unsupported(DYNAMIC_PARALLELISM, tokens[index].line)
+    written: list[Token] = []
+    done = 0
+    for index, token in enumerate(tokens):
+        if token.text != "<<<" or index < done:
+            continue
         try:
             start, end, code = _launch(tokens, index)
         except (Unbalanced, IndexError):
-            raise Unsupported("a launch whose brackets don't match", tokens[index].line) from None
-        tokens[start:end] = [Token("code", code, tokens[start].line)]
-    return tokens
-
-
-def _is_in_device_code(tokens: list[Token], index: int) -> bool:
-    """Whether the innermost function around a launch that says where it runs says: on the device alone."""
-    depth = 0
-    for i in range(index - 1, -1, -1):
-        text = tokens[i].text if tokens[i].kind == "symbol" else ""
-        depth += (text == "}") - (text == "{")
-        if depth < 0:
-            depth = 0
-            words = _words_before(tokens, i)
-            if "__host__" in words:
-                return False
-            if "__global__" in words or "__device__" in words:
-                return True
-    return False
-
-
-def _words_before(tokens: list[Token], brace: int) -> set[str]:
-    """Of the head of the function, or of whatever else the brace opens."""
-    words: set[str] = set()
-    after, i = brace, previous_visible(tokens, brace)
-    while i is not None and tokens[i].text not in (";", "{", "}") and not _is_across_directive(tokens, i, after):
-        words.add(tokens[i].text)
-        after, i = i, previous_visible(tokens, i)
-    return words
+            raise Unsupported("a launch whose brackets don't match", token.line) from None
+        written += [*tokens[done:start], Token("code", code, tokens[start].line)]
+        done = end
+    return written + tokens[done:]
 
 
 def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
