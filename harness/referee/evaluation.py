@@ -27,6 +27,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.table.shortage import Attempt, blame_solution, is_shortage_of_ours
 from harness.referee.table.turns import load_arm
 from harness.referee.trial import Subject, Trial, is_timed
+from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.referee.workers.process import WorkerProcess
 from harness.referee.workers.workers import Workers
@@ -90,6 +91,8 @@ def evaluate(
     found = Found(stages_s={"build": built.seconds})
     verdict, failure = Verdict.PASSED, None
     try:
+        if environment.backend == "sim":
+            require_no_triton(job.solution)
         if built.failed:
             raise built.failed
         assert workers is not None

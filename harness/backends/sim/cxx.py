@@ -10,26 +10,56 @@ from pathlib import Path
 
 from harness.backends.sim.declared import bound_slimly
 from harness.backends.sim.flags import DEVICE_FLAGS, HOST_FLAGS, without_tuning
+from harness.backends.sim.nvcc import UNSUPPORTED_EXIT, UNSUPPORTED_MARK
 from harness.backends.sim.slim import can_be_slim, was_too_slim
+from harness.backends.sim.tokens import tokenize
+from harness.backends.sim.unsupported import Unsupported, refuse_unsupported_in_cpp
+from harness.backends.sim.unused import without_dead
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
 
 
 def main(arguments: list[str], toolkit: Path) -> int:
-    """The real compiler's exit status."""
+    """The real compiler's exit status; nvcc's where it refuses what can't be simulated."""
+    result = _compile(arguments, toolkit)
+    unsupported = _unsupported(arguments) if result.returncode else None
+    if unsupported is not None:
+        print(f"{UNSUPPORTED_MARK} {unsupported}", file=sys.stderr)
+        return UNSUPPORTED_EXIT
+    sys.stderr.write(result.stderr)
+    return result.returncode
+
+
+def _compile(arguments: list[str], toolkit: Path) -> subprocess.CompletedProcess[str]:
     settings = json.loads((toolkit / "toolkit.json").read_text())
     compiler = settings["compiler"]
     bound = without_pybind(arguments, toolkit, settings["machine_flags"])
     # Whatever goes wrong here: the next one decides, and its words are the ones that are shown.
-    if bound is not None and not subprocess.run([*compiler, *bound], capture_output=True).returncode:
-        return 0
+    if bound is not None:
+        result = _run([*compiler, *bound])
+        if result.returncode == 0:
+            return result
     faster = slimmed(arguments, toolkit)
     if faster is not None:
-        result = subprocess.run([*compiler, *faster], stderr=subprocess.PIPE, text=True, errors="replace")
+        result = _run([*compiler, *faster])
         if result.returncode == 0 or not was_too_slim(result.stderr):
-            sys.stderr.write(result.stderr)
-            return result.returncode
-    return subprocess.run([*compiler, *_shims(arguments, toolkit), *arguments]).returncode
+            return result
+    return _run([*compiler, *_shims(arguments, toolkit), *arguments])
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def _unsupported(arguments: list[str]) -> Unsupported | None:
+    """What of a file that doesn't compile the simulator lacks. One that compiles may hold it, behind an `#ifdef`."""
+    source = _source(arguments)
+    name = Path(arguments[arguments.index("-c") + 1]).name if source else ""
+    try:
+        refuse_unsupported_in_cpp(without_dead(tokenize(source)), name)
+    except Unsupported as unsupported:
+        return unsupported
+    return None
 
 
 def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:

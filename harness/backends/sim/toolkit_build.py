@@ -41,7 +41,7 @@ _FORWARDED = {
     "cuda_fp16.h": "cuda_fp16.hpp",
     "c10/cuda/CUDAException.h": "c10/cuda/CUDAMacros.h",
     "ATen/cuda/CUDAContext.h": (
-        "ATen/cuda/CUDAContextLight.h ATen/cuda/CUDAEvent.h ATen/cuda/CUDAUtils.h ATen/cuda/Exceptions.h "
+        "ATen/cuda/CUDAContextLight.h ATen/cuda/CUDAUtils.h ATen/cuda/Exceptions.h "
         "ATen/cuda/detail/CUDAHooks.h c10/cuda/CUDACachingAllocator.h THC/THC.h THC/THCAtomics.cuh"
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -111,6 +112,7 @@ def patch_torch(synchronize: Callable[[], None]) -> None:
     _patch_streams(synchronize)
     _patch_memory()
     _patch_tools()
+    _hide_triton()
     # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
     setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
 
@@ -233,6 +235,11 @@ def _patch_memory() -> None:
         memory_stats=_always({}),
         memory_summary=_always("The simulator counts no device memory."),
     )
+
+
+def _hide_triton() -> None:
+    """Its kernels would look for a GPU. Who imports it is told that it isn't there, torch as well."""
+    sys.modules["triton"] = None  # type: ignore[assignment]  # how Python says so
 
 
 def _patch_tools() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.backends.sim.file_scope import SharedReference, with_references
+from harness.backends.sim.nested_launches import refuse_nested_launches
 from harness.backends.sim.tokens import (
     Token,
     Unbalanced,
@@ -31,6 +32,7 @@ def translate(source: str, path: str, include: Callable[[str], str] = str, is_he
     """
     tokens = without_unused(tokenize(source))
     refuse_unsupported(tokens)
+    refuse_nested_launches(tokens)
     tokens = [replace(t, text=include(t.text)) if t.kind == "directive" else t for t in tokens]
     tokens = _with_launches(_with_shared_memory(tokens, is_header))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"')
@@ -170,14 +172,18 @@ def _declared_names(declaration: list[Token]) -> list[str]:
 
 
 def _with_launches(tokens: list[Token]) -> list[Token]:
-    tokens = list(tokens)
-    while (index := next((i for i, t in enumerate(tokens) if t.text == "<<<"), None)) is not None:
+    written: list[Token] = []
+    done = 0
+    for index, token in enumerate(tokens):
+        if token.text != "<<<" or index < done:
+            continue
         try:
             start, end, code = _launch(tokens, index)
         except (Unbalanced, IndexError):
-            raise Unsupported("a launch whose brackets don't match", tokens[index].line) from None
-        tokens[start:end] = [Token("code", code, tokens[start].line)]
-    return tokens
+            raise Unsupported("a launch whose brackets don't match", token.line) from None
+        written += [*tokens[done:start], Token("code", code, tokens[start].line)]
+        done = end
+    return written + tokens[done:]
 
 
 def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:

@@ -26,6 +26,9 @@ _HEADERS = {
     ),
     r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
     r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
+    r"ATen/cuda/CUDABlas": ("cuBLAS", r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
+    r"ATen/cuda/CUDASparse": ("cuSPARSE", r"\w*(cu|CU)(sparse|SPARSE)\w*|\w*CUDASparse\w*|sparse"),
+    r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
 }
 """By a header's name: what it is of, and the names by which a source uses it; None where none would tell."""
@@ -35,14 +38,15 @@ _NAMES = {
     r"__wmma\w*|__mma\w*": "mma",
     r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
     r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
-    r"cublas\w+": "cuBLAS",
+    r"cublas\w+|getCurrentCUDABlas\w*Handle": "cuBLAS",
     r"cudnn\w+": "cuDNN",
     r"curand\w*": "cuRAND",
     r"cufft\w+": "cuFFT",
-    r"cusparse\w+": "cuSPARSE",
-    r"cusolver\w+": "cuSOLVER",
+    r"cusparse\w+|getCurrentCUDASparseHandle": "cuSPARSE",
+    r"cusolver\w+|getCurrentCUDASolver\w*Handle": "cuSOLVER",
     r"nvrtc\w+": "NVRTC",
-    r"cudaGraph\w*|cudaStreamBeginCapture": "CUDA graphs",
+    r"CUDA_tensor_apply\d": "ATen's own CUDA kernels",
+    r"cudaGraph\w*|CUDAGraph|cudaStreamBeginCapture": "CUDA graphs",
     r"cudaLaunch(Cooperative)?Kernel\w*|cuLaunchKernel\w*": "launches by function instead of <<<>>>",
     r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
     r"cuTensorMap\w*|CUtensorMap": "TMA",
@@ -67,12 +71,17 @@ _NAMESPACES = {
     "cute": "CUTLASS",
 }
 
+DYNAMIC_PARALLELISM = "dynamic parallelism"
+"""Launches in code of the device, which no name tells."""
+
+_OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
+
 CONSTRUCTS = tuple(
-    sorted(
-        {*(construct for construct, _ in _HEADERS.values()), *_NAMES.values(), *_NAMESPACES.values()}, key=str.casefold
-    )
+    sorted({*_OF_LIBRARIES, *_NAMES.values(), *_NAMESPACES.values(), DYNAMIC_PARALLELISM}, key=str.casefold)
 )
 """All of them, for the documentation."""
+
+_FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
@@ -95,6 +104,19 @@ def refuse_unsupported(tokens: list[Token]) -> None:
         construct = _construct(tokens, index)
         if construct is not None:
             raise Unsupported(construct, token.line)
+
+
+def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
+    """The same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
+    for index, token in enumerate(tokens):
+        construct = _construct(tokens, index)
+        if construct is not None and construct not in _FINE_IN_CPP:
+            raise Unsupported(construct, token.line, file)
+
+
+def library_of(header: str) -> str | None:
+    """That a header is of, by its name."""
+    return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
 
 
 def is_used(header: str, names: set[str]) -> bool:

@@ -18,17 +18,13 @@ _INCLUDE = re.compile(r"#\s*include\s*<(?P<header>[^>]+)>")
 
 def without_unused(tokens: Sequence[Token]) -> list[Token]:
     """The same lines; what is left out is empty."""
-    living = _without_dead(tokens)
+    living = without_dead(tokens)
     names = {token.text for token in living if token.kind == "name"}
     return [_emptied(token) if _is_unused(token, names) else token for token in living]
 
 
-def _is_unused(token: Token, names: set[str]) -> bool:
-    include = _INCLUDE.match(token.text) if token.kind == "directive" else None
-    return include is not None and not is_used(include["header"], names)
-
-
-def _without_dead(tokens: Sequence[Token]) -> list[Token]:
+def without_dead(tokens: Sequence[Token]) -> list[Token]:
+    """The same lines; what no compiler reads is empty."""
     living: list[Token] = []
     dead: list[bool] = []
     """Of each conditional that is open: whether its present branch is never compiled."""
@@ -46,6 +42,11 @@ def _without_dead(tokens: Sequence[Token]) -> list[Token]:
             dead[-1] = word == "elif" and _NEVER.fullmatch(conditional["condition"]) is not None
         living.append(token)
     return living
+
+
+def _is_unused(token: Token, names: set[str]) -> bool:
+    include = _INCLUDE.match(token.text) if token.kind == "directive" else None
+    return include is not None and not is_used(include["header"], names)
 
 
 def _emptied(token: Token) -> Token:

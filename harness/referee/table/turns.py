@@ -17,6 +17,7 @@ from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed, from_exception
 from harness.referee.setting import Setting
 from harness.referee.table.table import Table, TimedReply
+from harness.referee.triton import beyond_triton
 from harness.referee.workers.process import SolutionRaised, WorkerProcess
 
 
@@ -107,8 +108,10 @@ def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdi
 
 
 def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
-    if backend != "sim" or UNSUPPORTED_MARK not in raised.message:
+    if backend != "sim":
         return None
+    if UNSUPPORTED_MARK not in raised.message:
+        return beyond_triton(raised)
     return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
 
 

@@ -41,6 +41,7 @@ void divide_by_zero(torch::Tensor x);
 void deep_stack(torch::Tensor x);
 void inactive_lane(torch::Tensor x);
 torch::Tensor pool(torch::Tensor x, bool wide);
+void nested_launch(torch::Tensor out);
 """
 
 GiB = 1 << 30
@@ -263,6 +264,19 @@ def _big_input(device: SimDevice) -> Any:
     return device.open_buffer(handle, fd).view(torch.float32)
 
 
+def installed_triton(device: SimDevice, extension: Any) -> object:
+    with tempfile.TemporaryDirectory() as packages:
+        (Path(packages) / "triton.py").write_text("language = 1\n")
+        sys.path.insert(0, packages)
+        try:
+            from triton import language
+        except ImportError as error:
+            return str(error)
+        finally:
+            sys.path.remove(packages)
+    return language
+
+
 def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
     import torch
 
@@ -408,6 +422,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "divide_by_zero": lambda _, e: e.divide_by_zero(_integers()),
     "deep_stack": lambda _, e: e.deep_stack(_vector(4)),
     "inactive_lane": lambda _, e: e.inactive_lane(_integers()),
+    "nested_launch": lambda _, e: e.nested_launch(_integers()),
     "error_is_sticky": error_is_sticky,
     "shared_buffer": shared_buffer,
     "read_behind_shared_buffer": read_behind_shared_buffer,
@@ -417,6 +432,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "torch_surface": torch_surface,
     "torch_streams": torch_streams,
     "cuda_graph": cuda_graph,
+    "installed_triton": installed_triton,
     "torch_operators": torch_operators,
     "operator_without_cpu_kernel": operator_without_cpu_kernel,
     "mixed_devices": mixed_devices,

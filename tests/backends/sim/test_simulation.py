@@ -168,6 +168,19 @@ def test_graphs_of_python_are_unsupported(outcomes: Outcomes) -> None:
     assert outcomes["cuda_graph"]["error"] == "harness-sim-unsupported: torch.cuda.CUDAGraph"
 
 
+def test_launches_of_kernels_are_unsupported_where_no_source_shows_them(
+    outcomes: Outcomes, kernel_lines: list[str]
+) -> None:
+    line = next(i for i, text in enumerate(kernel_lines, 1) if "void start_leaf" in text)
+    outcome = outcomes["nested_launch"]
+    assert outcome["error"] == f"harness-sim-unsupported: dynamic parallelism at line {line} of cuda.cu"
+    assert outcome["findings"] == []
+
+
+def test_triton_is_absent_even_where_it_is_installed(outcomes: Outcomes) -> None:
+    assert outcomes["installed_triton"]["value"] == "import of triton halted; None in sys.modules"
+
+
 def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
     assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")
 

@@ -165,7 +165,34 @@ REFUSED = [
     ("cudaAccessPolicyWindow w;", "hints for the L2 cache", 1),
     ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
     ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
+    ("__global__ void k(int n) {\n  if (n > 0) {\n    k<<<1, 2>>>(n - 1);\n  }\n}", "dynamic parallelism", 3),
+    ("template <class T>\n__device__ void f(T x) { k<T><<<1, 2>>>(x); }", "dynamic parallelism", 2),
+    ("auto f = [=] __device__(int i) { k<<<1, 2>>>(i); };", "dynamic parallelism", 1),
+    ("#define BODY(n) \\\n  __global__ void k##n() { \\\n    l<<<1, 2>>>(); }", "dynamic parallelism", 3),
+    ("struct S { __global__ void k() {\n#if A\n    f();\n#endif\n    l<<<1, 2>>>(); } };", "dynamic parallelism", 5),
+    ("#include <ATen/cuda/CUDABlas.h>\nvoid f() { at::cuda::blas::gemm<float>(); }", "cuBLAS", 1),
+    ("using namespace at::cuda;\nvoid f() { getCurrentCUDABlasHandle(); }", "cuBLAS", 2),
+    ("auto h = at::cuda::getCurrentCUDASparseHandle();", "cuSPARSE", 1),
+    ("auto h = at::cuda::getCurrentCUDASolverDnHandle();", "cuSOLVER", 1),
+    ("at::cuda::CUDA_tensor_apply2<float, float>(a, b, f);", "ATen's own CUDA kernels", 1),
 ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void k();\nvoid f() { k<<<1, 2>>>(); }",
+        "#define KERNEL __global__\nvoid f() { k<<<1, 2>>>(); }",
+        "void f() {\n#define DEVICE __device__\n  { k<<<1, 2>>>(); } }",
+        "__device__ int n;\nstruct S { __device__ void g() {} void f() { k<<<1, 2>>>(); } };",
+        "void f() { run([=] __device__(int i) { return i; }); k<<<1, 2>>>(); }",
+        "__host__ __device__ void f() { k<<<1, 2>>>(); }",
+        "#ifdef A\n__global__ void k(int n) {\n#else\n__global__ void k() {\n#endif\n}\nvoid f() { k<<<1, 2>>>(); }",
+        "#define BEGIN __global__ void k() {\n#if 0\n__global__ void l() {\n#endif\nvoid f() { k<<<1, 2>>>(); }",
+    ],
+)
+def test_launches_of_the_host_are_no_dynamic_parallelism(source: str) -> None:
+    assert "::sim::Launcher" in body(source)
 
 
 @pytest.mark.parametrize(("source", "construct", "line"), REFUSED)
@@ -180,7 +207,17 @@ def test_every_construct_that_is_refused_has_an_example() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["cublas_v2.h", "cudnn.h", "cub/cub.cuh", "thrust/sort.h", "curand_kernel.h", "cuda_fp8.h", "nvrtc.h"]
+    "header",
+    [
+        "cublas_v2.h",
+        "cudnn.h",
+        "cub/cub.cuh",
+        "thrust/sort.h",
+        "curand_kernel.h",
+        "cuda_fp8.h",
+        "nvrtc.h",
+        "ATen/cuda/CUDABlas.h",
+    ],
 )
 def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> None:
     assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"

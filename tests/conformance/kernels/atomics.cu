@@ -103,6 +103,21 @@ CASE(atomic_swap_widths) {
   narrow_and_wide_swaps<<<1, 32>>>(buffers.at<unsigned short>(0), buffers.at<unsigned long long>(1));
 }
 
+struct alignas(16) Sixteen {
+  long long sum, count;
+};
+
+__global__ void widest_swaps(Sixteen* added, int4* exchanged) {
+  Sixteen old = *added, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(added, assumed, Sixteen{assumed.sum + threadIdx.x, assumed.count + 1});
+  } while (assumed.sum != old.sum || assumed.count != old.count);
+  if (threadIdx.x == 0 && blockIdx.x == 0) exchanged[1] = atomicExch(exchanged, make_int4(1, 2, 3, 4));
+}
+
+CASE(atomic_swaps_of_16_bytes) { widest_swaps<<<2, 32>>>(buffers.at<Sixteen>(0), buffers.at<int4>(1)); }
+
 __global__ void scopes(int* out) {
   __shared__ int in_block;
   if (threadIdx.x == 0) in_block = 0;

@@ -94,6 +94,13 @@ CASES = (
         (),
         lambda: (torch.tensor([96], dtype=torch.int16), torch.tensor([2**32 - 1])),
     ),
+    case(
+        "atomic_swaps_of_16_bytes",
+        "`atomicCAS` and `atomicExch` on structures of 16 bytes",
+        (),
+        lambda: (torch.tensor([2 * 496, 64]), torch.tensor([1, 2, 3, 4, 0, 0, 0, 0], dtype=torch.int32)),
+        needs=(9, 0),
+    ),
     case("atomic_scopes", "`_block` and `_system` variants, atomics on shared memory", (), _scopes),
     case("shared_histogram", "a histogram in shared memory", (ints(2000, 0, 256).to(torch.uint8),), _histogram),
     case("spin_lock", "a lock between blocks", (), lambda: torch.tensor([20], dtype=torch.int32)),

@@ -232,7 +232,8 @@ void Checker::synchronize(const Access& access, const Place& place, const Actor&
   if (access.writes) threads_.release(access.address, self.thread);
   if (access.writes && !place.variable) blocks_.release(access.address);
   auto is_settled = [&](const Doubt& doubt) {
-    return doubt.thread == self.thread && doubt.access.address == access.address;
+    // It may have read the members of a structure of 16 bytes one by one.
+    return doubt.thread == self.thread && doubt.access.address - access.address < access.nbytes;
   };
   doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), is_settled), doubts_.end());
 }

@@ -147,6 +147,14 @@ SIM_ATOMICS(8, uint8_t)
 SIM_ATOMICS(16, uint16_t)
 SIM_ATOMICS(32, uint32_t)
 SIM_ATOMICS(64, uint64_t)
+// All that CUDA has of this width.
+__attribute__((target("cx16"))) int __tsan_atomic128_compare_exchange_strong(
+    volatile unsigned __int128* p, unsigned __int128* expected, unsigned __int128 value, int, int) {
+  take_atomic(p, 16, read | write, SIM_CALLER_SITE());
+  unsigned __int128 wanted = *expected;
+  *expected = __sync_val_compare_and_swap(p, wanted, value);
+  return *expected == wanted;
+}
 void __tsan_atomic_thread_fence(int) {}
 void __tsan_atomic_signal_fence(int) {}
 

@@ -27,6 +27,7 @@ struct Launch {
   std::vector<uint64_t> blocks;  // those to run when sampling; empty for all
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> is_aborted{false};
+  Source nested{};  // where one of its threads would launch a kernel
 
   uint64_t grid_blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
   uint64_t blocks_to_run() const { return blocks.empty() ? grid_blocks() : blocks.size(); }

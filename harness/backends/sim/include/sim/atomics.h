@@ -76,6 +76,55 @@ SIM_ATOMIC_VECTOR(atomicAdd)
 SIM_ATOMIC_VECTOR(atomicAdd_block)
 SIM_ATOMIC_VECTOR(atomicAdd_system)
 
+// Of 16 bytes: whatever type may be copied by its bytes, which are also what is compared (sm_90).
+namespace sim {
+
+template <class T>
+using if_wide = std::enable_if_t<sizeof(T) == 16 && alignof(T) >= 16 && std::is_trivially_copyable<T>::value, T>;
+
+template <class To, class From>
+static inline To same_bytes(const From& from) {
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// The processor's own instruction, for which __atomic_compare_exchange would need a library.
+template <class T>
+__attribute__((target("cx16"))) static inline T swap_wide_if(T* address, T expected, T value) {
+  using Bits = unsigned __int128;
+  return same_bytes<T>(__sync_val_compare_and_swap(reinterpret_cast<Bits*>(address), same_bytes<Bits>(expected),
+                                                   same_bytes<Bits>(value)));
+}
+
+template <class T>
+static inline T swap_wide(T* address, T value) {
+  sim_before_atomic();
+  T seen = value, old;
+  do {
+    old = seen;
+    seen = swap_wide_if(address, old, value);
+  } while (__builtin_memcmp(&seen, &old, sizeof old));
+  return old;
+}
+
+}  // namespace sim
+
+#define SIM_ATOMIC_WIDE(suffix)                                                 \
+  template <class T>                                                            \
+  static inline sim::if_wide<T> atomicExch##suffix(T* address, T value) {       \
+    return sim::swap_wide(address, value);                                      \
+  }                                                                             \
+  template <class T>                                                            \
+  static inline sim::if_wide<T> atomicCAS##suffix(T* address, T expected, T value) { \
+    sim_before_atomic();                                                        \
+    return sim::swap_wide_if(address, expected, value);                         \
+  }
+SIM_ATOMIC_WIDE()
+SIM_ATOMIC_WIDE(_block)
+SIM_ATOMIC_WIDE(_system)
+
+#undef SIM_ATOMIC_WIDE
 #undef SIM_ATOMIC_INTEGER
 #undef SIM_ATOMIC_CAS
 #undef SIM_ATOMIC_CAS_SCOPE

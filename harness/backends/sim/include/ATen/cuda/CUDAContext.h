@@ -15,6 +15,7 @@ inline cudaDeviceProp* getDeviceProperties(c10::DeviceIndex) {
 }
 inline cudaDeviceProp* getCurrentDeviceProperties() { return getDeviceProperties(0); }
 inline int warp_size() { return 32; }
+inline bool canDeviceAccessPeer(c10::DeviceIndex, c10::DeviceIndex) { return false; }
 inline bool is_available() { return true; }
 
 }  // namespace at::cuda

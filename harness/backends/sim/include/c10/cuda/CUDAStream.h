@@ -27,6 +27,7 @@ class CUDAStream {
 inline CUDAStream getCurrentCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
 inline CUDAStream getDefaultCUDAStream(c10::DeviceIndex = -1) { return CUDAStream(); }
 inline CUDAStream getStreamFromPool(bool = false, c10::DeviceIndex = -1) { return CUDAStream(); }
+inline CUDAStream getStreamFromExternal(cudaStream_t, c10::DeviceIndex) { return CUDAStream(); }
 inline void setCurrentCUDAStream(CUDAStream) {}
 
 }  // namespace c10::cuda
@@ -35,6 +36,7 @@ namespace at::cuda {
 using c10::cuda::CUDAStream;
 using c10::cuda::getCurrentCUDAStream;
 using c10::cuda::getDefaultCUDAStream;
+using c10::cuda::getStreamFromExternal;
 using c10::cuda::getStreamFromPool;
 using c10::cuda::setCurrentCUDAStream;
 }  // namespace at::cuda

@@ -1,0 +1,40 @@
+"""Triton, for which the simulator has no compiler: no fault of the solution, as on a GPU it may run."""
+
+from __future__ import annotations
+
+import re
+
+from harness.protocol.messages import Raised
+from harness.records.verdict import Verdict
+from harness.referee.outcome import SolutionFailed
+from harness.workspace.solution import Solution
+
+_MISSING = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")
+_USE = re.compile(r"^\s*(import|from)\s+triton\b|\btriton\.\w", re.MULTILINE)
+_FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
+_NONE_HAS_NOTHING = "'NoneType' object has no attribute"
+"""What comes of Triton for those who set the name to None where the import fails."""
+
+
+def beyond_triton(raised: Raised) -> SolutionFailed | None:
+    """For an exception, on the simulator, that comes of Triton's absence."""
+    frame = next(reversed(list(_FRAME.finditer(raised.traceback))), None)
+    is_use_of_none = raised.message.startswith(_NONE_HAS_NOTHING) and frame and _USE.search(frame["code"])
+    is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
+    if not is_use_of_none and not (is_missing and _MISSING.search(raised.message)):
+        return None
+    return _unsupported(int(frame["line"]) if frame else None, raised.traceback)
+
+
+def require_no_triton(solution: Solution) -> None:
+    """Raises: SolutionFailed for one that says in solution.yaml that it is written in Triton."""
+    if solution.about.language != "triton":
+        return
+    text = solution.source_path.read_text(errors="replace")
+    use = _USE.search(text)
+    raise _unsupported(text.count("\n", 0, use.end()) + 1 if use else None)
+
+
+def _unsupported(line: int | None, details: str | None = None) -> SolutionFailed:
+    where = "" if line is None else f" at line {line}"
+    return SolutionFailed(Verdict.UNSUPPORTED, f"Triton{where}", details)

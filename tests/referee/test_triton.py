@@ -1,0 +1,90 @@
+"""Triton on the simulator, where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.protocol.messages import Raised
+from harness.records.config import LimitsConfig
+from harness.records.environment import BackendName
+from harness.records.verdict import Verdict
+from harness.referee.outcome import SolutionFailed
+from harness.referee.table.turns import load_arm
+from harness.referee.triton import beyond_triton, require_no_triton
+from harness.referee.workers.process import SolutionRaised
+from harness.workspace.solution import load_solution
+
+IMPORTED = 'Traceback\n  File "/w/1/solution.py", line 3, in <module>\n    import triton\n'
+INSIDE = IMPORTED + '  File "/v/attention.py", line 7, in <module>\n    import triton\n'
+SET_TO_NONE = 'Traceback\n  File "/w/1/solution.py", line 9, in <module>\n    @triton.jit\n     ^^^^^^^^^^\n'
+
+
+@pytest.mark.parametrize(
+    ("type_name", "message", "traceback", "reason"),
+    [
+        ("ModuleNotFoundError", "No module named 'triton'", IMPORTED, "Triton at line 3"),
+        ("ModuleNotFoundError", "No module named 'triton.language'; 'triton' is not a package", "", "Triton"),
+        ("ModuleNotFoundError", "import of triton halted; None in sys.modules", INSIDE, "Triton at line 3"),
+        ("NameError", "name 'triton' is not defined", SET_TO_NONE, "Triton at line 9"),
+        ("AttributeError", "'NoneType' object has no attribute 'jit'", SET_TO_NONE, "Triton at line 9"),
+    ],
+)
+def test_what_comes_of_its_absence_is_unsupported(type_name: str, message: str, traceback: str, reason: str) -> None:
+    failed = beyond_triton(Raised(type_name, message, traceback))
+    assert failed is not None
+    assert (failed.verdict, failed.failure.reason) == (Verdict.UNSUPPORTED, reason)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "message", "traceback"),
+    [
+        ("ModuleNotFoundError", "No module named 'tritonclient'", IMPORTED),
+        ("ModuleNotFoundError", "No module named 'numba'", ""),
+        ("RuntimeError", "No module named 'triton'", IMPORTED),
+        ("AttributeError", "'NoneType' object has no attribute 'jit'", SET_TO_NONE.replace("triton", "numba")),
+        ("AttributeError", "'Tensor' object has no attribute 'jit'", SET_TO_NONE),
+    ],
+)
+def test_other_mistakes_are_the_solution_s(type_name: str, message: str, traceback: str) -> None:
+    assert beyond_triton(Raised(type_name, message, traceback)) is None
+
+
+class WithoutTriton:
+    """A worker whose Python has no such module."""
+
+    def __init__(self, backend: BackendName) -> None:
+        self.backend = backend
+
+    def ask(self, request: object, timeout_s: float) -> object:
+        raise SolutionRaised(Raised("ModuleNotFoundError", "No module named 'triton'", IMPORTED))
+
+
+@pytest.mark.parametrize(("backend", "verdict"), [("sim", Verdict.UNSUPPORTED), ("cuda", Verdict.LOAD_ERROR)])
+def test_a_machine_with_a_gpu_ought_to_have_it(backend: BackendName, verdict: Verdict) -> None:
+    with pytest.raises(SolutionFailed) as failed:
+        load_arm(WithoutTriton(backend), "solution.py", "ModelNew", LimitsConfig())  # type: ignore[arg-type]
+    assert failed.value.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "reason"),
+    [
+        ("triton", "# With triton.\nimport torch\nimport triton.language as tl\n", "Triton at line 3"),
+        ("triton", "import torch\n\n\n@triton.jit\ndef f(): ...\n", "Triton at line 4"),
+        ("triton", "from kernels import f\n", "Triton"),
+        ("python", "import triton\n", None),
+    ],
+)
+def test_who_says_so_in_solution_yaml_is_unsupported(
+    tmp_path: Path, language: str, text: str, reason: str | None
+) -> None:
+    (tmp_path / "solution.py").write_text(text)
+    (tmp_path / "solution.yaml").write_text(f"language: {language}\n")
+    failed = None
+    try:
+        require_no_triton(load_solution(tmp_path))
+    except SolutionFailed as error:
+        failed = error.failure.reason
+    assert failed == reason
