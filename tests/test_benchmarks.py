@@ -160,6 +160,18 @@ def test_equal_arms_are_counted_by_runs_above_the_floor(equal_arms: Any) -> None
         "the solution's interval holds 1 in 2 of 4 (50.0 %)",
         "the control's interval holds 1 in 2 of 4 (50.0 %)",
         "both intervals hold 1 in 1 of 4 (25.0 %)",
+        "intervals hold 1 in 95% of the runs: solution NOT MET and control NOT MET",
+        "over 20 µs, estimates within 0.5% of 1: NOT MET, 8 of 9, x2_5us at most 1.00%",
+        "over 20 µs, CUPTI within 2% of events less their floor: met, 5 of 5, x2_5us at most 1.00%",
+    ]
+
+
+def test_equal_arms_that_are_as_they_should_be_are_called_so(equal_arms: Any) -> None:
+    lines = [*equal_arms.summary([equal(equal_arms, "x2_1ms", 1.001, 1.0)])]
+    assert lines[-3:] == [
+        "intervals hold 1 in 95% of the runs: solution met and control met",
+        "over 20 µs, estimates within 0.5% of 1: met, 2 of 2, x2_1ms at most 0.10%",
+        "over 20 µs, CUPTI within 2% of events less their floor: met, 1 of 1, x2_1ms at most 1.00%",
     ]
 
 
