@@ -41,7 +41,7 @@ WORDS: dict[str, Explanation] = {
     "noisy": Explanation(
         "the measurement is too uncertain to be ranked, or to be accepted as a snapshot",
         "one of these, each told with its numbers: fewer than six blocks; an interval beyond ±5 %; calls shorter than "
-        "three empty kernels; an A/A interval that lies beyond 0.5 % of 1 or is wider than ±5 %; a speed-up that "
+        "three empty kernels; an A/A interval (of 99 %) that leaves out 1 or is wider than ±5 %; a speed-up that "
         "drifts by more than 2 %, or times by more than 5 %; blocks at two speeds, with nothing between; a fill of "
         "the referee's own that moved by more than 15 %; clocks held back by heat or hardware in a tenth of the "
         "turns; another program on the GPU; more than 5 % of a side's calls that weren't queued before the device "
