@@ -34,9 +34,11 @@ def test_no_kernel_is_an_answer(tmp_path: Path) -> None:
     assert count(tmp_path, ncu, "nomatch") == ()
 
 
-def test_a_missing_permission_is_told_with_its_remedies(tmp_path: Path) -> None:
-    (tmp_path / "said").write_text("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access …\n")
-    ncu = fakes.tool(tmp_path / "ncu", {"--log-file": tmp_path / "said"}, fakes.report("end"), code=1)
+@pytest.mark.parametrize(("after", "code"), [("", 1), ("==WARNING== No kernels were profiled.\n", 0)])
+def test_a_missing_permission_is_told_with_its_remedies(tmp_path: Path, after: str, code: int) -> None:
+    said = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access …\n"
+    (tmp_path / "said").write_text(said + after)
+    ncu = fakes.tool(tmp_path / "ncu", {"--log-file": tmp_path / "said"}, fakes.report("end"), code=code)
     with pytest.raises(MachineError, match=r"run as root.*--cap-add SYS_ADMIN.*NVreg_RestrictProfilingToAdminUsers=0"):
         count(tmp_path, ncu)
 
