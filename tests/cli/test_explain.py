@@ -36,7 +36,7 @@ def test_a_check_is_explained(harness: Shell) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("noisy", "an A/A interval that lies beyond 0.5 % of 1"),
+        ("noisy", "an A/A interval (of 99 %) that leaves out 1"),
         ("inconclusive", "measure longer (timing.blocks"),
         ("gpu_cold", "after the cache was swept"),
         ("shared-race", "in its checked build (--sanitize); it leads to nondeterministic"),

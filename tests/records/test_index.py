@@ -453,7 +453,7 @@ class TestDecisive:
 
     def test_the_newest_by_each_metric(self, tmp_path: Path) -> None:
         waiting = [at(minute, as_end_to_end(timed(100_000))) for minute in (2, 3, 4)]
-        assert self.decisive(tmp_path, at(0, timed()), at(1, timed(5)), *waiting) == ["0", "1", "2", "4"]
+        assert self.decisive(tmp_path, at(0, timed()), at(1, timed(500_000)), *waiting) == ["0", "1", "2", "4"]
 
     def test_the_newest_that_may_be_ranked_where_the_newest_may_not(self, tmp_path: Path) -> None:
         noisy = passed(timing=timing(blocks=5))
@@ -470,16 +470,16 @@ class TestDecisive:
         [
             failed("tiled"),
             passed(),
-            timed(10, environment=environment(gpu="NVIDIA H200")),
-            timed(10, config=Config(timing=TimingConfig(blocks=13))),
-            passed(timing=timing(solution_ns=10, blocks=5)),
-            timed(10, solution=replace(passed().solution, expected_verdict=Verdict.TIMEOUT)),
+            timed(400_000, environment=environment(gpu="NVIDIA H200")),
+            timed(400_000, config=Config(timing=TimingConfig(blocks=13))),
+            passed(timing=timing(solution_ns=400_000, blocks=5)),
+            timed(400_000, solution=replace(passed().solution, expected_verdict=Verdict.TIMEOUT)),
         ],
         ids=["failed", "not timed", "another environment", "another config", "noisy", "meant to fail"],
     )
     def test_what_may_not_be_ranked_hides_nothing_that_may(self, tmp_path: Path, unfit: Evaluation) -> None:
         ours = failed("tiled", verdict=Verdict.HARNESS_ERROR)
-        assert "1" in self.decisive(tmp_path, at(0, timed()), at(1, timed(5)), at(2, unfit), at(3, ours))
+        assert "1" in self.decisive(tmp_path, at(0, timed()), at(1, timed(500_000)), at(2, unfit), at(3, ours))
 
     def test_the_newest_elsewhere_is_among_them(self, tmp_path: Path) -> None:
         elsewhere = [at(minute, passed(environment=sim_environment())) for minute in (2, 3, 4)]

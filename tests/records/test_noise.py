@@ -60,7 +60,7 @@ def test_calls_below_the_floor() -> None:
 def test_a_control_that_is_not_1() -> None:
     found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
     assert found.noises == (
-        "eager against itself (A/A) measures 1.0205 [1.0184, 1.0226] at 99.4 %, and 1 isn't in there",
+        "eager against itself (A/A) measures 1.0205 [1.0185, 1.0225] at 99.4 %, and 1 isn't in there",
     )
 
 

@@ -13,8 +13,8 @@ from harness.records.statistics import Interval, geometric_mean, median, median_
 def long_ratio(
     numerators: Sequence[float], denominators: Sequence[float], fresh_at: tuple[int, ...] = ()
 ) -> Interval | None:
-    """Of seconds, of which a few ns are nothing."""
-    return paired_ratio([1e9 * one for one in numerators], [1e9 * one for one in denominators], fresh_at)
+    """Of a quarter of an hour and more, of which a few ns are nothing."""
+    return paired_ratio([1e12 * one for one in numerators], [1e12 * one for one in denominators], fresh_at)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,9 @@ def test_sides_of_unequal_length_are_refused() -> None:
 
 
 def test_an_interval_holds_the_median_of_every_process() -> None:
-    values = [1.01, 1.0, 1.02, *(1.1 + i / 100 for i in range(10)), 1.31, 1.32, 1.3]
+    """In an order in which neighbours don't resemble one another, as far as three processes so far apart allow."""
+    second = [1.1 + i / 100 for i in (9, 1, 7, 3, 5, 4, 6, 2, 8, 0)]
+    values = [1.01, 1.02, 1.0, *second, 1.32, 1.3, 1.31]
     pooled = long_ratio(values, [1.0] * 16)
     widened = long_ratio(values, [1.0] * 16, fresh_at=(0, 3, 13))
     assert pooled is not None
