@@ -19,7 +19,8 @@ WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
 ms that moved by more during the run says no more either."""
 _CONTROL = 0.99
-"""The confidence at which the A/A interval must hold 1, where there are eight blocks for it. One of 95 % leaves it out
+"""The confidence at which the A/A interval must hold 1; that of 95 % where no eight independent blocks are left for it.
+One of 95 % leaves it out
 by a hair in one fair run of twenty. Simulated, of 1000 fair runs of twelve blocks whose calls jitter by 0.5 % it is
 none, by 2 % two; of six blocks, which have no interval of more than 97 %, six and twenty."""
 _DRIFT = 0.02

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from harness.records.correlation import independent
 
 BETWEEN_WORKERS = 0.001
-_PLACES_NS = 70
+PLACES_NS = 70
 """By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
 memory lies elsewhere: by a thousandth (on a log scale), and each by so many ns, which is 0.5 % of two times of 20 µs.
 
@@ -69,22 +69,25 @@ def paired_ratio(
     denominators_ns: Sequence[float],
     fresh_at: Sequence[int] = (),
     confidence: float = 0.95,
+    places_ns: float = PLACES_NS,
 ) -> Interval | None:
     """The ratio of paired times with its interval: that of their pairs(), wider on both sides by between_workers().
 
-    `fresh_at`: the pairs before which the measured processes were started anew. None with too few pairs for the
-    `confidence`.
+    `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times. None
+    with too few pairs for the `confidence`.
     """
     interval = pairs(numerators_ns, denominators_ns, fresh_at, confidence)
     if interval is None:
         return None
-    wider = math.exp(between_workers(numerators_ns, denominators_ns))
+    wider = math.exp(between_workers(numerators_ns, denominators_ns, places_ns))
     return Interval(interval.estimate, interval.low / wider, interval.high * wider, interval.confidence)
 
 
-def between_workers(numerators_ns: Sequence[float], denominators_ns: Sequence[float]) -> float:
+def between_workers(
+    numerators_ns: Sequence[float], denominators_ns: Sequence[float], places_ns: float = PLACES_NS
+) -> float:
     """By how much the ratio of two workers' times may be off, whatever number of them is measured; on a log scale."""
-    return BETWEEN_WORKERS + _PLACES_NS * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
+    return BETWEEN_WORKERS + places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
 
 
 def pairs(

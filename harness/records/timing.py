@@ -227,7 +227,7 @@ class Timing:
         of_baseline, of_solution = self.block_launch_ns(baseline), self.block_launch_ns("solution")
         if len(of_baseline) != len(of_solution) or not min((*of_baseline, *of_solution), default=0):
             return None
-        return paired_ratio(of_baseline, of_solution, self.fresh_pairs)
+        return paired_ratio(of_baseline, of_solution, self.fresh_pairs, places_ns=0)
 
     def block_launch_ns(self, arm: ArmName) -> tuple[float, ...]:
         """The median of the arm's launch times in each block."""
