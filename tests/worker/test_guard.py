@@ -205,8 +205,8 @@ def test_a_new_name_of_a_class_is_found(value: object, monkeypatch: pytest.Monke
 
 def test_a_new_special_name_of_a_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Guard()
-    monkeypatch.setattr(harness.backends.base.KernelRun, "__new__", len, raising=False)
-    assert before.patched() == ("harness.backends.base.KernelRun.__new__",)
+    monkeypatch.setattr(harness.backends.base.KernelRun, "__bool__", len, raising=False)
+    assert before.patched() == ("harness.backends.base.KernelRun.__bool__",)
 
 
 def test_other_bases_are_found() -> None:
