@@ -64,7 +64,8 @@ class Arm:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
         set_flags(request.flags)
         self._flags = read_flags()
-        self._guard, self._is_guarded = Guard(self.device), True
+        self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
+        self._guard, self._is_guarded = Guard(self), True
         module = _import_file(Path(request.path))
         if not hasattr(module, request.class_name):
             raise AttributeError(f"{Path(request.path).name} defines no class '{request.class_name}'")
@@ -82,7 +83,7 @@ class Arm:
     def construct(self, request: Construct) -> Constructed:
         """Construct on the CPU under the seed, as KernelBench does, then move to the device."""
         self._model = None
-        self._sharing = Sharing()
+        self._sharing.forget()
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)

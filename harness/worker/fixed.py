@@ -22,14 +22,16 @@ FIXED = {
     "_error_string _load_module _get_function _launch _create_event _set_context _allocate_host _reset_persisting "
     "_context _start _end _stored _milliseconds",
     "harness.backends.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
-    "harness.backends.cuda.tracer.Tracer": "_register _enable _disable _flush _next _callbacks _buffers",
+    "harness.backends.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
+    "_callbacks _clock _buffers",
     "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks _trace",
+    "harness.worker.arm.Arm": "device extensions _buffers _sharing",
+    "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",
 }
-"""Of each class whose objects measure."""
+"""Of each class whose objects measure, and of what asks them."""
 
-_PLAIN = (int, float, bool, str, bytes, type(None), tuple, frozenset, property, classmethod, staticmethod)
-_ASKED_FIRST = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
-"""By which a class would answer for every attribute; most have none of their own."""
+_BY_PYTHON = frozenset({"__annotations__", "__annotations_cache__", "__annotate_func__", "__slotnames__"})
+"""What Python itself gives a class when it is first asked for annotations (3.10 to 3.14), or an object is copied."""
 _BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
 MISSING = object()
 
@@ -46,11 +48,27 @@ def fixed_names(module: ModuleType) -> Iterator[tuple[Mapping[str, Any], str, ob
     for name, value in vars(module).items():
         if not _is_special(name):
             yield vars(module), name, value, f"{module.__name__}.{name}"
-        if isinstance(value, type) and value.__module__ == module.__name__:
-            of_class = vars(value)
-            plain = [key for key, held in of_class.items() if not _is_special(key) and isinstance(held, _PLAIN)]
-            for key in (*plain, *_ASKED_FIRST):
-                yield of_class, key, of_class.get(key, MISSING), f"{module.__name__}.{name}.{key}"
+    for cls in own_classes(module):
+        for name, value in vars(cls).items():
+            if name not in _BY_PYTHON:
+                yield vars(cls), name, value, f"{module.__name__}.{cls.__name__}.{name}"
+
+
+def own_classes(module: ModuleType) -> list[type]:
+    """Those that are defined in it."""
+    return [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
+
+
+def names_of_class(cls: type) -> frozenset[str]:
+    """What it may have by name: what it has now. A name that comes later is asked before an object's own attribute,
+    which stays as it is (a property), or in the place of what the class inherits."""
+    return frozenset(vars(cls)) | _BY_PYTHON
+
+
+def hiding_names(one: object) -> frozenset[str]:
+    """Names that only the object's class answers for: as an attribute of its own they would come before that."""
+    of_classes = {name for cls in type(one).__mro__[:-1] for name in vars(cls) if not _is_special(name)}
+    return frozenset(of_classes - vars(one).keys())
 
 
 def new_builtins(module: ModuleType) -> frozenset[str]:

@@ -13,6 +13,7 @@ import importlib
 import os
 import re
 import sys
+from _ctypes import CFuncPtr
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -21,11 +22,22 @@ from typing import Any
 import torch
 from torch.utils._device import DeviceContext
 
-from harness.worker.fixed import MISSING, are_same, fixed_attributes, fixed_names, new_builtins, parts
+from harness.worker.fixed import (
+    MISSING,
+    are_same,
+    fixed_attributes,
+    fixed_names,
+    hiding_names,
+    names_of_class,
+    new_builtins,
+    own_classes,
+    parts,
+)
 
 _PYTHON = {
     "time": "perf_counter perf_counter_ns monotonic monotonic_ns time time_ns process_time process_time_ns",
-    "builtins": "isinstance type len getattr zip tuple list id hash all any min max sum int float",
+    "builtins": "isinstance type len getattr vars zip tuple list dict set frozenset id hash all any min max sum int "
+    "float",
     "json": "dumps loads",
     "socket": "socket send_fds recv_fds",
     "struct": "Struct pack unpack",
@@ -53,7 +65,7 @@ _NATIVE = {
     "cuCtxSynchronize cuStreamSynchronize cuCtxResetPersistingL2Cache cuLaunchKernel cuLaunchKernelEx "
     "cuMemcpyDtoDAsync_v2 cuMemsetD8Async",
     "libcupti": "cuptiActivityEnable cuptiActivityDisable cuptiActivityFlushAll cuptiActivityGetNextRecord "
-    "cuptiActivityRegisterCallbacks",
+    "cuptiActivityRegisterCallbacks cuptiActivityRegisterTimestampCallback",
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",
 }
 _CODE_BYTES = 16
@@ -61,7 +73,7 @@ _CODE_BYTES = 16
 _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
-_getattr, _string_at = getattr, ctypes.string_at  # found even where builtins are replaced
+_getattr, _vars, _dict, _string_at = getattr, vars, dict, ctypes.string_at  # found even where builtins are replaced
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
 """Who is asked before any function of Python's runs (PEP 523), and may run another; torch.compile sets it for a call.
 Older torch doesn't tell."""
@@ -71,8 +83,11 @@ class Guard:
     """Made before the solution is loaded."""
 
     def __init__(self, *held: object) -> None:
-        """`held`: objects of ours that measure. What they call may be exchanged in them alone."""
-        self._held = [(one, type(one), _fixed(one), _methods(one)) for one in _reachable(held)]
+        """`held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them alone."""
+        self._held = [(one, type(one), _fixed(one), hiding_names(one)) for one in _reachable(held)]
+        classes = [cls for module in _own_modules() for cls in own_classes(module)]
+        classes += [cls for _, cls, fixed, _ in self._held for cls in (cls, *_function_classes(fixed))]
+        self._classes = [(cls, cls.__mro__, names_of_class(cls), _named(cls)) for cls in dict.fromkeys(classes)]
         self._names = [found for module in _own_modules() for found in fixed_names(module)]
         self._spaces = [(module, vars(module), new_builtins(module)) for module in _own_modules()]
         self._attributes = [(owner, name, _getattr(owner, name), said) for owner, name, said in _guarded()]
@@ -90,6 +105,13 @@ class Guard:
         ]
         found += [said for names, name, value, said in self._names if names.get(name, MISSING) is not value]
         found += [
+            f"{said}.{name}"
+            for cls, _, names, said in self._classes
+            if not _vars(cls).keys() <= names
+            for name in _vars(cls).keys() - names
+        ]
+        found += [f"{said}.__bases__" for cls, bases, _, said in self._classes if cls.__mro__ is not bases]
+        found += [
             f"{module.__name__}.{name}"
             for module, names, of_python in self._spaces
             for name in names.keys() & of_python
@@ -101,16 +123,16 @@ class Guard:
             if function.__code__ is not code or function.__defaults__ is not defaults
         ]
         found += [said for address, code, said in self._native if _string_at(address, _CODE_BYTES) != code]
-        for one, cls, fixed, methods in self._held:
-            state = vars(one)
+        for one, cls, fixed, hiding in self._held:
+            state = _vars(one)
             names = [
                 name
                 for name, value, inner in fixed
                 if state.get(name, MISSING) is not value or not are_same(parts(value), inner)
             ]
             names += ["__class__"] if type(one) is not cls else []
-            found += [f"{cls.__name__}.{name}" for name in (*names, *(methods & state.keys()))]
-        return (*dict.fromkeys(found),)
+            found += [f"{cls.__name__}.{name}" for name in (*names, *(hiding & state.keys()))]
+        return (*_dict.fromkeys(found),)
 
 
 def _reachable(held: Iterable[object]) -> list[object]:
@@ -136,9 +158,13 @@ def _fixed(one: object) -> list[tuple[str, object, tuple[object, ...]]]:
     ]
 
 
-def _methods(one: object) -> set[str]:
-    """Names that only its class should answer for."""
-    return {name for cls in type(one).__mro__ for name, value in vars(cls).items() if isinstance(value, FunctionType)}
+def _function_classes(fixed: Iterable[tuple[str, object, object]]) -> list[type]:
+    """ctypes gives the functions of each library a class of their own, by which they are called."""
+    return [type(value) for _, value, _ in fixed if isinstance(value, CFuncPtr)]
+
+
+def _named(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _hooks() -> dict[str, object]:
@@ -171,11 +197,6 @@ def _guarded() -> Iterator[tuple[Any, str, str]]:
         module, _, name_of_class = path.rpartition(".")
         cls = _getattr(importlib.import_module(module), name_of_class)
         yield from ((cls, name, f"{path}.{name}") for name in names.split() if hasattr(cls, name))
-    for own in _own_modules():
-        for name, value in vars(own).items():
-            if isinstance(value, type) and value.__module__ == own.__name__:
-                methods = [key for key, function in vars(value).items() if isinstance(function, FunctionType)]
-                yield from ((value, key, f"{own.__name__}.{name}.{key}") for key in methods)
 
 
 def _own_modules() -> list[ModuleType]:

@@ -62,6 +62,10 @@ class Sharing:
         """Let go of what was kept alive."""
         self._kept = []
 
+    def forget(self) -> None:
+        """All outputs so far: another module makes the next ones."""
+        self._earlier, self._kept = {}, []
+
 
 def _has_died(storage: StorageWeakRef) -> bool:
     return bool(storage.expired())  # type: ignore[no-untyped-call]

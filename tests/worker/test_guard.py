@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import json
 import mmap
 import os
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +25,10 @@ from harness.backends.cuda.device import CudaDevice
 from harness.backends.cuda.lead_in import LeadIn
 from harness.backends.cuda.meter import Meter
 from harness.worker import guard
+from harness.worker.arm import Arm
+from harness.worker.extensions import Extensions
 from harness.worker.guard import Guard
+from harness.worker.sharing import Sharing
 
 
 @pytest.mark.parametrize(
@@ -140,6 +145,25 @@ class Held:
         return 5
 
 
+class Heir(Held):
+    """With names of each kind."""
+
+    __module__ = "harness.backends.held"
+    kind = "plain"
+
+    @property
+    def asked(self) -> int:
+        return 1
+
+    @staticmethod
+    def made() -> int:
+        return 2
+
+
+class Other(Held):
+    pass
+
+
 @pytest.mark.parametrize(("name", "said"), [("elapsed", "Held.elapsed"), ("record", "Held.record")])
 def test_a_function_exchanged_in_one_object_alone_is_found(name: str, said: str) -> None:
     inner = Held()
@@ -148,6 +172,111 @@ def test_a_function_exchanged_in_one_object_alone_is_found(name: str, said: str)
     assert before.patched() == ()
     setattr(inner, name, lambda *arguments: 0)
     assert before.patched() == (said,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("elapsed", lambda: 0), ("kind", "another"), ("made", lambda: None), ("asked", lambda: 0)]
+)
+def test_an_attribute_that_hides_what_the_class_has_is_found(name: str, value: object) -> None:
+    held = Heir()
+    before = Guard(held)
+    assert before.patched() == ()
+    vars(held)[name] = value
+    assert before.patched() == (f"Heir.{name}",)
+
+
+def test_what_the_class_has_and_its_object_too_may_change() -> None:
+    """A default of the class, which the object has replaced before anybody else was there."""
+    held = Heir()
+    held.kind = "mine"
+    before = Guard(held)
+    held.kind = "another"
+    assert before.patched() == ()
+
+
+@pytest.mark.parametrize("value", [property(lambda self: len), len])
+def test_a_new_name_of_a_class_is_found(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a property it comes before the attribute of each object, which stays."""
+    held = Heir()
+    before = Guard(held)
+    monkeypatch.setattr(Heir, "record", value, raising=False)
+    assert before.patched() == ("harness.backends.held.Heir.record",)
+
+
+def test_a_new_special_name_of_a_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Guard()
+    monkeypatch.setattr(harness.backends.base.KernelRun, "__bool__", len, raising=False)
+    assert before.patched() == ("harness.backends.base.KernelRun.__bool__",)
+
+
+def test_other_bases_are_found() -> None:
+    held = Heir()
+    before = Guard(held)
+    true_bases, Heir.__bases__ = Heir.__bases__, (Other,)
+    try:
+        assert before.patched() == ("harness.backends.held.Heir.__bases__",)
+    finally:
+        Heir.__bases__ = true_bases
+
+
+def test_what_python_notes_in_a_class_is_left_alone() -> None:
+    held = Heir()
+    before = Guard(held)
+    noted = vars(Heir).keys() - {"__slotnames__"}
+    assert copy.copy(held).elapsed() == 5
+    assert Heir.__annotations__ == {}
+    assert vars(Heir).keys() - noted
+    assert before.patched() == ()
+
+
+def test_a_function_of_a_library_that_is_called_by_another_way_is_found() -> None:
+    """Its class is the library's alone, and can be given names."""
+    held = bare(Meter, _record=ctypes.CDLL(None).labs)
+    before = Guard(held)
+    assert before.patched() == ()
+    type(held._record).__call__ = lambda *of: 0
+    try:
+        (said,) = before.patched()
+    finally:
+        del type(held._record).__call__
+    assert said.endswith("_FuncPtr.__call__")
+
+
+def an_arm() -> Arm:
+    return Arm(CudaDevice(), Extensions(Path("nowhere"), "cuda"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("take_turn", lambda request: None),
+        ("_take", lambda call, keeps: None),
+        ("model", None),
+        ("device", CudaDevice()),
+        ("device", SimpleNamespace()),
+        ("extensions", None),
+        ("_buffers", {}),
+        ("_sharing", Sharing()),
+    ],
+)
+def test_what_is_exchanged_in_the_arm_is_found(name: str, value: object) -> None:
+    arm = an_arm()
+    before = Guard(arm)
+    assert before.patched() == ()
+    vars(arm)[name] = value
+    assert before.patched() == (f"Arm.{name}",)
+
+
+def test_what_changes_in_an_arm_is_left_alone() -> None:
+    arm = an_arm()
+    before = Guard(arm)
+    arm._class, arm._guard, arm._is_guarded = torch.nn.Identity, before, True
+    arm._model, arm._channels_last, arm._flags = torch.nn.Identity(), True, {"one": None}
+    arm._buffers[3] = torch.zeros(1)
+    arm._sharing.remember([torch.zeros(1)], keeps=True)
+    arm._sharing.forget()
+    assert arm.extensions.take_reports() == ()
+    assert before.patched() == ()
 
 
 def test_an_exchanged_object_is_found() -> None:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import re
 import struct
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,11 +26,15 @@ _MOST_ROWS = 200_000
 """More than that of one turn isn't kept, but for marks: a solution could launch without end."""
 _NO_RECORD = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 _MARKS = frozenset({LEAD_IN, END})
-_FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+_COMPLETE, _FORCED = 0, 1  # without and with CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
 _TIMES = struct.Struct("<QQ")  # start, end: bytes 16 to 32 of all three
 _KERNEL_STREAM, _KERNEL_NAME = 48, 104
 _MOVE_STREAM, _MOVE_BYTES = 40, 8
+
+_ANOTHER_CLOCK_NS = 1_000_000_000
+"""CUPTI tells times by the system's clock (cupti_activity.h), if nobody has given it another."""
+_SYSTEM_CLOCK = "_ZNSt6chrono3_V212system_clock3nowEv"  # std::chrono::system_clock::now(): uint64_t (*)(), in ns
 
 _Requested = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
@@ -42,10 +47,12 @@ class Tracer:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         """`library` as open_cupti() gives it. Its functions are looked up here, before any code of a solution runs."""
-        self._register, self._enable, self._disable, self._flush, self._next = (
+        self._register, self._register_clock, self._timestamp, self._enable, self._disable, self._flush, self._next = (
             getattr(library, name)
             for name in (
                 "cuptiActivityRegisterCallbacks",
+                "cuptiActivityRegisterTimestampCallback",
+                "cuptiGetTimestamp",
                 "cuptiActivityEnable",
                 "cuptiActivityDisable",
                 "cuptiActivityFlushAll",
@@ -53,16 +60,18 @@ class Tracer:
             )
         )
         self._callbacks = (_Requested(self._request), _Completed(self._complete))  # CUPTI keeps pointers to them
+        self._clock = _system_clock()
         self._buffers: dict[int, ctypes.Array[ctypes.c_char]] = {}
         self._rows: list[KernelRun] = []
-        self._is_registered = False
 
     def start(self) -> bool:
-        """Whether it records from now on."""
+        """Whether it records from now on. torch.profiler, with which a solution may have chosen among its kernels, has
+        left callbacks and a clock of its own with CUPTI: there is one of each, and who comes last is asked."""
+        is_registered = self._register(*self._callbacks) == 0
+        self._put_the_clock_right()
+        self._flush(_COMPLETE)  # buffers of others, whole by now, come here
         self._rows = []
-        if not self._is_registered:
-            self._is_registered = self._register(*self._callbacks) == 0
-        return self._is_registered and all(self._enable(kind) == 0 for kind in _KINDS.values())
+        return is_registered and all(self._enable(kind) == 0 for kind in _KINDS.values())
 
     def take(self) -> tuple[KernelRun, ...]:
         """What has run since start(), in the order of beginning. The device must be idle."""
@@ -71,6 +80,16 @@ class Tracer:
             self._disable(kind)
         rows, self._rows = self._rows, []
         return tuple(sorted(rows, key=lambda row: (row.start_ns, row.end_ns)))
+
+    def _put_the_clock_right(self) -> None:
+        """Kineto has CUPTI count the processor's ticks, and leaves it at that."""
+        now = ctypes.c_uint64()
+        if (
+            self._timestamp(ctypes.byref(now)) == 0
+            and abs(now.value - time.time_ns()) > _ANOTHER_CLOCK_NS
+            and self._clock
+        ):
+            self._register_clock(self._clock)
 
     def _request(self, buffer: ctypes._Pointer, size: ctypes._Pointer, most_records: ctypes._Pointer) -> None:  # type: ignore[type-arg]
         memory = ctypes.create_string_buffer(_BUFFER_BYTES + _ALIGNMENT)
@@ -107,6 +126,14 @@ def open_cupti() -> ctypes.CDLL | None:
         if library.cuptiGetVersion(ctypes.byref(version)) == 0 and _is_known(version.value):
             return library
     return None
+
+
+def _system_clock() -> Callable[..., int] | None:
+    """Native: CUPTI asks it in threads of its own, where Python's lock could be waited for."""
+    try:
+        return getattr(ctypes.CDLL("libstdc++.so.6"), _SYSTEM_CLOCK, None)
+    except OSError:
+        return None
 
 
 def _is_known(version: int) -> bool:

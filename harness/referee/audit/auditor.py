@@ -12,6 +12,7 @@ from harness.backends.base import KernelRun
 from harness.protocol.messages import TurnTaken
 from harness.records.arms import ArmName
 from harness.records.trace import Trace
+from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.facts import Facts
 from harness.referee.audit.idle_gpu import require_idle
@@ -112,7 +113,7 @@ class Auditor:
             seen.rows += reply.kernels
             return
         try:
-            timeline = read_timeline(reply.kernels, calls, self._facts.output_bytes)
+            timeline = read_timeline(reply.kernels, calls, self._surroundings(is_idle))
         except SolutionFailed:
             if arm == "solution":
                 raise
@@ -155,6 +156,10 @@ class Auditor:
         if self.found is not None:
             remarks += require_custom(self.found, reference)
         return Audited(self.found, tuple(remarks))
+
+    def _surroundings(self, is_idle: bool) -> Surroundings:
+        ceilings = self._facts.ceilings
+        return Surroundings(self._facts.outputs, is_idle, ceilings.copy_bytes_per_s if ceilings else None)
 
     def _is_traceless(self, solution: _Seen) -> bool:
         return self.found is None and solution.traced_turns > 0
@@ -235,8 +240,7 @@ def _require_all(checks: Sequence[_Check], remarks: list[str]) -> None:
 
 
 def _allowance_ns(solution: _Seen, baseline: _Seen) -> float:
-    """What storing outputs of an unusual layout takes longer, as the traces show: element by element an H100 copies
-    0.3 TB/s, and in one piece 2.8."""
+    """What storing outputs of an unusual layout takes longer, as the traces show it of the device's own kernels."""
     ours, theirs = (
         statistics.median([timeline.strided_ns for timeline in seen.timelines]) if seen.timelines else 0.0
         for seen in (solution, baseline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
 from harness.records.trace import Trace
+from harness.referee.answers.reference import OutputSpec
+from harness.referee.audit.around_calls import Output
 from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
@@ -22,19 +25,24 @@ from harness.referee.setting import Setting
 class Facts:
     """`on_gpu`: not on the simulator, which always traces and never times. `can_trace`: the solution's worker could be
     traced before the solution was loaded; where that wasn't tried a baseline shows it. `own`: kernels that the compiler
-    made of the solution's sources. `output_bytes`: of one call, all outputs.
+    made of the solution's sources. `outputs`: of one call, in order.
     `inputs_that_matter`: see roofline.Moved."""
 
     on_gpu: bool = True
     can_trace: bool = False
     own: frozenset[str] = frozenset()
-    output_bytes: int = 0
+    outputs: tuple[Output, ...] = ()
     work: Work | None = None
     ceilings: Ceilings | None = None
     in_framework: InFramework = lambda symbol: False
     inputs_that_matter: Callable[[], float] = lambda: 0.0
     reference: Trace | None = None
     """What the reference consists of, where no baseline is traced."""
+
+    @property
+    def output_bytes(self) -> int:
+        """Of one call, all outputs."""
+        return sum(output.nbytes for output in self.outputs)
 
 
 def gather_facts(
@@ -50,10 +58,15 @@ def gather_facts(
         on_gpu=setting.reference.on_gpu,
         can_trace=can_trace,
         own=own_kernels(builds),
-        output_bytes=setting.spec.nbytes,
+        outputs=_outputs(setting.spec),
         work=work,
         ceilings=known_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,
         inputs_that_matter=functools.partial(inputs_that_matter, setting),
         reference=operators_of_reference(setting),
     )
+
+
+def _outputs(spec: OutputSpec) -> tuple[Output, ...]:
+    shapes = zip(spec.shapes, spec.dtypes, strict=True)
+    return tuple(Output(math.prod(shape), dtype.itemsize) for shape, dtype in shapes)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
+from harness.backends.cuda.markers import END, LEAD_IN
+from harness.referee.audit.around_calls import DevicesOwn, Surroundings, bytes_moved, devices_own
 from harness.referee.outcome import SolutionFailed
 
 _OVERLAP_NS = 2_000
@@ -38,7 +39,7 @@ class TracedCall:
 
 @dataclass(frozen=True)
 class Timeline:
-    """`outside` are kernels, and moves beyond the device's own, that ran when no call did, with how long of each lies
+    """`outside` are kernels and moves beyond the device's own that ran when no call did, with how long of each lies
     there. `strided_ns` is what storing outputs of another layout took, per call."""
 
     calls: tuple[TracedCall, ...]
@@ -46,21 +47,22 @@ class Timeline:
     strided_ns: float
 
 
-def read_timeline(rows: Sequence[KernelRun], calls: int, output_bytes: int) -> Timeline:
-    """`output_bytes`: of one call, all outputs. Raises: SolutionFailed where the device's marks are missing."""
+def read_timeline(rows: Sequence[KernelRun], calls: int, around: Surroundings) -> Timeline:
+    """Raises: SolutionFailed where the device's marks are missing."""
     ordered = sorted(rows, key=lambda row: (row.start_ns, row.end_ns))
     begins = [row.end_ns for row in ordered if row.name == LEAD_IN]
     ends = [row.start_ns for row in ordered if row.name == END]
     _require_marks(ordered, begins, ends, calls)
     intervals = list(zip(begins, ends, strict=True))
     foreign = [row for row in ordered if row.name not in (LEAD_IN, END)]
+    own = devices_own(ordered, around)
     return Timeline(
         calls=tuple(
             TracedCall(tuple(row for row in foreign if begin - _OVERLAP_NS <= row.start_ns < end), end - begin)
             for begin, end in intervals
         ),
-        outside=tuple(_outside(foreign, intervals, output_bytes)),
-        strided_ns=sum(row.end_ns - row.start_ns for row in foreign if row.name == STRIDED_COPY) / calls,
+        outside=tuple(_outside(ordered, intervals, own, around.output_bytes)),
+        strided_ns=sum(own.storing_ns.values()) / calls,
     )
 
 
@@ -123,27 +125,21 @@ def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Seque
 
 
 def _outside(
-    rows: Sequence[KernelRun], intervals: Sequence[tuple[int, int]], output_bytes: int
+    rows: Sequence[KernelRun], intervals: Sequence[tuple[int, int]], own: DevicesOwn, output_bytes: int
 ) -> list[tuple[KernelRun, int]]:
     """Kernels, and what exceeds the poison and the copies that the device itself makes of every call's outputs."""
     kernels: list[tuple[KernelRun, int]] = []
     moves: list[tuple[KernelRun, int]] = []
-    for row in rows:
-        if row.name in (HEAT, STRIDED_COPY):
+    for place, row in enumerate(rows):
+        if row.name in (LEAD_IN, END):
             continue
         inside = sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in intervals)
-        length = row.end_ns - row.start_ns - inside
+        length = row.end_ns - row.start_ns - inside - own.of(place)
         if length > _OVERLAP_NS:
             (kernels if row.kind == "kernel" else moves).append((row, length))
-    moved = sum(_bytes_of(row) for row, _ in moves)
+    moved = sum(bytes_moved(row) for row, _ in moves)
     excess = max(0, moved - 2 * output_bytes * len(intervals))
     return kernels + [(row, length * excess // moved) for row, length in moves if excess]
-
-
-def _bytes_of(row: KernelRun) -> int:
-    """As tracer.py words it: 'copy of 4096 bytes'."""
-    words = row.name.split()
-    return int(words[2]) if len(words) == 4 and words[2].isdecimal() else 0
 
 
 def _covered(spans: Sequence[tuple[int, int]]) -> int:

@@ -366,6 +366,22 @@ def test_a_device_that_says_it_can_trace_traces_afterwards(device: CudaDevice, x
     assert (names.count(LEAD_IN), names.count(END)) == (1, 1)
 
 
+def test_a_trace_is_whole_after_torchs_profiler(device: CudaDevice, x: torch.Tensor) -> None:
+    """It leaves callbacks and a clock of its own with CUPTI."""
+    assert device.can_trace()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recorded:
+        x * 2
+        torch.cuda.synchronize()
+    assert any(event.device_type != torch.autograd.DeviceType.CPU for event in recorded.events() or ())
+    device.start_trace()
+    gpu_ns, _ = measured_ns(measure(device, lambda: x * 2, torch.empty_like(x)))
+    rows = device.take_trace() or ()
+    (begin,) = (row.end_ns for row in rows if row.name == LEAD_IN)
+    (end,) = (row.start_ns for row in rows if row.name == END)
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (HEAT, LEAD_IN)] == [0]
+    assert abs(end - begin - gpu_ns) < 50_000
+
+
 def test_a_trace_holds_what_runs_before_the_first_call(device: CudaDevice, x: torch.Tensor) -> None:
     into = torch.empty_like(x)
     device.start_trace()

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import HEAT, STRIDED_COPY
 from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
 from harness.records.arms import ArmName
 from harness.records.evaluation import Work
 from harness.records.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
+from harness.referee.audit.around_calls import Output
 from harness.referee.outcome import SolutionFailed
 from tests.examples import ceilings
-from tests.referee.audit.traces import OUTPUT_BYTES, kernel, marked
+from tests.referee.audit.traces import LARGE, OUTPUTS, call_of, kernel, marked
 
 US = 1_000
-FACTS = Facts(own=frozenset({"own_kernel"}), output_bytes=OUTPUT_BYTES)
+FACTS = Facts(own=frozenset({"own_kernel"}), outputs=OUTPUTS)
 FORM = OutputForm(None, "float32", (1024,), "cuda")
 
 
@@ -65,6 +67,32 @@ def test_hidden_work_is_found_by_several_checks() -> None:
         auditor.finish(200 * US)
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock", "tail"]
     assert auditor.found is not None  # kept for the record
+
+
+@pytest.mark.parametrize("name", [HEAT, STRIDED_COPY, "my_kernel"])
+def test_work_between_calls_is_hidden_under_no_name(name: str) -> None:
+    """800 µs for each call, in every turn: neither the trace nor the wall clock lets it pass."""
+    auditor = Auditor("full", "eager", FACTS)
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 200, hidden_us=800)
+    for calls in (5, 3):
+        rows: list[KernelRun] = []
+        for at in range(2_000, 2_000 + calls * 3_000, 3_000):
+            rows += [*marked(at, 200), kernel(at + 1, 198), kernel(at + 1_500, 800, name)]
+        auditor.trace("solution", calls, reply(calls, 200, kernels=tuple(rows)), 100_000 * US)
+    with pytest.raises(SolutionFailed) as caught:
+        auditor.finish(200 * US)
+    assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock"]
+
+
+def test_outputs_of_another_layout_may_take_their_time() -> None:
+    """The device stores them element by element, which the referee's clock sees and no claim explains."""
+    auditor = Auditor("full", "eager", replace(FACTS, outputs=(LARGE,), ceilings=H100))
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 200, hidden_us=450)
+    rows = [row for at in (2_000, 5_000, 8_000) for row in (*call_of(at, 200, 450), kernel(at + 1, 198))]
+    auditor.trace("solution", 3, reply(3, 200, kernels=tuple(rows)), 100_000 * US)
+    assert auditor.finish(200 * US).remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +157,7 @@ H100 = ceilings(
 def test_speeds_are_impossible_unless_the_baseline_reaches_them_too(eager_us: int, is_accused: bool) -> None:
     """3 GB in 200 µs; eager takes 1,000 or 300."""
     work = Work(3_000_000_000, None)
-    facts = replace(FACTS, work=work, ceilings=H100, output_bytes=10**9, inputs_that_matter=lambda: 2e9)
+    facts = replace(FACTS, work=work, ceilings=H100, outputs=(Output(10**9 // 4, 4),), inputs_that_matter=lambda: 2e9)
     auditor = Auditor("full", "eager", facts)
     play(auditor, "eager", eager_us)
     play(auditor, "solution", 200)

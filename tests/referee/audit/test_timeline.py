@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
+from harness.backends.cuda.markers import END, HEAT, LEAD_IN
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
-from tests.referee.audit.traces import OUTPUT_BYTES, US, kernel, marked, move
+from tests.referee.audit.traces import OUTPUT_BYTES, US, around, kernel, marked, move
 
 TWO_CALLS = [*marked(1_000, 100), *marked(2_000, 100)]
 
 
 def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
     rows = [*TWO_CALLS, kernel(1_010, 80), kernel(2_010, 30), kernel(2_020, 40, stream=9)]
-    timeline = read_timeline(rows, 2, OUTPUT_BYTES)
+    timeline = read_timeline(rows, 2, around())
     assert [len(call.rows) for call in timeline.calls] == [1, 2]
     assert [call.busy_ns for call in timeline.calls] == [80 * US, 50 * US]  # overlapping time counts once
     assert [call.interval_ns for call in timeline.calls] == [100 * US, 100 * US]
@@ -36,7 +36,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
 )
 def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
     with pytest.raises(SolutionFailed, match="outside of what is timed") as caught:
-        require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *hidden], 2, OUTPUT_BYTES))
+        require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *hidden], 2, around()))
     assert caught.value.failure.evidence[0].check == "trace"
 
 
@@ -45,17 +45,11 @@ def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
     [
         [kernel(1_050, 65)],  # ends 15 µs late in one of two calls
         [kernel(-30_000, 30_000, name=HEAT)],  # with which the device begins a turn
-        [kernel(1_110, 900, name=STRIDED_COPY)],  # the device stores an output of another layout
         [move(1_050, 30, 10**6), move(1_080, 10, 10**6, "fill")],  # a solution's copies inside its calls
     ],
 )
 def test_harmless_rows_are_let_pass(harmless: list[KernelRun]) -> None:
-    require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *harmless], 2, OUTPUT_BYTES))
-
-
-def test_storing_another_layout_is_counted_per_call() -> None:
-    rows = [*TWO_CALLS, kernel(1_110, 300, name=STRIDED_COPY), kernel(2_110, 500, name=STRIDED_COPY)]
-    assert read_timeline(rows, 2, OUTPUT_BYTES).strided_ns == 400 * US
+    require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *harmless], 2, around()))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +65,7 @@ def test_storing_another_layout_is_counted_per_call() -> None:
 )
 def test_missing_or_surplus_marks_are_tampering(rows: list[KernelRun]) -> None:
     with pytest.raises(SolutionFailed, match="tampered") as caught:
-        read_timeline(rows, 2, OUTPUT_BYTES)
+        read_timeline(rows, 2, around())
     assert caught.value.failure.evidence[0].check == "trace"
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, LEAD_IN
+from typing import Any
 
+from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
+from harness.referee.audit.around_calls import Output, Surroundings
+
+OUTPUTS = (Output(1024, 4),)
 OUTPUT_BYTES = 4096
+LARGE = Output(2**24, 4)
+"""Stored in one piece in 45 µs, element by element in 450 (H100)."""
+COPY_BYTES_PER_S = 3.0e12
 US = 1_000
 
 
@@ -28,3 +35,29 @@ def marked(start_us: int, us: int) -> list[KernelRun]:
         KernelRun(END, (start_us + us) * US, (start_us + us + 1) * US, 7, "fill"),
         move(start_us + us + 5, 3, OUTPUT_BYTES),
     ]
+
+
+def around(*outputs: Output, is_idle: bool = False) -> Surroundings:
+    return Surroundings(outputs or OUTPUTS, is_idle, COPY_BYTES_PER_S)
+
+
+def call_of(
+    start_us: int, us: int, *stored: int | tuple[int, ...], heat_us: int = 0, stream: int = 7
+) -> list[KernelRun]:
+    """As the device takes a call, with its outputs stored by kernels of so many µs, or by copies of so many bytes
+    each. `heat_us`: on an idle device."""
+    rows = [_row("fill of 4096 bytes", start_us - 210 - heat_us, 5, stream, "fill")]
+    if heat_us:
+        rows.append(_row(HEAT, start_us - 200 - heat_us, heat_us, stream))
+    rows += [_row(LEAD_IN, start_us - 100, 100, stream), _row(END, start_us + us, 1, stream, "fill")]
+    at = start_us + us + 2
+    for one in stored:
+        pieces = [(f"copy of {nbytes} bytes", 5, "copy") for nbytes in one] if isinstance(one, tuple) else []
+        for name, piece_us, kind in pieces or [(STRIDED_COPY, one, "kernel")]:
+            rows.append(_row(name, at, piece_us, stream, kind))
+            at += piece_us
+    return rows
+
+
+def _row(name: str, start_us: int, us: int, stream: int, kind: Any = "kernel") -> KernelRun:
+    return KernelRun(name, start_us * US, (start_us + us) * US, stream, kind)

@@ -1,0 +1,116 @@
+"""What is the device's own work in a traced turn, and what only bears its kernels' names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.backends.base import KernelRun
+from harness.backends.cuda.markers import HEAT, LEAD_IN, STRIDED_COPY
+from harness.referee.audit.around_calls import Output, Surroundings
+from harness.referee.audit.timeline import read_timeline, require_nothing_outside
+from harness.referee.outcome import SolutionFailed
+from tests.referee.audit.traces import LARGE, US, around, call_of, kernel, move
+
+SMALL = Output(1024, 4)
+HALVES = Output(2**24, 2)
+PIECES = (2**23,) * 8
+"""Of LARGE."""
+
+
+def calls(*stored: int | tuple[int, ...], heat_us: int = 0, stream: int = 7) -> list[KernelRun]:
+    return [
+        row
+        for at in (10_000, 20_000)
+        for row in (*call_of(at, 100, *stored, heat_us=heat_us, stream=stream), kernel(at + 5, 90, stream=stream))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "surroundings", "strided_us"),
+    [
+        (calls(450), around(LARGE), 450),
+        (calls(450, stream=20), around(LARGE), 450),  # on whichever stream is the current one
+        (calls(PIECES), around(LARGE), 0),
+        (calls(450, 3), around(LARGE, SMALL), 453),
+        (calls((4096,), 450), around(SMALL, LARGE), 450),
+        (calls(450, PIECES, 3), around(LARGE, LARGE, SMALL), 453),
+        (calls(3, 450), around(SMALL, Output(0, 4), LARGE), 453),  # nothing is stored of what is empty
+        (calls(9), around(Output(1, 1)), 9),
+        (calls(800), around(HALVES), 800),  # as many elements as of float32
+        (calls(450, heat_us=300), around(LARGE, is_idle=True), 450),
+        (calls(PIECES, heat_us=300), around(LARGE, is_idle=True), 0),
+        ([kernel(-30_000, 30_000, HEAT), *calls(450)], around(LARGE), 450),
+        ([kernel(-30_000, 30_000, HEAT, stream=20), *calls(450)], around(LARGE), 450),
+        (calls(5_000), Surroundings((LARGE,)), 5_000),  # on a device of which nothing is known
+        ([*calls(PIECES), kernel(10_010, 20, HEAT), kernel(20_010, 20, STRIDED_COPY)], around(LARGE), 0),  # within
+    ],
+)
+def test_what_the_device_does_itself_is_nobodys_work(
+    rows: list[KernelRun], surroundings: Surroundings, strided_us: int
+) -> None:
+    timeline = read_timeline(rows, 2, surroundings)
+    assert [length for row, length in timeline.outside if row.kind == "kernel"] == []
+    assert timeline.strided_ns == strided_us * US
+    require_nothing_outside(timeline)
+
+
+def late(rows: list[KernelRun]) -> list[KernelRun]:
+    """With the halves of an input exchanged before and after each lead-in."""
+    found: list[KernelRun] = []
+    for row in rows:
+        if row.name == LEAD_IN:
+            before, after = row.start_ns // US - 60, row.end_ns // US
+            found += [move(before + 2 * number, 2, 2**20) for number in range(3)]
+            found += [move(after + 2 * number, 2, 2**20) for number in range(3)]
+            found.append(move(after + 6, 1, 2**20, "fill"))
+        found.append(row)
+    return found
+
+
+def test_inputs_that_come_late_take_nothing_from_the_outputs() -> None:
+    assert read_timeline(late(calls(450)), 2, around(LARGE)).strided_ns == 450 * US
+
+
+@pytest.mark.parametrize(
+    ("rows", "surroundings", "outside_us"),
+    [
+        # One more than there are outputs of another layout, and none where all are copied.
+        (calls(450, 440), around(LARGE), 440),
+        (calls(PIECES, 440), around(LARGE), 440),
+        (calls(450, (4096,), 440), around(LARGE, SMALL), 440),
+        # On another stream, before the lead-in, behind something else.
+        ([*calls(PIECES), *(kernel(at, 440, STRIDED_COPY, 9) for at in (10_150, 20_150))], around(LARGE), 440),
+        ([*calls(PIECES), *(kernel(at, 440, STRIDED_COPY) for at in (9_200, 19_200))], around(LARGE), 440),
+        (
+            [*calls(), *(row for at in (10_101, 20_101) for row in (kernel(at, 4), kernel(at + 5, 440, STRIDED_COPY)))],
+            around(LARGE),
+            444,
+        ),
+        # Longer than it can take: 1.35 ms for LARGE.
+        (calls(3_000), around(LARGE), 3_000 - 1_352),
+        (calls(400), around(SMALL), 390),
+        # The memory is woken once, and not between the calls.
+        ([*calls(PIECES), kernel(19_300, 440, HEAT)], around(LARGE), 220),
+        ([kernel(-30_000, 30_000, HEAT), *calls(PIECES), kernel(9_000, 440, HEAT)], around(LARGE), 220),
+        (calls(PIECES, heat_us=300), around(LARGE), 150),
+        # On an idle device straight before each lead-in.
+        ([*calls(PIECES, heat_us=300), kernel(12_000, 440, HEAT)], around(LARGE, is_idle=True), 220),
+        ([*calls(PIECES), *(kernel(at, 440, HEAT, 9) for at in (9_300, 19_300))], around(LARGE, is_idle=True), 440),
+        ([kernel(-30_000, 30_000, HEAT), *calls(PIECES, heat_us=300)], around(LARGE, is_idle=True), 15_000),
+    ],
+)
+def test_what_only_bears_its_kernels_names_is_outside_of_what_is_timed(
+    rows: list[KernelRun], surroundings: Surroundings, outside_us: int
+) -> None:
+    timeline = read_timeline(rows, 2, surroundings)
+    per_call_ns = sum(length for row, length in timeline.outside if row.kind == "kernel") / 2
+    assert per_call_ns == pytest.approx(outside_us * US, abs=US)
+    with pytest.raises(SolutionFailed, match="outside of what is timed"):
+        require_nothing_outside(timeline)
+
+
+def test_a_slower_device_takes_longer() -> None:
+    slow = replace(around(LARGE), copy_bytes_per_s=3.0e11)
+    assert read_timeline(calls(4_500), 2, slow).outside == ()
