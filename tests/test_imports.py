@@ -57,6 +57,7 @@ ALLOWED_MODULES = {
         "harness.backends.sim.host",
         "harness.backends.sim.host_calls",
         "harness.backends.sim.nvcc",
+        "harness.backends.sim.unsupported",
     },
     # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is
     # locked for a run, and what the doctor asks; sim's compiler and toolkit: whether it can run, and is prepared.

@@ -11,9 +11,10 @@ from harness.cli import completion
 from harness.cli.options import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.gate.snapshot import Snapshot
+    from harness.records.accepted import Accepted
     from harness.records.evaluation import Evaluation
     from harness.workspace.workspace import Workspace
 
@@ -53,7 +54,9 @@ def accept_run(
     """Put a run's evaluations into the snapshot, in place of the former ones of the same solution and GPU.
 
     All must have ended as expected and, on a GPU, be measured well. Solutions that are gone from the workspace leave
-    the snapshot. Example: harness snapshot accept --run latest
+    the snapshot, and so do entries of the simulator's for those that need a GPU by now.
+
+    Example: harness snapshot accept --run latest
     """
     from harness.errors import UsageError
     from harness.gate.runs import latest_of_each, read_run
@@ -65,7 +68,6 @@ def accept_run(
     for remark in found.remarks:
         typer.echo(f"harness: {remark}", err=True)
     evaluations = _chosen(latest_of_each(found.evaluations), problem or [], solution or [])
-    evaluations = [one for one in evaluations if not _needs_gpu(one, workspace)]
     if refused := [
         f"{e.problem.name}/{e.solution.name}: {why}" for e in evaluations if (why := _refusal(e, workspace))
     ]:
@@ -73,10 +75,12 @@ def accept_run(
     path = output or workspace.root / DEFAULT_FILE
     old = parse(path.read_text("utf-8", errors="replace"), str(path)) if path.is_file() else ()
     known = {(p, s) for p in workspace.problem_names() for s in workspace.solution_names(p)}
-    new = [accept(evaluation) for evaluation in evaluations]
-    kept = merged(old, new, known)
+    not_judged = [evaluation for evaluation in evaluations if _needs_gpu(evaluation, workspace)]
+    new = [accept(evaluation) for evaluation in evaluations if evaluation not in not_judged]
+    kept = merged(_without(old, not_judged), new, known)
     write(path, kept)
-    gone = sum((entry.problem, entry.solution) not in known for entry in old)
+    still = {(entry.problem, entry.solution, entry.device) for entry in kept}
+    gone = sum((entry.problem, entry.solution, entry.device) not in still for entry in old)
     typer.echo(f"accepted {len(new)} of run {found.name}; {path.name} holds {len(kept)}, {gone} left it")
     typer.echo(f"next: git add {path.name}, and commit it with the change that it belongs to")
 
@@ -122,15 +126,19 @@ def _chosen(
 
 
 def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
-    """Whether there is nothing to accept, since it says that it needs a GPU and had none."""
+    """Whether there is nothing to accept, since it needs a GPU and had none."""
     from harness.records.verdict import Verdict
 
-    problem, name = evaluation.problem.name, evaluation.solution.name
-    is_there = problem in workspace.problem_names() and name in workspace.solution_names(problem)
-    if evaluation.verdict is not Verdict.UNSUPPORTED or not is_there:
-        return False
-    (now,) = workspace.solutions(problem, [name])
-    return now.about.needs_gpu
+    (now,) = workspace.solutions(evaluation.problem.name, [evaluation.solution.name])
+    return evaluation.verdict is Verdict.UNSUPPORTED and now.about.needs_gpu
+
+
+def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:
+    """What was accepted of them on the same device goes: they can't be judged there any more."""
+    from harness.records.accepted import device_of
+
+    gone = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
+    return [entry for entry in old if (entry.problem, entry.solution, entry.device) not in gone]
 
 
 def _refusal(evaluation: Evaluation, workspace: Workspace) -> str | None:

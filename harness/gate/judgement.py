@@ -12,6 +12,7 @@ from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
 from harness.gate.speed import Measured, conclude, is_suspect, measured
+from harness.records.accepted import device_of
 from harness.records.evaluation import Evaluation
 from harness.records.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
 from harness.records.verdict import Verdict
@@ -52,7 +53,7 @@ _SCOPES: dict[Rule, WaiverScope | None] = {
 
 def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
     """All evaluations of one solution, in the order of time."""
-    findings = _correctness(subject, evaluations) + _expectation(subject, terms.snapshot)
+    findings = _correctness(subject, evaluations, terms.snapshot) + _expectation(subject, terms.snapshot)
     measurements = _measurements(subject, evaluations, terms)
     against = counterpart(terms.snapshot, evaluations[-1]) if evaluations and measurements else None
     if measurements:
@@ -112,13 +113,14 @@ def _expectation(subject: Subject, snapshot: Snapshot | None) -> list[GateFindin
     ]
 
 
-def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[GateFinding]:
+def _correctness(subject: Subject, evaluations: Sequence[Evaluation], snapshot: Snapshot | None) -> list[GateFinding]:
     if not evaluations:
         return list(missing(subject, "no result came of its evaluation", "run the gate again").findings)
-    unexpected = [e for e in evaluations if not _is_expected(e, subject) or e.verdict is Verdict.HARNESS_ERROR]
-    for verdict, rule, level in _FIRST_LOOKED_FOR:
-        if found := next((e for e in unexpected if e.verdict is verdict), None):
-            return [_of_evaluation(found, rule, level, f"{verdict.value}: {_reason(found)}")]
+    unexpected = [e for e in evaluations if e.verdict is not subject.expected or e.verdict is Verdict.HARNESS_ERROR]
+    if found := _first(unexpected, Verdict.HARNESS_ERROR):
+        return [_of_evaluation(found, "harness_error", "broken", f"{found.verdict.value}: {_reason(found)}")]
+    if found := _first(unexpected, Verdict.UNSUPPORTED):
+        return [_unsupported(found, snapshot)]
     if not unexpected:
         return []
     first, often = unexpected[0], f" in {len(unexpected)} of {len(evaluations)} evaluations"
@@ -133,16 +135,32 @@ def _correctness(subject: Subject, evaluations: Sequence[Evaluation]) -> list[Ga
     ]
 
 
-def _is_expected(evaluation: Evaluation, subject: Subject) -> bool:
-    """Also what needs a GPU, and wasn't run on one."""
-    needs_gpu = evaluation.verdict is Verdict.UNSUPPORTED is evaluation.solution.expected_verdict
-    return evaluation.verdict is subject.expected or needs_gpu
+def _first(evaluations: Sequence[Evaluation], verdict: Verdict) -> Evaluation | None:
+    return next((evaluation for evaluation in evaluations if evaluation.verdict is verdict), None)
 
 
-_FIRST_LOOKED_FOR: tuple[tuple[Verdict, Rule, Level], ...] = (
-    (Verdict.HARNESS_ERROR, "harness_error", "broken"),
-    (Verdict.UNSUPPORTED, "unsupported", "inconclusive"),
+def _unsupported(evaluation: Evaluation, snapshot: Snapshot | None) -> GateFinding:
+    """Tolerated where it needs a GPU and wasn't run on one, unless it was accepted as passed on this very device: what
+    could be judged here before isn't excused by a word in its solution.yaml."""
+    needs_gpu = evaluation.solution.expected_verdict is Verdict.UNSUPPORTED
+    message = f"unsupported: {_reason(evaluation)}"
+    if needs_gpu and snapshot and _has_passed_here(evaluation, snapshot):
+        message = f"{snapshot.source} accepted it here as passed, and now it needs a GPU: {_reason(evaluation)}"
+        return replace(_of_evaluation(evaluation, "unsupported", "inconclusive", message), next_step=_ACCEPT_THE_NEED)
+    if needs_gpu:
+        message = f"not judged, as it needs a GPU: {_reason(evaluation)}"
+    return _of_evaluation(evaluation, "unsupported", "tolerated" if needs_gpu else "inconclusive", message)
+
+
+_ACCEPT_THE_NEED = (
+    "if that is meant, take its line out by 'harness snapshot accept' of this run and commit the snapshot"
 )
+
+
+def _has_passed_here(evaluation: Evaluation, snapshot: Snapshot) -> bool:
+    device = device_of(evaluation.environment)
+    entries = snapshot.of(evaluation.problem.name, evaluation.solution.name)
+    return any(entry.verdict.passed and entry.device == device for entry in entries)
 
 
 def _of_evaluation(evaluation: Evaluation, rule: Rule, level: Level, message: str) -> GateFinding:

@@ -50,8 +50,13 @@ class Accepted:
     @property
     def device(self) -> str:
         """One entry a solution and device is kept."""
-        return self.environment.gpu or "simulator"
+        return device_of(self.environment)
 
     @property
     def speedup(self) -> Interval | None:
         return self.times.speedup if self.times else None
+
+
+def device_of(environment: Environment) -> str:
+    """What an evaluation was made on, as a snapshot tells devices apart."""
+    return environment.gpu or "simulator"

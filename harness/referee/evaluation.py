@@ -21,6 +21,7 @@ from harness.referee.advice import advice_for
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.building.build import BuildOutcome
 from harness.referee.correctness import Notify
+from harness.referee.cuda_texts import beyond_simulator
 from harness.referee.found import Found, Stage
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
@@ -141,9 +142,11 @@ def evaluate(
 
 
 def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
-    """Who says that he needs a GPU is expected to be unsupported without one; should he be judged all the same, as he
-    says."""
-    if job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED:
+    """Who says that he needs a GPU is expected to be unsupported without one, if there is a reason in his files: that
+    the simulator refused something is the word of a worker, which anybody can give. Should he be judged all the same,
+    as he says."""
+    says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
+    if says_so and beyond_simulator(job.solution_ref.files):
         return replace(job.solution_ref, expected_verdict=verdict)
     return job.solution_ref
 

@@ -47,14 +47,19 @@ class Solution:
         return hash_folder(self.folder)
 
     def texts(self) -> dict[str, str]:
-        """The folder's text files by their path in it; those above 256 KiB, those that are no UTF-8 and git's own are
-        left out."""
-        found = {}
-        for name, path in hashed_files(self.folder).items():
-            if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/"):
-                with contextlib.suppress(UnicodeDecodeError):
-                    found[name] = path.read_text(encoding="utf-8")
-        return found
+        """As texts_in() has them."""
+        return texts_in(self.folder)
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    """A folder's text files by their path in it; those above 256 KiB, those that are no UTF-8 and git's own are left
+    out."""
+    found = {}
+    for name, path in hashed_files(folder).items():
+        if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/"):
+            with contextlib.suppress(UnicodeDecodeError):
+                found[name] = path.read_text(encoding="utf-8")
+    return found
 
 
 def load_solution(folder: Path) -> Solution:

@@ -54,12 +54,58 @@ def test_who_is_judged_all_the_same_must_pass(harness: Shell, solution: Path) ->
     assert harness(*RUN).code == 1
 
 
-def test_the_gate_lets_it_through_and_accepts_nothing_of_it(harness: Shell, solution: Path, tmp_path: Path) -> None:
+def test_the_gate_tolerates_it_and_accepts_nothing_of_it(harness: Shell, solution: Path, tmp_path: Path) -> None:
     say(solution)
     outcome = harness(*GATE)
     assert outcome.code == 0
     (one,) = json.loads(outcome.out)["judged"]
-    assert (one["findings"], one["attempts"][0]["verdict"]) == ([], "unsupported")
+    (finding,) = one["findings"]
+    assert (one["attempts"][0]["verdict"], finding["rule"], finding["level"]) == (
+        *("unsupported", "unsupported"),
+        "tolerated",
+    )
+    assert "needs a GPU" in finding["message"]
+    assert "inline PTX (asm)" in finding["message"]
     accepted = harness("snapshot", "accept")
     assert (accepted.code, accepted.out.startswith("accepted 0 of run")) == (0, True)
     assert (tmp_path / "snapshot.jsonl").read_text() == ""
+
+
+def without_a_reason(folder: Path, raising: bool) -> None:
+    """The solution in CUDA that the simulator has, which says in forward() that it hasn't, or says nothing."""
+    source = folder / "solution.py"
+    text = source.read_text().replace('__device__ void nothing() { asm volatile(""); }\n\n', "")
+    assert "asm" not in text
+    assert text.count("        return ") == 1
+    gap = '        raise NotImplementedError("harness-sim-unsupported: inline PTX")\n'
+    source.write_text(text.replace("        return ", f"{gap}        return ") if raising else text)
+
+
+def test_who_claims_a_gap_has_to_show_the_reason_in_his_files(harness: Shell, solution: Path) -> None:
+    without_a_reason(solution, raising=True)
+    say(solution)
+    run = harness(*RUN)
+    assert (run.code, "unsupported" in run.out) == (3, True)
+    gate = harness(*GATE)
+    assert gate.code == 4
+    assert [finding["level"] for finding in json.loads(gate.out)["judged"][0]["findings"]] == ["inconclusive"]
+    accepted = harness("snapshot", "accept")
+    assert (accepted.code, "unsupported, expected passed" in accepted.err) == (2, True)
+
+
+def test_what_passed_here_needs_no_gpu_all_at_once(harness: Shell, solution: Path, tmp_path: Path) -> None:
+    with_ptx = (solution / "solution.py").read_text()
+    without_a_reason(solution, raising=False)
+    assert harness(*GATE).code == 0
+    assert harness("snapshot", "accept").out.startswith("accepted 1 of run")
+    (solution / "solution.py").write_text(with_ptx)
+    say(solution)
+    gate = harness(*GATE)
+    assert gate.code == 4
+    (finding,) = json.loads(gate.out)["judged"][0]["findings"]
+    assert "accepted it here as passed" in finding["message"]
+    accepted = harness("snapshot", "accept")
+    assert "accepted 0 of run" in accepted.out
+    assert "1 left it" in accepted.out
+    assert (tmp_path / "snapshot.jsonl").read_text() == ""
+    assert harness(*GATE).code == 0

@@ -82,6 +82,27 @@ def test_allowing_inconclusive_speed_does_not_allow_unsupported() -> None:
     assert judged(failed("tiled", Verdict.UNSUPPORTED, checks=()), inconclusive="allow").outcome == "inconclusive"
 
 
+NEEDS_GPU = failed("tiled", Verdict.UNSUPPORTED, checks=(), environment=sim_environment())
+NEEDS_GPU = replace(NEEDS_GPU, solution=replace(NEEDS_GPU.solution, expected_verdict=Verdict.UNSUPPORTED))
+
+
+def test_what_needs_a_gpu_is_tolerated_without_one_and_never_silently() -> None:
+    on_a_gpu = snapshot_of(timed(1_000_000))
+    for snapshot in (None, on_a_gpu):
+        one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=snapshot)
+        assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
+        assert one.findings[0].message.startswith("not judged, as it needs a GPU: ")
+
+
+def test_what_passed_here_is_not_excused_by_needing_a_gpu_now() -> None:
+    passed_here = snapshot_of(passed("tiled", environment=sim_environment()))
+    one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=passed_here)
+    assert (one.outcome, levels(one)) == ("inconclusive", [("unsupported", "inconclusive")])
+    assert one.findings[0].message.startswith("snapshot.jsonl accepted it here as passed, and now it needs a GPU: ")
+    assert "harness snapshot accept" in one.findings[0].next_step
+    assert judged(NEEDS_GPU, snapshot=passed_here, unsupported="allow").outcome == "passed"
+
+
 def test_one_wrong_result_among_repetitions_fails() -> None:
     one = judged(timed(1_000_000), failed("tiled"), timed(1_000_000), snapshot=ACCEPTED)
     assert (one.outcome, one.verdict) == ("failed", Verdict.WRONG_VALUES)

@@ -14,6 +14,25 @@ from harness.backends.sim.source_lines import Instruction, SourceLine, source_li
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """How the runtime calls what only the source's text tells from it."""
 
+HARMLESS_TWINS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}
+"""Remarks that only the source's text tells from a fault."""
+
+
+def kind_by_text(runtimes_kind: str, text: str, line: int) -> str:
+    """What a finding of the runtime's is, by the text that it happened in."""
+    if runtimes_kind == "signed-overflow" and feeds_an_index(text, line):
+        return "index-overflow"
+    if runtimes_kind == "array-index-out-of-bounds" and is_row_of_shared_array(text, line):
+        return "array-row-overrun"
+    return runtimes_kind
+
+
+def counted_as(finding: Finding) -> str:
+    """By what name the runtime's totals have it: with its line where that decides what it is."""
+    kind = RUNTIMES_KIND.get(finding.kind, finding.kind)
+    is_told_by_its_line = kind in RUNTIMES_KIND.values() and finding.line
+    return f"{kind} at {finding.file}:{finding.line}: {finding.code or ''}" if is_told_by_its_line else kind
+
 
 @dataclass(frozen=True)
 class Report:
@@ -42,7 +61,7 @@ def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # A
     tx, ty, tz = entry["thread"]
     text = sources.get(place.file, "") if place else ""
     return Finding(
-        kind=_kind(entry["kind"], text, place),
+        kind=kind_by_text(entry["kind"], text, place.line) if place else entry["kind"],
         detail=entry["detail"].replace(" @OTHER@", _other_place(entry["other"], place)),
         kernel=entry["kernel"] or None,
         file=place.file if place else None,
@@ -50,7 +69,7 @@ def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # A
         block=(x, y, z) if in_kernel else None,
         thread=(tx, ty, tz) if in_kernel else None,
         count=entry["count"],
-        code=_line_of(text, place),
+        code=entry["code"] or None if entry["line"] else _line_of(text, place),
     )
 
 
@@ -66,15 +85,6 @@ def _one_a_line(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _instructions(places: Sequence[dict[str, Any]]) -> list[Instruction]:
     return [Instruction(place["library"], place["offset"]) for place in places]
-
-
-def _kind(kind: str, text: str, place: SourceLine | None) -> str:
-    """What the runtime can't tell from the instruction alone."""
-    if place and kind == "signed-overflow" and feeds_an_index(text, place.line):
-        return "index-overflow"
-    if place and kind == "array-index-out-of-bounds" and is_row_of_shared_array(text, place.line):
-        return "array-row-overrun"
-    return kind
 
 
 def _other_place(trace: Sequence[dict[str, Any]], place: SourceLine | None) -> str:

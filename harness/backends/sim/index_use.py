@@ -6,25 +6,32 @@ import re
 
 _NAME = r"[A-Za-z_]\w*"
 _ASSIGNMENT = re.compile(rf"\b({_NAME})\s*(?:[-+*/]|<<)?=(?!=)(.*)", re.DOTALL)
-_ARITHMETIC_IN_INDEX = re.compile(r"\[[^\[\]]*[-+*][^\[\]]*\]")
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)(?=\])")
+_UNMASKED_IN_BRACKETS = re.compile(r"\[([^\[\]&%]*)(?=\])")
+_ARITHMETIC = re.compile(r"[-+*]")
 _CONDITION = re.compile(r"\b(if|while|for)\b")
-_POINTER_MADE = re.compile(rf"\*\s*(const\b|__restrict__\b|\s)*{_NAME}\s*=(?!=)")
+_POINTER_MADE = re.compile(rf"\*(?:const\b|__restrict__\b|\s)*{_NAME}\s*=(?!=)")
 _MASKING = re.compile(r"[&%^]")
 _MOST_STEPS = 4
+_MOST_NAMES = 500
+"""Beyond that nobody follows what becomes of a number, and it counts as an index."""
 
 
 def feeds_an_index(source: str, line: int) -> bool:
     """Whether what the statement at `line` computes is used as an index or compared with a bound, directly or by way
     of other variables. Where it is masked on the way, as a hash is, it may wrap on purpose."""
     statement = _statement(source, line)
-    if any(pattern.search(statement) for pattern in (_ARITHMETIC_IN_INDEX, _CONDITION, _POINTER_MADE)):
+    if any(_ARITHMETIC.search(index) for index in _IN_BRACKETS.findall(statement)):
         return True
+    if _CONDITION.search(statement) or _POINTER_MADE.search(statement):
+        return True
+    assignments = [part.partition("=") for part in re.split(r"[;{}]", source) if "=" in part]
     known, new = set[str](), _assigned(statement)
     for _ in range(_MOST_STEPS):
-        if any(_is_index(name, source) for name in new):
+        if len(known | new) > _MOST_NAMES or any(_is_index(name, source) for name in new):
             return True
         known |= new
-        new = {target for name in new for target in _made_from(name, source)} - known
+        new = {target for name in new for target in _made_from(name, assignments)} - known
     return False
 
 
@@ -38,7 +45,7 @@ def is_row_of_shared_array(source: str, line: int) -> bool:
 def _is_shared(name: str, above: str) -> bool:
     """Whether its last declaration says so: an array of a thread's own may have the name of another kernel's tile."""
     array = rf"\b{name}\s*\[[^\[\]]*\]\s*\["
-    shared = _last(rf"\b__shared__\b[^;]*{array}", above)
+    shared = _last_shared(array, above)
     own = _last(rf"[;{{}}]\s*(?:const\s+|volatile\s+)*(?!return\b|else\b|do\b)[\w:]*\w\s+{array}", above)
     return shared > own
 
@@ -46,6 +53,18 @@ def _is_shared(name: str, above: str) -> bool:
 def _last(pattern: str, text: str) -> int:
     """Where its last match ends; -1 if there is none."""
     return max((match.end() for match in re.finditer(pattern, text)), default=-1)
+
+
+def _last_shared(array: str, text: str) -> int:
+    """The same for the array in a statement that says `__shared__` before it."""
+    end, found = 0, -1
+    for statement in text.split(";"):
+        word = re.search(r"\b__shared__\b", statement)
+        declared = _last(array, statement[word.end() :]) if word else -1
+        if word and declared >= 0:
+            found = end + word.end() + declared
+        end += len(statement) + 1
+    return found
 
 
 def _statement(source: str, line: int) -> str:
@@ -62,14 +81,15 @@ def _assigned(statement: str) -> set[str]:
     return {match[1]} if match and not _MASKING.search(match[2]) else set()
 
 
-def _made_from(name: str, source: str) -> set[str]:
-    statements = re.findall(rf"[^;{{}}]*=[^;{{}}]*\b{name}\b[^;{{}}]*", source)
-    return {target for statement in statements for target in _assigned(statement)}
+def _made_from(name: str, assignments: list[tuple[str, str, str]]) -> set[str]:
+    used = re.compile(rf"\b{name}\b")
+    return {t for left, mark, right in assignments if used.search(right) for t in _assigned(left + mark + right)}
 
 
 def _is_index(name: str, source: str) -> bool:
+    word = re.compile(rf"\b{name}\b")
     return bool(
-        re.search(rf"\[[^\[\]&%]*\b{name}\b[^\[\]&%]*\]", source)
+        any(word.search(index) for index in _UNMASKED_IN_BRACKETS.findall(source))
         or re.search(rf"\b{name}\s*\[", source)
         or re.search(rf"\b{name}\b\s*[<>]=?(?![<>])", source)
         or re.search(rf"(?<![<>])[<>]=?\s*{name}\b", source)

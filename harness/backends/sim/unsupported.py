@@ -85,6 +85,12 @@ _FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
 
 _HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
 _NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
+_WORD = re.compile(
+    r"""//[^\n]* | /\*.*?(?:\*/|\Z) | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])'
+    | \#[ ]{0,8}include[ ]{0,8}[<"](?P<header>[^>"\n]*)
+    | (?:\.|->)\w+ | (?P<name>[A-Za-z_]\w*)(?P<colons>::)? | \d\w*""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class Unsupported(Exception):
@@ -117,6 +123,20 @@ def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
 def library_of(header: str) -> str | None:
     """That a header is of, by its name."""
     return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+
+
+def constructs_in(text: str) -> set[str]:
+    """What of the tables a text of CUDA uses, read in one pass whatever it holds: for who only wants to know whether
+    the simulator may have refused it."""
+    words = list(_WORD.finditer(text))
+    names = {word["name"] for word in words if word["name"]}
+    found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
+    found |= {construct for name in names if (construct := _first_match(_NAME_PATTERN, name, re.Pattern.fullmatch))}
+    for header in {word["header"] for word in words if word["header"]}:
+        construct = _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+        if construct and is_used(header, names):
+            found.add(construct)
+    return found
 
 
 def is_used(header: str, names: set[str]) -> bool:

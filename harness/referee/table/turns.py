@@ -98,11 +98,11 @@ def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
 
 
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
-    """What a device saw says more than the exception that came of it."""
+    """What a device saw says more than the exception that came of it, and stands whatever gap that one claims."""
     return (
-        compile_failure(raised, worker)
+        _seen(raised.findings, raised)
+        or compile_failure(raised, worker)
         or _beyond_simulator(raised, worker.backend)
-        or _seen(raised.findings, raised)
         or from_exception(raised, stage, otherwise)
     )
 

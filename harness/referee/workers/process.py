@@ -52,7 +52,9 @@ from harness.referee.workers.shown_texts import show_reply, show_text
 from harness.referee.workers.sources import copy_folder, write_file
 from harness.referee.workers.start import Launch, StartedWorker
 from harness.referee.workers.told import Told
+from harness.referee.workers.twins import Twins
 from harness.referee.workers.usage import Excess, Usage
+from harness.workspace.solution import texts_in
 from harness.workspace.source_hash import hash_contents
 
 _POLL_S = 0.1
@@ -96,6 +98,7 @@ class WorkerProcess:
         self._namespace: str | None = None
         self._answers = 0
         self._told = Told()
+        self._twins = Twins({})
         self.can_trace: bool | None = None
         """Whether its turns could be traced before it ran any code of a solution; None where nobody has asked."""
         self.protections: tuple[str, ...] = ()
@@ -138,6 +141,7 @@ class WorkerProcess:
         self._answers += 1
         if self.backend == "sim":
             self._told.add(request, reply)
+            reply = self._twins.settle(reply)
         reply = show_reply(reply, self._started.folder)
         if isinstance(reply, Raised):
             raise SolutionRaised(reply)
@@ -165,7 +169,10 @@ class WorkerProcess:
         Raises: HarnessError where the folder's hash isn't `sha256` any more, MachineError as ask().
         """
         place = Path("solutions", folder.parent.name, folder.name)
-        return self._bring(place / file, lambda into: copy_folder(folder, into, sha256))
+        path = self._bring(place / file, lambda into: copy_folder(folder, into, sha256))
+        if self.backend == "sim":
+            self._twins = Twins(texts_in(files_folder(self._started.folder) / place))
+        return path
 
     def bring_text(self, name: str, text: str) -> str:
         """As bring(), for a single file that has no folder."""

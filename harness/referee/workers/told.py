@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.backends.base import Account
-from harness.backends.sim.findings import RUNTIMES_KIND
+from harness.backends.sim.findings import counted_as
 from harness.protocol.messages import Raised, Reply, Request, TakeTurn, TurnTaken
 from harness.referee.outcome import SolutionFailed
 
@@ -28,7 +28,7 @@ class Told:
         if not isinstance(reply, (TurnTaken, Raised)):
             return
         for finding in reply.findings:
-            self._findings[RUNTIMES_KIND.get(finding.kind, finding.kind)] += finding.count
+            self._findings[counted_as(finding)] += finding.count
         self._launches += reply.launches
         if reply.account is None:
             observed = "the simulator's own account of what it has seen was left out"

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.backends.base import Finding
 from harness.backends.sim.compiler import find_compiler
 from harness.backends.sim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
+from harness.protocol.messages import TurnTaken
 from harness.records.simulator_findings import FINDING_KINDS
+from harness.referee.workers.twins import Twins
 from tests.backends.sim.fault_page import EXAMPLES, KERNELS, PAGE, Outcomes, run_scenarios, with_examples
 
 pytestmark = pytest.mark.sim
@@ -162,6 +165,17 @@ def test_what_hardware_bears_is_a_remark(outcomes: Outcomes, name: str, kind: st
     assert {finding["kind"] for finding in outcomes[name]["findings"]} == {kind}
     assert FINDING_KINDS[kind].severity == "remark"
     assert outcomes[name]["error"] is None
+
+
+@pytest.mark.parametrize("source", ["kernels.cu", "solution.py"])
+def test_referee_finds_the_same_remarks_in_the_solutions_files(outcomes: Outcomes, source: str) -> None:
+    text = KERNELS.read_text()
+    twins = Twins({source: text if source.endswith(".cu") else f'CUDA = """{text}"""\n'})
+    findings = [Finding(**facts) for outcome in outcomes.values() for facts in outcome["findings"]]
+    told = Counter(finding.kind for finding in findings)
+    assert min(told["signed-overflow"], told["array-row-overrun"], told["index-overflow"]) > 0
+    for finding in findings:
+        assert twins.settle(TurnTaken((), (finding,), 1)) == TurnTaken((), (finding,), 1)
 
 
 LOOK_ALIKES = {

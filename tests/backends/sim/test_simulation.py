@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.backends.sim.findings import RUNTIMES_KIND
+from harness.backends.base import Finding
+from harness.backends.sim.findings import counted_as
 from harness.records.simulator_findings import FINDING_KINDS
 
 pytestmark = pytest.mark.sim
@@ -52,7 +53,7 @@ def test_what_is_told_is_all_that_the_simulator_has_an_account_of(outcomes: Outc
     for scenario, outcome in outcomes.items():
         told = Counter[str]()
         for finding in outcome["findings"]:
-            told[RUNTIMES_KIND.get(finding["kind"], finding["kind"])] += finding["count"]
+            told[counted_as(Finding(**finding))] += finding["count"]
         if scenario != "drained":
             assert _gained(outcome)[:2] == (outcome["launches"], told), scenario
 

@@ -32,9 +32,23 @@ def test_what_is_told_in_parts_adds_up() -> None:
     told.add(TakeTurn((), traced=True), reply(2, Account(6, {"race": 3}, 1)))
 
 
+def at_a_line(kind: str, line: int, code: str = "hash *= 31;") -> Finding:
+    return Finding(kind, "seen", file="/x.cu", line=line, code=code)
+
+
+OVERFLOW = Account(1, {"signed-overflow at /x.cu:7: hash *= 31;": 1}, 0)
+
+
 def test_findings_have_the_runtimes_kind_once_their_line_is_read() -> None:
-    account = Account(1, {"signed-overflow": 3, "array-index-out-of-bounds": 1}, 0)
-    Told().add(TURN, reply(1, account, index_overflow=2, signed_overflow=1, array_row_overrun=1))
+    account = Account(1, {**OVERFLOW.findings, "array-index-out-of-bounds at /x.cu:9: tile[0][i] = 1;": 1}, 0)
+    found = at_a_line("index-overflow", 7), at_a_line("array-row-overrun", 9, "tile[0][i] = 1;")
+    Told().add(TURN, TurnTaken((), found, 1, account=account))
+
+
+@pytest.mark.parametrize("moved", [at_a_line("signed-overflow", 8), at_a_line("signed-overflow", 7, "x = 1;")])
+def test_what_a_line_decides_can_not_be_told_of_another(moved: Finding) -> None:
+    with pytest.raises(SolutionFailed, match=r"kept back \(1 of signed-overflow at /x.cu:7: hash \*= 31;\)"):
+        Told().add(TURN, TurnTaken((), (moved,), 1, account=OVERFLOW))
 
 
 def test_what_the_worker_finds_by_itself_needs_no_total() -> None:

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <vector>
 
 #include "worker.h"
@@ -22,6 +23,8 @@ struct Finding {
   bool awaits_check;
   std::vector<void*> callers;
   void* other = nullptr;
+  std::string code;  // the line that `source` names, as the text had it by then
+  std::string counted_as;
 };
 
 constexpr size_t max_findings = 200;
@@ -33,18 +36,37 @@ long launches = 0;
 // sum of what it was told.
 struct {
   long launches = 0, traces = 0;
-  std::map<std::string, long> findings;  // by kind
+  std::map<std::string, long> findings;  // by kind, and by place where it counts for what it is
 } totals;
 bool is_tracing = false;
 std::map<std::string, long> ran;  // kernels and operators since the trace began, by name; no report takes them away
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
-std::map<std::string, std::string> sources;  // texts by file
+std::map<std::string, std::string> sources;  // texts by file; none where a file had two
+
+std::string line_of(const Source& source) {
+  auto known = sources.find(source.file);
+  if (known == sources.end()) return "";
+  std::istringstream text(known->second);
+  std::string line;
+  for (int number = 0; number < source.line; number++)
+    if (!std::getline(text, line)) return "";
+  constexpr const char* blanks = " \t\r\f\v";
+  auto begin = line.find_first_not_of(blanks);
+  return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
+// Whether it is a fault or a remark is told by the line that it happened in, so that line is part of what it counts as.
+std::string name_for_totals(const Finding& finding) {
+  bool is_told_by_its_line = finding.kind == "signed-overflow" || finding.kind == "array-index-out-of-bounds";
+  if (!is_told_by_its_line || !finding.source.line) return finding.kind;
+  return finding.kind + " at " + finding.source.file + ':' + std::to_string(finding.source.line) + ": " + finding.code;
+}
 
 void count_again(Finding& known) {
   known.count++;
-  totals.findings[known.kind]++;
+  totals.findings[known.counted_as]++;
 }
 
 void add(Finding finding) {
@@ -55,7 +77,9 @@ void add(Finding finding) {
       return;
     }
   if (findings.size() >= max_findings) return;
-  totals.findings[finding.kind]++;
+  if (finding.source.line) finding.code = line_of(finding.source);
+  finding.counted_as = name_for_totals(finding);
+  totals.findings[finding.counted_as]++;
   findings.push_back(std::move(finding));
 }
 
@@ -133,6 +157,8 @@ void append_finding(std::string& json, const Finding& finding) {
   json += ",\"file\":";
   append_string(json, finding.source.file);
   json += ",\"line\":" + std::to_string(finding.source.line) + ",\"count\":" + std::to_string(finding.count);
+  json += ",\"code\":";
+  append_string(json, finding.code);
   json += ",\"block\":";
   append_index(json, finding.block);
   json += ",\"thread\":";
@@ -144,7 +170,7 @@ void append_finding(std::string& json, const Finding& finding) {
 void withdraw_checked() {
   auto checked = [](const Finding& finding) { return finding.awaits_check; };
   for (auto& finding : findings)
-    if (finding.awaits_check) totals.findings[finding.kind] -= finding.count;
+    if (finding.awaits_check) totals.findings[finding.counted_as] -= finding.count;
   findings.erase(std::remove_if(findings.begin(), findings.end(), checked), findings.end());
 }
 
@@ -257,7 +283,8 @@ void sim_trace(int is_on) {
 
 bool sim_add_source(const char* file, const char* text) {
   std::lock_guard<std::mutex> guard(mutex);
-  sources[file] = text;
+  auto known = sources.emplace(file, text).first;
+  if (known->second != text) known->second.clear();  // whoever can call this could say what a line is
   return true;
 }
 

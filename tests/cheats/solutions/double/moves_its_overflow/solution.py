@@ -1,0 +1,55 @@
+import sys
+from dataclasses import replace
+
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+#include <ATen/cuda/CUDAContext.h>
+#include <torch/types.h>
+
+__global__ void twice_kernel(const float* x, float* y, int64_t n, int rows) {
+    int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    int first = rows * 4;
+    int hash = rows;
+    if (first <= n && i < n) y[i] = 2 * x[i];
+}
+
+torch::Tensor twice(torch::Tensor x) {
+    auto y = torch::empty_like(x);
+    twice_kernel<<<(x.numel() + 255) / 256, 256, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), x.numel(), 1 << 30);
+    return y;
+}
+"""
+
+extension = load_inline(
+    name="moves_its_overflow",
+    cpp_sources="torch::Tensor twice(torch::Tensor x);",
+    cuda_sources=CUDA,
+    functions=["twice"],
+)
+
+
+def simulated_device():
+    frame = sys._getframe()
+    while not hasattr(frame.f_locals.get("self"), "_read_report"):
+        frame = frame.f_back
+    return frame.f_locals["self"]
+
+
+def move():
+    """To a line of its own that computes no index."""
+    device = simulated_device()
+    device._read_report()
+    found = [one for one in device._findings if one.kind == "index-overflow"]
+    assert found, "nothing was found that could be moved"
+    harmless = {"kind": "signed-overflow", "line": found[0].line + 1, "code": "int hash = rows;"}
+    device._findings[:] = [replace(one, **harmless) for one in found]
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = extension.twice(x)
+        move()
+        return y
