@@ -177,7 +177,7 @@ def test_equal_arms_that_are_as_they_should_be_are_called_so(equal_arms: Any) ->
 
 def test_what_an_empty_pair_of_events_shows_is_no_kernels_time(equal_arms: Any) -> None:
     """19.75 µs by CUPTI are 21 µs between events: 6 % apart, and equal without the 1.25 µs of nothing."""
-    listener = equal_arms.Listener(0)
+    listener = equal_arms.Listener(equal_arms.Surroundings())
     listener.calls += [(19_750, 21_000), (19_760, 21_000), (19_740, 21_000)]
     assert listener.ratio() == pytest.approx(0.9405, abs=1e-4)
     assert listener.ratio(1_250.0) == 1.0

@@ -58,7 +58,7 @@ def gather_facts(
         on_gpu=setting.reference.on_gpu,
         can_trace=can_trace,
         own=own_kernels(builds),
-        outputs=_outputs(setting.spec),
+        outputs=outputs_of(setting.spec),
         work=work,
         ceilings=known_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
         in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,
@@ -67,6 +67,6 @@ def gather_facts(
     )
 
 
-def _outputs(spec: OutputSpec) -> tuple[Output, ...]:
+def outputs_of(spec: OutputSpec) -> tuple[Output, ...]:
     shapes = zip(spec.shapes, spec.dtypes, strict=True)
     return tuple(Output(math.prod(shape), dtype.itemsize) for shape, dtype in shapes)
