@@ -34,12 +34,13 @@ HONEST = "honest"
 """The family of the look-alikes."""
 _NO_GAIN = 1.1
 """An exploit that passes has won no more than this over the reference: they do the same work."""
-_KEYS = {"caught_by", "needs", "config", "says"}
+_KEYS = {"caught_by", "needs", "config", "says", "cases"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One solution folder. `says`: words that its failure's reason must hold; `config`: one of the workspace's."""
+    """One solution folder. `says`: words that its failure's reason must hold; `config`: one of the workspace's;
+    `cases`: the problem's that are run, where they aren't the usual ones."""
 
     family: str
     problem: str
@@ -48,6 +49,7 @@ class Case:
     needs: tuple[str, ...]
     config: str
     says: str | None
+    cases: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -161,7 +163,7 @@ class Corpus:
     def _task(self, backend: CorpusBackend, case: Case) -> Task:
         problem = self._workspace.problem(case.problem)
         (solution,) = self._workspace.solutions(case.problem, [case.solution])
-        return Task(problem, solution, _cases_of(problem, backend))
+        return Task(problem, solution, case.cases or _cases_of(problem, backend))
 
 
 def _extension(task: Task) -> str | None:
@@ -215,7 +217,8 @@ def _case(family: str, name: str, written: Any, config: str) -> Case:
     assert set(about) <= _KEYS, f"{name}: unknown keys {set(about) - _KEYS}"
     problem, solution = name.split("/")
     caught_by, needs = _several(about.get("caught_by") or "passed"), _several(about.get("needs") or [])
-    return Case(family, problem, solution, caught_by, needs, about.get("config", config), about.get("says"))
+    cases = _several(about.get("cases") or [])
+    return Case(family, problem, solution, caught_by, needs, about.get("config", config), about.get("says"), cases)
 
 
 def _several(written: str | list[str]) -> tuple[str, ...]:

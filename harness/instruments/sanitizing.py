@@ -20,6 +20,7 @@ from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
+from harness.referee.audit.run_time import Written
 from harness.referee.building.compiler_log import demangled
 
 _VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
@@ -102,7 +103,8 @@ def judged(
 ) -> tuple[SanitizerFinding, ...]:
     """What was reported, in the solution's own lines, and whose it is."""
     folder = target.solution.folder if target.solution else None
-    origins = Origins(own_kernels(builds), (), in_framework_libraries)
+    written = Written(builds, target.solution.texts() if target.solution else {})
+    origins = Origins(own_kernels(builds), (), in_framework_libraries, written.leaves_to_torch)
     libraries = tuple(f" in {build.name}.so" for build in builds)
 
     def finding(one: Reported) -> SanitizerFinding:

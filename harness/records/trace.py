@@ -12,15 +12,17 @@ fills, casts and layout changes, which are held against nobody."""
 
 @dataclass(frozen=True)
 class TracedKernel:
-    """All launches of one kernel in a traced turn. `ns` is their device time together."""
+    """All launches of one kernel in a traced turn. `ns` is their device time together. On the simulator, which times
+    nothing, `elements` are those of the tensors that an operator of torch was given."""
 
     name: str
     origin: KernelOrigin
     launches: int
     ns: int
+    elements: int = 0
 
     def __post_init__(self) -> None:
-        if self.launches < 1 or self.ns < 0:
+        if self.launches < 1 or self.ns < 0 or self.elements < 0:
             raise ValueError("a traced kernel was launched")
 
 

@@ -19,6 +19,7 @@ from harness.records.roofline import arithmetic_of, speed_of_light
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.audit.run_time import Written
 from harness.referee.building.build import BuildOutcome
 from harness.referee.correctness import Notify
 from harness.referee.cuda_texts import beyond_simulator
@@ -98,7 +99,8 @@ def evaluate(
             raise built.failed
         assert workers is not None
         driver = environment.driver if environment.backend == "cuda" else None
-        subject = Subject(job.problem, job.cases, job.seed, job.config, built.builds, driver)
+        written = Written(built.builds, job.solution_ref.files)
+        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver)
         _run(job, subject, workers, found, notify)
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure

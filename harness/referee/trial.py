@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import FlagChange
 from harness.records.arms import ReferenceArm
-from harness.records.build import ExtensionBuild
 from harness.records.config import Config
 from harness.records.timing import Floors
-from harness.referee.audit import Auditor, Canary, gather_facts
+from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, remarks_on
+from harness.referee.audit.run_time import Written
 from harness.referee.ceilings.work import work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
+from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.table.seated_case import seat_case
+from harness.referee.table.seated_case import at, seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import describe_arm
 from harness.referee.timing.player import Watchers
@@ -36,13 +37,13 @@ _NO_FLOORS = (
 
 @dataclass(frozen=True)
 class Subject:
-    """What is judged: a problem's cases under a master seed, with the extensions that the solution built."""
+    """What is judged: a problem's cases under a master seed, with what the solution wrote and built."""
 
     problem: Problem
     cases: tuple[str, ...]
     seed: int
     config: Config
-    builds: Sequence[ExtensionBuild]
+    written: Written
     driver: str | None
     """Of the GPU; None without one."""
 
@@ -69,12 +70,15 @@ class Trial:
         self._is_timed = is_timed(subject, workers)
 
     def check(self) -> None:
-        """All cases but the timed one, the cheap ones first; of one a turn is traced. Raises: SolutionFailed."""
+        """All cases but the timed one, the cheap ones first. Where none is timed a turn is traced: of every case on the
+        simulator, where that costs nothing, on a GPU of one. Raises: SolutionFailed."""
         subject = self._subject
         cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
+        traced = []
         for case in sorted(cases, key=lambda name: name == FULL):
-            is_traced = not self._is_timed and case == self._traced_case
-            self._check_case(case, is_traced)
+            is_traced = not self._is_timed and (self._workers.host.name == "sim" or case == self._traced_case)
+            traced += self._check_case(case, is_traced)
+        self._require_custom(traced)
 
     def time(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> None:
         """Judge the timed case, then measure, as often as the config wants with fresh workers. `references` gets the
@@ -159,19 +163,42 @@ class Trial:
     @property
     def _traced_case(self) -> str:
         """The one that stands for the solution: what a GPU would time, else the largest."""
-        wanted, cases = self._subject.config.timing.case, self._subject.cases
-        if wanted in cases:
-            return wanted
-        return FULL if FULL in cases else cases[-1]
+        return self._standing_case or self._subject.cases[-1]
 
-    def _check_case(self, case: str, is_traced: bool) -> None:
+    @property
+    def _standing_case(self) -> str | None:
+        """Whose work decides whatever that of other cases is."""
+        return next((name for name in (self._subject.config.timing.case, FULL) if name in self._subject.cases), None)
+
+    def _check_case(self, case: str, is_traced: bool) -> list[TracedCase]:
         setting = self._prepare(case)
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
         host, config = self._workers.host, self._subject.config
-        self._keep(check_case(setting, host, self._worker, config, self._notify, watch))
-        if auditor is not None:
-            self._finish(auditor, None)
+        outcome = check_case(setting, host, self._worker, config, self._notify, watch)
+        self._keep(outcome)
+        if auditor is None:
+            return []
+        try:
+            audited = auditor.judge()
+        except SolutionFailed:
+            self._found.trace = auditor.found
+            raise
+        if case == self._traced_case:
+            self._found.trace = audited.trace
+        self._found.remarks += audited.remarks
+        return [audited.as_case(case, is_compared=bool(outcome.checks))]
+
+    def _require_custom(self, traced: Sequence[TracedCase]) -> None:
+        """Raises: SolutionFailed, with the trace that convicts."""
+        convicted = accused_of(traced, self._standing_case)
+        if convicted is None:
+            self._found.remarks += remarks_on(traced)
+            return
+        assert convicted.accused is not None
+        self._found.trace = convicted.trace
+        with at(convicted.case, None):
+            raise convicted.accused
 
     def _prepare(self, case: str, repeat: int = 0) -> Setting:
         self._found.case = case
@@ -184,7 +211,7 @@ class Trial:
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
         can_trace = bool(self._worker.can_trace)
-        facts = gather_facts(setting, self._subject.builds, self._found.work, self._workers.cache, driver, can_trace)
+        facts = gather_facts(setting, self._subject.written, self._found.work, self._workers.cache, driver, can_trace)
         self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 

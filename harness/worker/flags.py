@@ -17,18 +17,22 @@ _UNSET, _PLAIN = "none", "ieee"
 
 
 def set_flags(wanted: Mapping[str, Flag]) -> None:
-    """Set those that aren't so already: torch.use_deterministic_algorithms() imports the compiler for it."""
+    """Set those that aren't so already: torch.use_deterministic_algorithms() imports the compiler for it. TorchScript
+    fuses nothing on a GPU: it compiles kernels for that under names that a solution's may have as well."""
     known = {name: (get, put) for name, get, put in _switches()}
     for name, value in wanted.items():
         get, put = known[name]
         if _value(get) != value:
             put(value)
+    for _, get, put in _fusers():
+        if get():
+            put(False)
 
 
 def read_flags() -> dict[str, Flag | None]:
     """All that this torch has. None where it won't say: as 2.9 and newer, which have two names for the precision of
     float32, and refuse to be asked by the old one after a change by the new."""
-    getters = [*((name, get) for name, get, _ in _switches()), *_of_newer_torch()]
+    getters = [*((name, get) for name, get, _ in (*_switches(), *_fusers())), *_of_newer_torch()]
     return {name: _value(get) for name, get in getters}
 
 
@@ -46,6 +50,17 @@ def _switches() -> Iterator[tuple[str, _Get, _Set]]:
     yield "mem_efficient_sdp", cuda.mem_efficient_sdp_enabled, cuda.enable_mem_efficient_sdp
     yield "math_sdp", cuda.math_sdp_enabled, cuda.enable_math_sdp
     yield "cudnn_sdp", cuda.cudnn_sdp_enabled, cuda.enable_cudnn_sdp
+
+
+def _fusers() -> Iterator[tuple[str, _Get, _Set]]:
+    """TorchScript's for GPUs, where this torch has them."""
+    names = {
+        "jit_texpr_fuser": ("_jit_texpr_fuser_enabled", "_jit_set_texpr_fuser_enabled"),
+        "jit_can_fuse_on_gpu": ("_jit_can_fuse_on_gpu", "_jit_override_can_fuse_on_gpu"),
+    }
+    for name, (get, put) in names.items():
+        if hasattr(torch._C, get) and hasattr(torch._C, put):
+            yield name, getattr(torch._C, get), getattr(torch._C, put)
 
 
 def _of_newer_torch() -> Iterator[tuple[str, _Get]]:

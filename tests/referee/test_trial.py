@@ -19,6 +19,8 @@ from harness.records.config import Config
 from harness.records.trace import Trace
 from harness.records.verdict import Verdict
 from harness.referee import trial as trial_module
+from harness.referee.audit import Audited
+from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
 from harness.referee.outcome import SolutionFailed
 from harness.referee.trial import Subject, Trial
@@ -36,7 +38,8 @@ class ScriptedAuditor(Listener):
     """Finds what it is told to find, at the end."""
 
     ends: tuple[float | None, ...] = ()
-    accuses = False
+    accuses: tuple[str, ...] = ()
+    """Of which cases it says that the framework did the work."""
     found: Trace | None = None
 
     def __init__(self, case: str, baseline: str, facts: Any) -> None:
@@ -44,11 +47,13 @@ class ScriptedAuditor(Listener):
         self.case = case
 
     def finish(self, median_ns: float | None) -> Any:
+        return self.judge(median_ns)
+
+    def judge(self, median_ns: float | None = None) -> Any:
         type(self).ends += (median_ns,)
         self.found = replace(TRACE, case=self.case)
-        if self.accuses:
-            raise SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
-        return SimpleNamespace(remarks=("audited",))
+        accused = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
+        return Audited(self.found, ("audited",), accused if self.case in self.accuses else None)
 
 
 class Canary:
@@ -80,30 +85,63 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     )
     worker: Any = DeskWorker(model, times=(1_000,))
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, (), None)
+    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, Written(), None)
     return Trial(subject, workers, lambda: worker, found, lambda what: None), found, worker
 
 
 @pytest.mark.parametrize(
-    ("cases", "traced"), [(("small", "full", "odd"), "full"), (("small", "odd"), "odd"), (("odd", "small"), "small")]
+    ("cases", "kept"), [(("small", "full", "odd"), "full"), (("small", "odd"), "odd"), (("odd", "small"), "small")]
 )
-def test_the_case_that_stands_for_the_solution_is_traced(
-    tmp_path: Path, auditor: type[ScriptedAuditor], cases: tuple[str, ...], traced: str
+def test_every_case_is_traced_and_the_trace_of_the_one_that_stands_for_the_solution_is_kept(
+    tmp_path: Path, auditor: type[ScriptedAuditor], cases: tuple[str, ...], kept: str
 ) -> None:
     trial, found, worker = tried(tmp_path, Honest, CONFIG, cases)
     trial.check()
     assert {check.case for check in found.checks} == set(cases)
     assert found.checks[-1].case == ("full" if "full" in cases else cases[-1])
-    assert (found.trace, auditor.ends, found.remarks) == (replace(TRACE, case=traced), (None,), ["audited"])
+    assert found.trace == replace(TRACE, case=kept)
+    assert (auditor.ends, found.remarks) == ((None,) * len(cases), ["audited"] * len(cases))
+    assert sum(turn.traced for turn in worker.turns) == len(cases)
+
+
+def test_with_a_gpu_that_times_nothing_one_case_is_traced(
+    tmp_path: Path, auditor: type[ScriptedAuditor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimHost, "name", "cuda")
+    config = replace(CONFIG, timing=replace(CONFIG.timing, enabled=False))
+    trial, found, worker = tried(tmp_path, Honest, config, ("small", "full", "odd"))
+    trial.check()
+    assert (found.trace, auditor.ends) == (replace(TRACE, case="full"), (None,))
     assert sum(turn.traced for turn in worker.turns) == 1
 
 
-def test_a_trace_is_kept_where_it_convicts(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
-    auditor.accuses = True
-    trial, found, _ = tried(tmp_path, Honest, CONFIG, ("full",))
-    with pytest.raises(SolutionFailed, match="only the framework's kernels ran"):
+@pytest.mark.parametrize(
+    ("cases", "accused", "convicted"),
+    [
+        (("full",), ("full",), "full"),
+        (("small", "odd", "full"), ("small", "full"), "full"),  # what a GPU would time
+        (("small", "odd"), ("small", "odd"), "odd"),
+    ],
+)
+def test_a_trace_is_kept_where_it_convicts(
+    tmp_path: Path, auditor: type[ScriptedAuditor], cases: tuple[str, ...], accused: tuple[str, ...], convicted: str
+) -> None:
+    auditor.accuses = accused
+    trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
+    with pytest.raises(SolutionFailed, match="only the framework's kernels ran") as caught:
         trial.check()
-    assert found.trace == TRACE
+    assert (found.trace, caught.value.failure.case) == (replace(TRACE, case=convicted), convicted)
+
+
+@pytest.mark.parametrize("cases", [("small", "odd"), ("small", "odd", "full")])
+def test_a_case_that_is_left_to_the_framework_is_remarked_on(
+    tmp_path: Path, auditor: type[ScriptedAuditor], cases: tuple[str, ...]
+) -> None:
+    """Sizes for which one has written no kernel."""
+    auditor.accuses = ("odd",)
+    trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
+    trial.check()
+    assert found.remarks[-1] == "odd: not the solution's own work: only the framework's kernels ran"
 
 
 def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
@@ -143,7 +181,7 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
     found = Found()
     trial = Trial(
-        Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, (), None),
+        Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None),
         workers,
         load,
         found,
@@ -176,7 +214,7 @@ def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) ->
 
     workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=lambda: DeskWorker(times=(2_000,)))
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, (), None)
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None)
     trial = Trial(subject, workers, load, found, lambda what: None)
     with ExitStack() as stack:
         trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
@@ -262,7 +300,7 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
 
     workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, replace(CONFIG, timing=timing), (), None)
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, replace(CONFIG, timing=timing), Written(), None)
     loaded: Any = iter(solutions)
     trial = Trial(subject, workers, lambda: next(loaded), found, lambda what: None)
     with ExitStack() as stack:

@@ -64,6 +64,11 @@ def test_torchs_own_defaults_are_what_is_set() -> None:
     assert {name: found[name] for name in FLAGS} == FLAGS
 
 
+def test_torchscript_fuses_nothing_on_a_gpu() -> None:
+    found = run("import json; from harness.worker.flags import *; set_flags({}); print(json.dumps(read_flags()))")
+    assert (found["jit_texpr_fuser"], found["jit_can_fuse_on_gpu"]) == (False, False)
+
+
 def test_reading_them_changes_nothing() -> None:
     assert read_flags() == read_flags()
 
@@ -74,6 +79,7 @@ def test_reading_them_changes_nothing() -> None:
         ("torch.backends.cudnn.benchmark = True", {"cudnn_benchmark": [False, True]}),
         ("torch.backends.cuda.enable_flash_sdp(False)", {"flash_sdp": [True, False]}),
         ("torch.set_float32_matmul_precision('high')", {"float32_matmul_precision": ["highest", "high"]}),
+        ("torch._C._jit_set_texpr_fuser_enabled(True)", {"jit_texpr_fuser": [False, True]}),
         ("torch.backends.cuda.matmul.allow_tf32 = False", {}),
         ("", {}),
     ],

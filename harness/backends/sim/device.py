@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -189,9 +189,7 @@ class SimDevice:
         self._trace(0)
         if ran is None:
             return None
-        return tuple(
-            KernelRun(name, 0, 0, 0, "kernel") for name, count in ran.items() for _ in range(min(count, _MOST_ROWS))
-        )
+        return tuple(row for name, (count, elements) in ran.items() for row in _rows(name, count, elements))
 
     def _read_report(self) -> Report:
         report = self._take_report()
@@ -206,3 +204,10 @@ class SimDevice:
     def reset_errors(self) -> None:
         """Forget a fault, as a new process would."""
         self._reset_errors()
+
+
+def _rows(name: str, count: int, elements: int) -> Iterator[KernelRun]:
+    """All elements lie in the rows, however many of these are left out."""
+    rows = min(count, _MOST_ROWS)
+    for row in range(rows):
+        yield KernelRun(name, 0, 0, 0, "kernel", elements=elements * (row + 1) // rows - elements * row // rows)

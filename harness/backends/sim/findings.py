@@ -36,12 +36,12 @@ def counted_as(finding: Finding) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """What the runtime has seen since the last one, and its account of all. `ran` counts kernels and operators of torch
-    by name, since the trace began; None where none has begun."""
+    """What the runtime has seen since the last one, and its account of all. `ran`: kernels and operators of torch by
+    name, since the trace began, how often and with how many elements; None where none has begun."""
 
     findings: tuple[Finding, ...]
     launches: int
-    ran: Mapping[str, int] | None
+    ran: Mapping[str, tuple[int, int]] | None
     account: Account
 
 
@@ -51,7 +51,9 @@ def parse_report(report: str) -> Report:
     findings = _one_a_line(_finding(entry, data["sources"]) for entry in data["findings"])
     totals = data["totals"]
     account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]))
-    return Report(findings, int(data["launches"]), data["ran"], account)
+    ran = data["ran"]
+    by_name = None if ran is None else {name: (int(count), int(elements)) for name, (count, elements) in ran.items()}
+    return Report(findings, int(data["launches"]), by_name, account)
 
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote

@@ -14,9 +14,10 @@ from harness.records.arms import ArmName
 from harness.records.trace import Trace
 from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.claims import require_originals, require_plausible
+from harness.referee.audit.custom import TracedCase, require_custom
 from harness.referee.audit.facts import Facts
 from harness.referee.audit.idle_gpu import require_idle
-from harness.referee.audit.kernels import Origins, require_custom, summarize
+from harness.referee.audit.kernels import Origins, summarize
 from harness.referee.audit.phases import require_even_work, require_same_work
 from harness.referee.audit.roofline import Moved, require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
@@ -36,10 +37,14 @@ _Check = Callable[[], "tuple[str, ...] | None"]
 
 @dataclass(frozen=True)
 class Audited:
-    """What goes into the record of a solution that nothing was found against."""
+    """What goes into the record of a solution that is no deception. `accused`: why its work was not its own."""
 
     trace: Trace | None
     remarks: tuple[str, ...]
+    accused: SolutionFailed | None = None
+
+    def as_case(self, case: str, is_compared: bool) -> TracedCase:
+        return TracedCase(case, is_compared, self.trace, self.accused)
 
 
 @dataclass
@@ -139,27 +144,47 @@ class Auditor:
         self._seen[after].canaries_ns.append(canary_ns)
 
     def finish(self, median_ns: float | None = None) -> Audited:
+        """judge(), of a case that decides alone. Raises: SolutionFailed: `cheating` as judge() does, or
+        `no_custom_kernel`."""
+        audited = self.judge(median_ns)
+        if audited.accused:
+            raise audited.accused
+        return audited
+
+    def judge(self, median_ns: float | None = None) -> Audited:
         """`median_ns`: of the solution's timed calls, None where nothing was timed.
 
-        Raises: SolutionFailed: `cheating` with everything that was found, or `no_custom_kernel`.
+        Raises: SolutionFailed: `cheating` with everything that was found.
         """
         solution, baseline = self._seen["solution"], self._seen[self._baseline]
         reference = self._summary(self._baseline, Origins()) if baseline.rows else self._facts.reference
         symbols = frozenset(row.name for row in baseline.rows if row.kind == "kernel")
-        origins = Origins(self._facts.own, symbols, self._facts.in_framework)
+        origins = Origins(self._facts.own, symbols, self._facts.in_framework, self._facts.is_left_to_torch)
         self.found = self._summary("solution", origins) if solution.traced_calls else None
         remarks: list[str] = []
         _require_all(self._checks(solution, baseline, median_ns), remarks)
         if self._is_traceless(solution):
             remarks.append("no trace can be had here, so it isn't known whose kernels ran")
+        remarks += self._namesakes()
         remarks = [f"{self._case}: {remark}" for remark in remarks]
-        if self.found is not None:
+        if self.found is None:
+            return Audited(None, tuple(remarks))
+        try:
             remarks += require_custom(self.found, reference)
+        except SolutionFailed as accused:
+            return Audited(self.found, tuple(remarks), accused)
         return Audited(self.found, tuple(remarks))
 
     def _surroundings(self, is_idle: bool) -> Surroundings:
         ceilings = self._facts.ceilings
         return Surroundings(self._facts.outputs, is_idle, ceilings.copy_bytes_per_s if ceilings else None)
+
+    def _namesakes(self) -> list[str]:
+        """A remark on own kernels that are called as torch's are: whose they are, the solution's text says alone."""
+        kernels = self.found.kernels if self.found else ()
+        names = [kernel.name for kernel in kernels if kernel.origin == "own"]
+        alike = ", ".join(name for name in names if self._facts.is_compiled_by_torch(name))
+        return [f"torch has kernels of the same name as the solution's own: {alike}"] if alike else []
 
     def _is_traceless(self, solution: _Seen) -> bool:
         return self.found is None and solution.traced_turns > 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Work
 from harness.records.trace import Trace
@@ -17,6 +16,7 @@ from harness.referee.audit.around_calls import Output
 from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels
 from harness.referee.audit.operators import operators_of_reference
 from harness.referee.audit.roofline import inputs_that_matter
+from harness.referee.audit.run_time import Written, is_compiled_by_torch
 from harness.referee.ceilings.ceilings import known_ceilings
 from harness.referee.setting import Setting
 
@@ -35,6 +35,10 @@ class Facts:
     work: Work | None = None
     ceilings: Ceilings | None = None
     in_framework: InFramework = lambda symbol: False
+    is_compiled_by_torch: Callable[[str], bool] = lambda name: False
+    """Whether torch compiles a kernel of that plain name while it runs."""
+    is_left_to_torch: Callable[[str], bool] = lambda name: False
+    """The same, where the solution's text has no function of that name."""
     inputs_that_matter: Callable[[], float] = lambda: 0.0
     reference: Trace | None = None
     """What the reference consists of, where no baseline is traced."""
@@ -47,21 +51,24 @@ class Facts:
 
 def gather_facts(
     setting: Setting,
-    builds: Sequence[ExtensionBuild],
+    written: Written,
     work: Work | None,
     cache: Path,
     driver: str | None,
     can_trace: bool = False,
 ) -> Facts:
     """`driver` is None without a GPU. The device's ceilings were measured before anybody else was on it."""
+    on_gpu = setting.reference.on_gpu
     return Facts(
-        on_gpu=setting.reference.on_gpu,
+        on_gpu=on_gpu,
         can_trace=can_trace,
-        own=own_kernels(builds),
+        own=own_kernels(written.builds),
         outputs=outputs_of(setting.spec),
         work=work,
-        ceilings=known_ceilings(cache, driver) if setting.reference.on_gpu and driver else None,
-        in_framework=in_framework_libraries if setting.reference.on_gpu else lambda symbol: False,
+        ceilings=known_ceilings(cache, driver) if on_gpu and driver else None,
+        in_framework=in_framework_libraries if on_gpu else lambda symbol: False,
+        is_compiled_by_torch=is_compiled_by_torch if on_gpu else lambda name: False,
+        is_left_to_torch=written.leaves_to_torch if on_gpu else lambda name: False,
         inputs_that_matter=functools.partial(inputs_that_matter, setting),
         reference=operators_of_reference(setting),
     )

@@ -125,6 +125,25 @@ def trace(device: SimDevice, extension: Any) -> object:
     return [sorted({row.name for row in rows}), device.take_trace(), device.take_trace()]
 
 
+def trace_elements(device: SimDevice, extension: Any) -> object:
+    """What operators are given while a trace is taken, on either side, by name: how often, and how many elements."""
+    import torch
+
+    host, cuda = torch.rand(8, 8), torch.rand(8, 8).cuda()
+    host @ host
+    device.start_trace()
+    torch.nn.functional.linear(host, host)
+    torch.stack([cuda, cuda]).sum()
+    torch.complex(cuda, cuda).sum()
+    extension.vector_add(cuda.flatten(), cuda.flatten())
+    (cuda.cpu() * 2).cuda()
+    rows = device.take_trace() or ()
+    host @ host
+    names = ("aten::mm", "aten::stack", "aten::cat", "aten::sum", "aten::mul", "kernels::add")
+    of = {name: [row.elements for row in rows if row.name == name] for name in names}
+    return {name: [len(elements), sum(elements)] for name, elements in of.items() if elements}
+
+
 def drained(device: SimDevice, extension: Any) -> object:
     """Names in a trace whose report somebody else has taken meanwhile."""
     x = _vector(8)
@@ -395,6 +414,7 @@ SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
     "vector_add_of_cpu_tensors": vector_add_of_cpu_tensors,
     "matmul": matmul,
     "trace": trace,
+    "trace_elements": trace_elements,
     "drained": drained,
     "reverse": reverse,
     "positions": positions,

@@ -22,6 +22,17 @@ Outcomes = dict[str, dict[str, Any]]
         ("vector_add", True, 1),
         ("matmul", True, 1),
         ("trace", [["aten::max_pool2d_with_indices", "aten::mul", "aten::view", "kernels::add"], [], None], 1),
+        (
+            "trace_elements",
+            {
+                "aten::mm": [1, 128],
+                "aten::cat": [1, 128],
+                "aten::sum": [2, 128 + 128],
+                "aten::mul": [1, 65],  # a number is a tensor, too
+                "kernels::add": [1, 0],
+            },
+            1,
+        ),
         ("reverse", [True, True, True], 3),
         ("positions", True, 1),
         ("convolve", [421.0, 4210.0], 1),

@@ -44,7 +44,7 @@ def play(auditor: Auditor, arm: ArmName, us: int, hidden_us: int = 0, tail_us: i
 
 def audited(own: list[KernelRun], hidden_us: int = 0, tail_us: int = 3, **facts: Any) -> Auditor:
     """Eager takes 1,000 µs a call, the solution 200."""
-    auditor = Auditor("full", "eager", FACTS)
+    auditor = Auditor("full", "eager", replace(FACTS, **facts))
     play(auditor, "eager", 1_000)
     play(auditor, "solution", 200, hidden_us, tail_us)
     eager = [*marked(2_000, 1_000), kernel(2_000, 990, "_ZN2at6native3addEv")]
@@ -269,6 +269,16 @@ def test_the_simulators_rows_count_launches_alone() -> None:
     assert found.trace is not None
     assert [(row.origin, row.launches) for row in found.trace.kernels] == [("own", 2), ("move", 1)]
     assert found.trace.own_share is None
+
+
+def test_a_kernel_that_is_called_as_torchs_is_own_by_the_solutions_text_alone() -> None:
+    name = "_bmm_outer_product_kernel"
+    rows = [kernel(2_001, 198, name)]
+    its_own = audited(rows, is_compiled_by_torch=name.__eq__).judge(200 * US)
+    assert its_own.remarks == (f"full: torch has kernels of the same name as the solution's own: {name}",)
+    assert its_own.accused is None
+    torchs = audited(rows, is_compiled_by_torch=name.__eq__, is_left_to_torch=name.__eq__).judge(200 * US)
+    assert str(torchs.accused) == f"no kernel of the solution's ran, only the framework's: {name}"
 
 
 def test_on_the_simulator_torch_alone_is_no_custom_kernel() -> None:

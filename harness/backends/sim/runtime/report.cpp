@@ -39,7 +39,13 @@ struct {
   std::map<std::string, long> findings;  // by kind, and by place where it counts for what it is
 } totals;
 bool is_tracing = false;
-std::map<std::string, long> ran;  // kernels and operators since the trace began, by name; no report takes them away
+void (*at_trace)(int) = nullptr;
+// Kernels and operators since the trace began, by name; no report takes them away.
+struct Runs {
+  long count = 0;
+  int64_t elements = 0;  // of the tensors that an operator was given
+};
+std::map<std::string, Runs> ran;
 int last_error = cudaSuccess;
 int sticky_error = cudaSuccess;
 std::string launch_problem;
@@ -83,8 +89,11 @@ void add(Finding finding) {
   findings.push_back(std::move(finding));
 }
 
-void note_run(const std::string& name) {
-  if (is_tracing) ran[name]++;
+void note_run(const std::string& name, int64_t elements) {
+  if (!is_tracing) return;
+  Runs& runs = ran[name];
+  runs.count++;
+  runs.elements += elements;
 }
 
 void append_string(std::string& json, const std::string& text) {
@@ -97,12 +106,19 @@ void append_string(std::string& json, const std::string& text) {
   json += '"';
 }
 
-void append_counts(std::string& json, const std::map<std::string, long>& counts) {
+std::string json_of(long count) { return std::to_string(count); }
+
+std::string json_of(const Runs& runs) {
+  return '[' + std::to_string(runs.count) + ',' + std::to_string(runs.elements) + ']';
+}
+
+template <class Value>
+void append_by_name(std::string& json, const std::map<std::string, Value>& values) {
   json += '{';
-  for (auto entry = counts.begin(); entry != counts.end(); ++entry) {
-    if (entry != counts.begin()) json += ',';
+  for (auto entry = values.begin(); entry != values.end(); ++entry) {
+    if (entry != values.begin()) json += ',';
     append_string(json, entry->first);
-    json += ':' + std::to_string(entry->second);
+    json += ':' + json_of(entry->second);
   }
   json += '}';
 }
@@ -222,7 +238,7 @@ void count_launch(const std::string& kernel) {
   std::lock_guard<std::mutex> guard(mutex);
   launches++;
   totals.launches++;
-  note_run(kernel);
+  note_run(kernel, 0);
 }
 
 }  // namespace sim
@@ -269,17 +285,20 @@ const char* sim_error_string(int error) {
   }
 }
 
-void sim_count_operator(const char* name) {
+void sim_count_operator(const char* name, int64_t elements) {
   std::lock_guard<std::mutex> guard(mutex);
-  note_run(name);
+  note_run(name, elements);
 }
 
 void sim_trace(int is_on) {
+  if (at_trace) at_trace(is_on);
   std::lock_guard<std::mutex> guard(mutex);
   is_tracing = is_on != 0;
   ran.clear();
   if (is_tracing) totals.traces++;
 }
+
+void sim_at_trace(void (*hook)(int)) { at_trace = hook; }
 
 bool sim_add_source(const char* file, const char* text) {
   std::lock_guard<std::mutex> guard(mutex);
@@ -297,11 +316,11 @@ const char* sim_take_report(void) {
     append_finding(json, findings[i]);
   }
   json += "],\"launches\":" + std::to_string(launches) + ",\"ran\":";
-  if (is_tracing) append_counts(json, ran);
+  if (is_tracing) append_by_name(json, ran);
   else json += "null";
   json += ",\"totals\":{\"launches\":" + std::to_string(totals.launches) +
           ",\"traces\":" + std::to_string(totals.traces) + ",\"findings\":";
-  append_counts(json, totals.findings);
+  append_by_name(json, totals.findings);
   json += "},\"sources\":";
   append_sources(json);
   json += '}';

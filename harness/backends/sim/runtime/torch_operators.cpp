@@ -7,6 +7,7 @@
 
 #include "sim/abi.h"
 #include "torch_aliases.h"
+#include "torch_counting.h"
 #include "torch_device.h"
 
 namespace sim {
@@ -90,10 +91,12 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Aliases aliases;
   Request request;
   std::vector<c10::IValue> changed = written(schema, *stack, first);
+  auto given = torch::jit::last(*stack, schema.arguments().size());
   for (size_t i = first; i < stack->size(); i++) (*stack)[i] = lowered((*stack)[i], aliases, request);
   if (request.names_cuda)
     for (size_t i = first; i < stack->size(); i++) refuse_mixed_devices(schema, (*stack)[i], aliases);
-  sim_count_operator(schema.name().c_str());
+  sim_count_operator(schema.name().c_str(), elements_of(schema, given));
+  Uncounted inside(is_of_torch(schema.name()));
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   aliases.write_back();
   for (auto& value : changed) mark_all_written(value);
@@ -117,6 +120,7 @@ Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::opti
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
   check_device_is_well();
   Aliases aliases;
+  Uncounted inside;
   at::NoGradGuard no_grad;
   aliases.on_cpu(self).copy_(aliases.on_cpu(source));
   mark_written(self);
@@ -130,6 +134,7 @@ Tensor& fill_scalar(Tensor& self, const at::Scalar& value) {
     return self;
   }
   Aliases aliases;
+  Uncounted inside;
   at::NoGradGuard no_grad;
   aliases.on_cpu(self).fill_(value);
   mark_written(self);

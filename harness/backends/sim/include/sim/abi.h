@@ -120,12 +120,14 @@ cudaError_t sim_sticky_error(void);
 const char* sim_error_string(int error);
 const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
-// An operator of torch that ran on the device, by its name.
-void sim_count_operator(const char* name);
+// An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
+void sim_count_operator(const char* name, int64_t elements);
 // The text of a translated file, for findings to quote.
 bool sim_add_source(const char* file, const char* text);
 // Begins a trace of kernels and operators anew, or ends it.
 void sim_trace(int is_on);
+// To be called whenever a trace begins or ends.
+void sim_at_trace(void (*hook)(int is_on));
 const char* sim_take_report(void);
 void sim_reset_errors(void);
 

@@ -1,0 +1,80 @@
+"""Kernels that torch compiles while it runs, besides those of torch.compile: they have plain names, in no library."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from harness.records.build import ExtensionBuild
+
+_FOLDERS = ("_native", "sparse", "_inductor/kernel")
+"""Of torch's, those with Triton kernels that its operators run (2.13); where one is missing it names none."""
+_TRITON = re.compile(r"^[ \t]*@triton\.jit\b.*\n(?:[ \t]*(?:[@#].*)?\n)*[ \t]*def (\w+)", re.MULTILINE)
+_FUSED = re.compile(r"fused_(?P<operators>\w+?)(_\d+)?")
+"""TorchScript's fuser names a kernel after the operators in it (subgraph_utils.cpp: generateNameForGraph), and numbers
+those of the same name."""
+_MOST_WORDS = 12
+"""Of an operator's name."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a solution's author wrote: the extensions that came of it, and all texts by their path."""
+
+    builds: Sequence[ExtensionBuild] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def defines(self, kernel: str) -> bool:
+        """Whether a function of that name stands somewhere in it, in Python or in CUDA."""
+        definition = re.compile(rf"\b(def|void)\s+(__launch_bounds__\s*\([^()]*\)\s*)?{re.escape(kernel)}\s*[(\[]")
+        return any(definition.search(text) for text in self.texts.values())
+
+    def leaves_to_torch(self, kernel: str) -> bool:
+        """Whether torch compiles a kernel of that name, and nothing here defines one."""
+        return is_compiled_by_torch(kernel) and not self.defines(kernel)
+
+
+def is_compiled_by_torch(kernel: str) -> bool:
+    """Whether torch compiles a kernel of that name; so may a solution that has one of its own."""
+    return _is_fused(kernel) or kernel in triton_kernels(Path(torch.__file__).parent)
+
+
+@functools.cache
+def triton_kernels(torch_folder: Path) -> frozenset[str]:
+    """The names after `@triton.jit` in torch's own files. Reading them takes 0.03 s (torch 2.13)."""
+    return frozenset(name for path in _files(torch_folder) for name in _TRITON.findall(_text(path)))
+
+
+def _files(torch_folder: Path) -> Iterator[Path]:
+    for folder in _FOLDERS:
+        yield from sorted((torch_folder / folder).rglob("*.py"))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _is_fused(kernel: str) -> bool:
+    match = _FUSED.fullmatch(kernel)
+    return match is not None and _is_made_of(match["operators"].split("_"), _operators())
+
+
+def _is_made_of(words: Sequence[str], operators: frozenset[str]) -> bool:
+    """Whether they are names of operators, one after another: 'mul_add', 'native_layer_norm_relu'."""
+    ends = {0}
+    for start in range(len(words)):
+        if start in ends:
+            longest = min(len(words), start + _MOST_WORDS)
+            ends |= {end for end in range(start + 1, longest + 1) if "_".join(words[start:end]) in operators}
+    return len(words) in ends
+
+
+@functools.cache
+def _operators() -> frozenset[str]:
+    names: list[str] = torch._C._dispatch_get_all_op_names()
+    return frozenset(name.removeprefix("aten::").partition(".")[0] for name in names if name.startswith("aten::"))

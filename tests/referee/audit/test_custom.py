@@ -1,0 +1,134 @@
+"""Whose work it was: the verdict no_custom_kernel, and the remarks short of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.records.trace import KernelOrigin, Trace, TracedKernel
+from harness.records.verdict import Verdict
+from harness.referee.audit.custom import TracedCase, accused_of, require_custom
+from harness.referee.outcome import SolutionFailed
+
+
+def trace(*kernels: tuple[str, KernelOrigin, int, int] | tuple[str, KernelOrigin, int, int, int]) -> Trace:
+    return Trace("full", 1, tuple(TracedKernel(*kernel) for kernel in kernels))
+
+
+EAGER = trace(("sigmoid", "framework", 1, 500), ("mul", "framework", 1, 480), ("copy", "move", 1, 10))
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (trace(("sigmoid", "framework", 1, 500)), "no kernel of the solution's ran, only the framework's: sigmoid"),
+        (trace(("copy", "move", 1, 500)), "the device only moved data"),
+        (trace(), "the device only moved data"),
+        (trace(("own", "own", 1, 4), ("gemm", "framework", 1, 996)), "took 0.40% of the computing time"),
+        (
+            trace(("own", "own", 1, 300), ("sigmoid", "framework", 1, 500), ("mul", "framework", 2, 480)),
+            "the framework did all that the reference consists of itself, and for twice as long",
+        ),
+    ],
+)
+def test_the_frameworks_work_is_no_custom_kernel(found: Trace, reason: str) -> None:
+    with pytest.raises(SolutionFailed) as caught:
+        require_custom(found, EAGER)
+    assert caught.value.verdict is Verdict.NO_CUSTOM_KERNEL
+    assert reason in caught.value.failure.reason
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        trace(("own", "own", 1, 500)),
+        trace(("own", "own", 1, 500), ("copy", "move", 3, 5_000)),
+        trace(("own", "own", 1, 500), ("sigmoid", "framework", 1, 400)),
+    ],
+)
+def test_own_work_is_custom(found: Trace) -> None:
+    assert require_custom(found, EAGER) == ()
+
+
+def test_on_the_simulator_the_frameworks_operators_beside_own_kernels_are_remarked_on() -> None:
+    found = trace(("own", "own", 1, 0), ("aten::mul", "framework", 1, 0))
+    assert require_custom(found, EAGER) == ("full: beside the solution's own kernels the framework ran aten::mul",)
+
+
+def test_a_framework_that_does_most_of_the_work_is_remarked_on() -> None:
+    found = trace(("own", "own", 1, 100), ("gemm", "framework", 1, 300))
+    assert require_custom(found, EAGER) == ("full: the framework's kernels took 75% of the computing time: gemm",)
+
+
+def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
+    with pytest.raises(SolutionFailed, match="the device only moved data"):
+        require_custom(trace(("copy", "move", 1, 5)), None)
+
+
+SUMS = trace(("aten::sum", "framework", 1, 0, 32768))
+PRODUCT = trace(("aten::mm", "framework", 1, 0, 14_336))
+SQUARES = trace(("aten::mul", "framework", 1, 0, 2_000), ("aten::sum", "framework", 1, 0, 1_000))
+OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        (SUMS, trace(OWN, ("aten::sum", "framework", 1, 0, 32768))),
+        (SUMS, trace(OWN, ("aten::mean", "framework", 1, 0, 32768))),
+        (SUMS, trace(OWN, ("aten::sum", "framework", 4, 0, 24000))),
+        (PRODUCT, trace(OWN, ("aten::bmm", "framework", 1, 0, 14_336))),
+        (PRODUCT, trace(OWN, ("aten::baddbmm_", "framework", 1, 0, 17_408))),
+        (SQUARES, trace(OWN, ("aten::square", "framework", 1, 0, 1_400), ("aten::sum", "framework", 1, 0, 1_000))),
+    ],
+)
+def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is_a_decoy(
+    reference: Trace, found: Trace
+) -> None:
+    with pytest.raises(SolutionFailed, match="did all that the reference consists of itself: aten::"):
+        require_custom(found, reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        (SUMS, trace(OWN, ("aten::sum", "framework", 1, 0, 4096))),  # of a kernel's partial sums
+        (SUMS, trace(OWN, ("aten::mm", "framework", 1, 0, 32768))),
+        (PRODUCT, trace(OWN, ("aten::mm", "framework", 1, 0, 7_168))),
+        (SQUARES, trace(OWN, ("aten::sum", "framework", 1, 0, 1_000))),
+        (trace(("aten::arange", "framework", 1, 0)), trace(OWN, ("aten::arange", "framework", 1, 0))),
+    ],
+)
+def test_on_the_simulator_a_part_of_the_work_or_other_work_is_remarked_on(reference: Trace, found: Trace) -> None:
+    (remark,) = require_custom(found, reference)
+    assert remark.startswith("full: beside the solution's own kernels the framework ran aten::")
+
+
+def test_what_operators_are_given_counts_per_call() -> None:
+    twice = Trace("full", 2, trace(OWN, ("aten::sum", "framework", 2, 0, 40_000)).kernels)
+    assert require_custom(twice, SUMS)
+
+
+ACCUSED = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
+
+
+def judged(case: str, is_own: bool, is_compared: bool = True) -> TracedCase:
+    return TracedCase(case, is_compared, None, None if is_own else ACCUSED)
+
+
+@pytest.mark.parametrize(
+    ("cases", "standing", "convicted"),
+    [
+        ([judged("small", True), judged("odd", False)], None, None),
+        ([judged("small", False), judged("odd", False)], None, "odd"),
+        ([judged("small", False), judged("full", True, is_compared=False)], "full", "small"),
+        ([judged("small", True), judged("full", False, is_compared=False)], "full", "full"),
+        ([judged("small", True), judged("full", True, is_compared=False)], "full", None),
+        ([judged("wide", False, is_compared=False), judged("long", True, is_compared=False)], None, None),
+        ([], None, None),
+    ],
+)
+def test_some_case_whose_values_count_must_be_the_solutions_own_work(
+    cases: list[TracedCase], standing: str | None, convicted: str | None
+) -> None:
+    found = accused_of(cases, standing)
+    assert (found and found.case) == convicted
