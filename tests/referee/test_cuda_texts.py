@@ -12,8 +12,19 @@ KERNEL = "__global__ void kernel() { %s }"
 
 
 def test_of_python_only_what_stands_in_quotes_is_cuda() -> None:
-    python = 'x = """a;"""  # "no"\ny = \'b\' + "c" + f\'\'\'d\'\'\'\n'
-    assert cuda_texts({"solution.py": python, "k.cu": "e", "NOTES.md": "f"}) == ["a;\n;\nb\n;\nc\n;\nd", "e"]
+    python = 'x = """a;"""  # "no"\ny = \'b\' + "c" + f\'\'\'d{"no"}\'\'\'\n'
+    assert cuda_texts({"solution.py": python, "k.cu": "e", "NOTES.md": "f"}) == ['a;\n;\nb\n;\nc\n;\nd{"no"}', "e"]
+
+
+def test_strings_side_by_side_are_one_and_their_escapes_are_read() -> None:
+    python = 'x = (\n    "__global__ void k() {\\n"  # a note\n\n    "  asm(\\"\\");\\n"\n    "}"\n)\ny = "z" "\\d"\n'
+    (text,) = cuda_texts({"solution.py": python})
+    assert text == '__global__ void k() {\n  asm("");\n}\n;\nz\\d'
+    assert beyond_simulator({"solution.py": python}) == {"inline PTX (asm)"}
+
+
+def test_what_is_no_python_is_read_as_far_as_it_is() -> None:
+    assert cuda_texts({"solution.py": 'x = "a"\ny = (\n'}) == ["a"]
 
 
 @pytest.mark.parametrize(

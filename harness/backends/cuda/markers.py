@@ -15,6 +15,8 @@ END = f"fill of {END_BYTES} bytes"
 LEAD_IN, HEAT = "harness_lead_in", "harness_heat"
 """The call begins when the former ends."""
 STRIDED_COPY = "harness_strided_copy"
+_NAME_CHARS = 2000
+"""Of a row's name, which the compiler makes of all template arguments: those of torch's have up to some hundreds."""
 _ROW_CHARS = 150
 """Of a row's numbers, as JSON."""
 
@@ -31,9 +33,10 @@ def with_calls(rows: Sequence[KernelRun]) -> tuple[KernelRun, ...]:
 
 def bounded(rows: Sequence[KernelRun], most_chars: int) -> tuple[KernelRun, ...]:
     """Rows in order of time, of which those that ran inside a call are left out once the names add up to `most_chars`:
-    what no call accounts for, and the marks, always stay."""
+    what no call accounts for, and the marks, always stay. Names are cut, or a few kernels with endless ones would leave
+    out all that follow."""
     kept, chars, is_inside = [], 0, False
-    for row in rows:
+    for row in (dataclasses.replace(row, name=row.name[:_NAME_CHARS]) for row in rows):
         is_inside = row.name != END and (is_inside or row.name == LEAD_IN)
         chars += len(row.name) + _ROW_CHARS
         if chars <= most_chars or not is_inside or row.name == LEAD_IN:

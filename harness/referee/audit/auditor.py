@@ -17,7 +17,7 @@ from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.custom import TracedCase, require_custom
 from harness.referee.audit.facts import Facts
 from harness.referee.audit.idle_gpu import require_idle
-from harness.referee.audit.kernels import Origins, summarize
+from harness.referee.audit.kernels import Origins, shortened, summarize
 from harness.referee.audit.phases import require_even_work, require_same_work
 from harness.referee.audit.roofline import Moved, require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
@@ -160,17 +160,18 @@ class Auditor:
         reference = self._summary(self._baseline, Origins()) if baseline.rows else self._facts.reference
         symbols = frozenset(row.name for row in baseline.rows if row.kind == "kernel")
         origins = Origins(self._facts.own, symbols, self._facts.in_framework, self._facts.is_left_to_torch)
-        self.found = self._summary("solution", origins) if solution.traced_calls else None
+        whole = self._summary("solution", origins) if solution.traced_calls else None
+        self.found = whole and shortened(whole)
         remarks: list[str] = []
         _require_all(self._checks(solution, baseline, median_ns), remarks)
         if self._is_traceless(solution):
             remarks.append("no trace can be had here, so it isn't known whose kernels ran")
         remarks += self._namesakes()
         remarks = [f"{self._case}: {remark}" for remark in remarks]
-        if self.found is None:
+        if whole is None:
             return Audited(None, tuple(remarks))
         try:
-            remarks += require_custom(self.found, reference)
+            remarks += require_custom(whole, reference)
         except SolutionFailed as accused:
             return Audited(self.found, tuple(remarks), accused)
         return Audited(self.found, tuple(remarks))

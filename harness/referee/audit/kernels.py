@@ -7,7 +7,7 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -18,6 +18,8 @@ from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.referee.building.compiler_log import demangled
 
 _MOST_KERNELS = 100
+"""In a record."""
+_MOST_NAMES = 10_000
 _NAME_CHARS = 300
 
 _VENDOR = re.compile(
@@ -116,28 +118,34 @@ def _function(readable: str) -> str:
 
 
 def summarize(case: str, calls: int, rows: Sequence[KernelRun], origins: Origins) -> Trace:
-    """All launches of a kernel together; the longest first, and of very many kernels the rest left out."""
+    """All launches of a kernel together, the longest first. For more than the record holds no library is searched."""
+    unsearched = replace(origins, in_framework=lambda symbol: False)
     row_of = {row.name: row for row in rows}
     launches, spent, elements = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
         launches[row.name] += 1
         spent[row.name] += max(0, row.end_ns - row.start_ns)
         elements[row.name] += max(0, row.elements)
-    ranked = sorted(launches, key=lambda name: (-spent[name], -elements[name], -launches[name]))[:_MOST_KERNELS]
+    ranked = sorted(launches, key=lambda name: (-spent[name], -elements[name], -launches[name]))[:_MOST_NAMES]
     return Trace(
         case,
         calls,
         tuple(
             TracedKernel(
                 readable[:_NAME_CHARS],
-                origins.of(row_of[name], readable),
+                (origins if number < _MOST_KERNELS else unsearched).of(row_of[name], readable),
                 launches[name],
                 spent[name],
                 elements[name],
             )
-            for name, readable in zip(ranked, demangled(ranked), strict=True)
+            for number, (name, readable) in enumerate(zip(ranked, demangled(ranked), strict=True))
         ),
     )
+
+
+def shortened(trace: Trace) -> Trace:
+    """For the record: of very many kernels those that took longest."""
+    return replace(trace, kernels=trace.kernels[:_MOST_KERNELS])
 
 
 @functools.cache

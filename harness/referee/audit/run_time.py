@@ -18,6 +18,9 @@ _TRITON = re.compile(r"^[ \t]*@triton\.jit\b.*\n(?:[ \t]*(?:[@#].*)?\n)*[ \t]*de
 _FUSED = re.compile(r"fused_(?P<operators>\w+?)(_\d+)?")
 """TorchScript's fuser names a kernel after the operators in it (subgraph_utils.cpp: generateNameForGraph), and numbers
 those of the same name."""
+_JITERATED = re.compile(
+    r"(?P<reduction>reduction_)?(?P<function>\w+?)(_forward|_backward)?(?P<vectorized>_vectorized\d+)?_kernel"
+)
 _MOST_WORDS = 12
 """Of an operator's name."""
 
@@ -41,7 +44,7 @@ class Written:
 
 def is_compiled_by_torch(kernel: str) -> bool:
     """Whether torch compiles a kernel of that name; so may a solution that has one of its own."""
-    return _is_fused(kernel) or kernel in triton_kernels(Path(torch.__file__).parent)
+    return _is_fused(kernel) or _is_jiterated(kernel) or kernel in triton_kernels(Path(torch.__file__).parent)
 
 
 @functools.cache
@@ -62,6 +65,19 @@ def _text(path: Path) -> str:
 def _is_fused(kernel: str) -> bool:
     match = _FUSED.fullmatch(kernel)
     return match is not None and _is_made_of(match["operators"].split("_"), _operators())
+
+
+def _is_jiterated(kernel: str) -> bool:
+    """Some of torch's functions are compiled by NVRTC when they are first called, under names such as
+    `chebyshev_polynomial_u_forward_vectorized4_kernel` (aten/src/ATen/native/cuda/jit_utils.cpp)."""
+    match = _JITERATED.fullmatch(kernel)
+    if match is None:
+        return False
+    names = {
+        f"special_{match['function']}",
+        *([match["function"]] if match["vectorized"] or match["reduction"] else []),
+    }
+    return not names.isdisjoint(_operators())
 
 
 def _is_made_of(words: Sequence[str], operators: frozenset[str]) -> bool:

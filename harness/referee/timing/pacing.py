@@ -14,9 +14,10 @@ _HEAT_NS = 30_000_000
 6.54, 5.91, 5.91 ms one call after another)."""
 _HOLD_NS = 300_000
 """A call's launches take the host 20 to 100 µs, and up to 240 after a pause (H100, torch's eager operators)."""
-_GROWTH = 4
-_MOST_HOLD_NS = 4_800_000
-"""Whose host needs longer than that waits for the device himself, or is no fast kernel's."""
+_GROWTH = 3
+_MOST_HOLD_NS = 900_000
+"""Whose host needs longer than that waits for the device himself, or is no fast kernel's. And a device that is held
+for longer than a time slice (1.1 ms on an H100) can be given to another process meanwhile, which could do the work."""
 
 
 class Pacing:
@@ -57,7 +58,7 @@ class Pacing:
         if self._hold_ns < _MOST_HOLD_NS:
             self._hold_ns *= _GROWTH
             return True
-        if self.metric == "end_to_end" or not are_most:
+        if self.metric == "end_to_end" or not are_most or is_first:
             return False
         self.metric = "end_to_end"
         return True

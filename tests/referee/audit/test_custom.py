@@ -67,6 +67,7 @@ def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
 SUMS = trace(("aten::sum", "framework", 1, 0, 32768))
 PRODUCT = trace(("aten::mm", "framework", 1, 0, 14_336))
 SQUARES = trace(("aten::mul", "framework", 1, 0, 2_000), ("aten::sum", "framework", 1, 0, 1_000))
+MEANS_OF_PRODUCTS = trace(("aten::mm", "framework", 1, 0, 14_336), ("aten::mean", "framework", 1, 0, 6_000))
 OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
 
 
@@ -78,6 +79,8 @@ OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
         (SUMS, trace(OWN, ("aten::sum", "framework", 4, 0, 24000))),
         (PRODUCT, trace(OWN, ("aten::bmm", "framework", 1, 0, 14_336))),
         (PRODUCT, trace(OWN, ("aten::baddbmm_", "framework", 1, 0, 17_408))),
+        (PRODUCT, trace(OWN, ("aten::convolution", "framework", 1, 0, 14_336))),
+        (SUMS, trace(OWN, ("aten::mv", "framework", 1, 0, 33_000))),
         (SQUARES, trace(OWN, ("aten::square", "framework", 1, 0, 1_400), ("aten::sum", "framework", 1, 0, 1_000))),
     ],
 )
@@ -92,7 +95,9 @@ def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is
     ("reference", "found"),
     [
         (SUMS, trace(OWN, ("aten::sum", "framework", 1, 0, 4096))),  # of a kernel's partial sums
-        (SUMS, trace(OWN, ("aten::mm", "framework", 1, 0, 32768))),
+        (SUMS, trace(OWN, ("aten::sort", "framework", 1, 0, 32768))),
+        (SUMS, trace(OWN, ("aten::amax", "framework", 1, 0, 32768))),
+        (MEANS_OF_PRODUCTS, trace(OWN, ("aten::mm", "framework", 1, 0, 14_336))),  # which is asked for beside it
         (PRODUCT, trace(OWN, ("aten::mm", "framework", 1, 0, 7_168))),
         (SQUARES, trace(OWN, ("aten::sum", "framework", 1, 0, 1_000))),
         (trace(("aten::arange", "framework", 1, 0)), trace(OWN, ("aten::arange", "framework", 1, 0))),

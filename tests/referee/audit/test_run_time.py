@@ -41,7 +41,14 @@ def test_a_torch_without_such_folders_names_none(tmp_path: Path) -> None:
     assert triton_kernels(tmp_path) == frozenset()
 
 
-@pytest.mark.parametrize("name", ["_sampled_addmm_kernel", "fused_mul_add", "fused_mul_add_1", "fused__softmax_relu"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("_sampled_addmm_kernel", "fused_mul_add", "fused_mul_add_1", "fused__softmax_relu"),
+        *("chebyshev_polynomial_u_forward_vectorized4_kernel", "sinc_kernel", "sinc_vectorized2_kernel"),
+        *("reduction_prod_kernel", "gcd_vectorized4_kernel"),
+    ],
+)
 def test_torchs_are_known(name: str) -> None:
     assert is_compiled_by_torch(name)
 
@@ -55,6 +62,9 @@ def test_torchs_are_known(name: str) -> None:
         "fused_kernel",
         "fused_",
         "fused_bias_gelu",
+        "reduction_rows_kernel",
+        "scale_vectorized4_kernel",
+        "max_pool_kernel",
         "fused" + "_add" * 999 + "_x",
     ],
 )

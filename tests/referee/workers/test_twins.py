@@ -22,7 +22,7 @@ CUDA = """__global__ void kernel(float* y, int rows) {
 """
 FILES = {
     "kernel.cu": CUDA,
-    "solution.py": f'import torch\n\nCUDA = """\n{CUDA}"""\n',
+    "solution.py": f'import torch\n\nCUDA = r"""\n{CUDA}"""\n',
 }
 BY_FILE = pytest.mark.parametrize("name", FILES)
 

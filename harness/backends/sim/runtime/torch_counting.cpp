@@ -9,12 +9,21 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
+#include <unordered_set>
+
 #include "sim/abi.h"
 
 namespace sim {
 namespace {
 
 thread_local bool is_uncounted = false;
+
+const std::unordered_set<std::string> torchs = [] {
+  std::unordered_set<std::string> names;
+  for (const auto& op : c10::Dispatcher::singleton().getAllOpNames())
+    if (op.name.rfind("aten::", 0) == 0) names.insert(op.name);
+  return names;
+}();
 
 template <class Visit>
 void visit_tensors(const c10::IValue& value, Visit visit) {
@@ -71,7 +80,7 @@ int64_t elements_of(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue
   return elements;
 }
 
-bool is_of_torch(const std::string& operator_name) { return operator_name.rfind("aten::", 0) == 0; }
+bool is_of_torch(const std::string& operator_name) { return torchs.count(operator_name) != 0; }
 
 Uncounted::Uncounted(bool is_on) : was_on_(is_uncounted) { is_uncounted = was_on_ || is_on; }
 Uncounted::~Uncounted() { is_uncounted = was_on_; }

@@ -12,7 +12,7 @@ namespace sim {
 // two.
 int64_t elements_of(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments);
 
-// Whether it is torch's; of others what they call counts.
+// Whether it is torch's, as they were before any code of a solution ran; of others what they call counts.
 bool is_of_torch(const std::string& operator_name);
 
 // While it lives this thread's operators on the host's tensors count for nothing: they stand for one of the device.

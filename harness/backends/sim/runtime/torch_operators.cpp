@@ -81,9 +81,17 @@ void refuse_mixed_devices(const c10::FunctionSchema& schema, const c10::IValue& 
               schema.name(), ")");
 }
 
+// Those of torch's own namespaces have kernels for CUDA, as a rule, and so have torchvision's; others that end here have
+// none, and a GPU would refuse them.
+bool may_have_a_cuda_kernel(const std::string& name) {
+  return is_of_torch(name) || name.rfind("prims::", 0) == 0 || name.rfind("torchvision::", 0) == 0;
+}
+
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   check_device_is_well();
   const auto& schema = op.schema();
+  TORCH_CHECK_NOT_IMPLEMENTED(may_have_a_cuda_kernel(schema.name()), "Could not run '", schema.name(),
+                              "' with arguments from the 'CUDA' backend: it has no kernel for it");
   // The words by which the harness knows a gap of ours from a fault of the solution.
   TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
                               "harness-sim-unsupported: torch operator ", schema.name(), " has no CPU kernel");
