@@ -42,8 +42,11 @@ _TORCH_CUDA = re.compile(r"\b(at|c10|torch)::(cuda|native)\b")
 # In C++ a solution's own functions may well be called cuda_forward().
 _CUDA_NAME_IN_CPP = re.compile(r"(cuda[A-Z]|cu[A-Z]|CU[A-Z]*_|cu(blas|dnn|fft|rand|sparse|solver)[A-Z])\w*")
 _MISSING_HEADER = re.compile(r"^(?P<header>\S+): No such file or directory")
-# Taken out of the language with CUDA 13 or long before; nvcc doesn't know them either.
-_GONE_FROM_CUDA = re.compile(r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*")
+_SURELY_WRONG = re.compile(r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)’")
+# Taken out of the language with CUDA 13 or long before, or misspelt; nvcc doesn't know them either.
+_GONE_FROM_CUDA = re.compile(
+    r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*|__syncthread"
+)
 
 _UNDECLARED = re.compile(
     r"^‘(?P<name>[^’]*)’ (was not declared in this scope|has not been declared|does not name a type"
@@ -202,7 +205,7 @@ def _is_theirs(error: _CompilerError) -> bool:
     """Whether nvcc would refuse it as well."""
     if error.is_nobody_s:
         return False
-    if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message):
+    if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message) or _SURELY_WRONG.match(error.message):
         return True
     if _is_about_torch_cuda(error):
         return False

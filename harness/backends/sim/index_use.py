@@ -11,6 +11,10 @@ _UNMASKED_IN_BRACKETS = re.compile(r"\[([^\[\]&%]*)(?=\])")
 _ARITHMETIC = re.compile(r"[-+*]")
 _CONDITION = re.compile(r"\b(if|while|for)\b")
 _POINTER_MADE = re.compile(rf"\*(?:const\b|__restrict__\b|\s)*{_NAME}\s*=(?!=)")
+_HEAD = re.compile(r"[ \t]*(?:else[ \t]+)?(?:if|while|for)[ \t]*\(")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_INCLUSION = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.MULTILINE)
+_TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
 _MOST_STEPS = 4
 _MOST_NAMES = 500
@@ -20,6 +24,7 @@ _MOST_NAMES = 500
 def feeds_an_index(source: str, line: int) -> bool:
     """Whether what the statement at `line` computes is used as an index or compared with a bound, directly or by way
     of other variables. Where it is masked on the way, as a hash is, it may wrap on purpose."""
+    source = _without_words(source)
     statement = _statement(source, line)
     if any(_ARITHMETIC.search(index) for index in _IN_BRACKETS.findall(statement)):
         return True
@@ -67,13 +72,39 @@ def _last_shared(array: str, text: str) -> int:
     return found
 
 
+def _without_words(source: str) -> str:
+    """Of as many lines, without what looks like a comparison and is none: comments, inclusions, arrows, the heads of
+    templates."""
+    code = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), source)
+    return _TEMPLATE.sub(" ", _INCLUSION.sub("", code).replace("->", "."))
+
+
 def _statement(source: str, line: int) -> str:
-    """The text between semicolons or braces around the first word of a line."""
+    """The text between semicolons or braces around the first word of a line; of a line on which a loop's or a
+    condition's head does no arithmetic that behind it."""
     lines = source.splitlines(keepends=True)
     start = sum(map(len, lines[: line - 1]))
-    begin = max(source.rfind(mark, 0, start) for mark in ";{}") + 1
-    end = source.find(";", start)
+    line_end = start + len(lines[line - 1]) if line <= len(lines) else len(source)
+    begin = _behind_heads(source, start, line_end)
+    if begin is None:
+        begin = max(source.rfind(mark, 0, start) for mark in ";{}") + 1
+    end = source.find(";", max(start, begin))
     return source[begin : end if end >= 0 else len(source)]
+
+
+def _behind_heads(source: str, start: int, line_end: int) -> int | None:
+    """Where the statement behind all heads at the beginning of a line begins; None where there is no head."""
+    begin = None
+    while head := _HEAD.match(source, start, line_end):
+        depth, close = 1, head.end()
+        while close < line_end and depth:
+            depth += (source[close] == "(") - (source[close] == ")")
+            close += 1
+        counting = re.sub(r"\+\+|--", "", source[head.end() : close])
+        if depth or _ARITHMETIC.search(counting) or not source[close:line_end].strip("{ \t\r\n"):
+            return begin
+        begin = start = close
+    return begin
 
 
 def _assigned(statement: str) -> set[str]:

@@ -65,13 +65,18 @@ def operators_of_reference(setting: Setting) -> Trace | None:
 def took_all_of(trace: Trace, reference: Trace) -> bool:
     """Whether the framework was given about as many elements as the reference gives it, of every class of operators
     that the reference is made of: who adds up a kernel's few partial results has it do little of that. A class that the
-    reference hasn't may stand for one that it has, as a convolution does for a matrix product."""
-    ran, wanted = _elements(trace), _elements(reference)
+    reference hasn't may stand for one that it has, as a convolution does for a matrix product. Of several operators of
+    a class the largest alone isn't all."""
+    wanted, ran = _by_class(reference), _by_class(trace)
 
-    def given(name: str) -> float:
-        return ran[name] + sum(ran[other] for other in _INSTEAD.get(name, ()) if other not in wanted)
+    def is_all_of(name: str) -> bool:
+        instead = [other for other in _INSTEAD.get(name, ()) if other not in wanted]
+        found = [ran[one] for one in (name, *instead) if one in ran]
+        elements, launches = (sum(one[i] for one in found) for i in range(2))
+        asked, times = wanted[name]
+        return elements >= _ABOUT_ALL * asked and (launches >= times or elements >= asked)
 
-    return any(wanted.values()) and all(given(name) >= _ABOUT_ALL * elements for name, elements in wanted.items())
+    return any(elements for elements, _ in wanted.values()) and all(is_all_of(name) for name in wanted)
 
 
 def class_of(operator: str) -> str:
@@ -84,12 +89,13 @@ def class_of(operator: str) -> str:
     return _POINTWISE if _is_pointwise(bare) else bare
 
 
-def _elements(trace: Trace) -> Counter[str]:
-    """Per call, by class."""
-    found = Counter[str]()
+def _by_class(trace: Trace) -> dict[str, tuple[float, float]]:
+    """Elements and launches per call."""
+    elements, launches = Counter[str](), Counter[str]()
     for kernel in _computing(trace):
-        found[class_of(kernel.name)] += kernel.elements / trace.calls  # type: ignore[assignment]  # a fraction
-    return found
+        elements[class_of(kernel.name)] += kernel.elements
+        launches[class_of(kernel.name)] += kernel.launches
+    return {name: (elements[name] / trace.calls, launches[name] / trace.calls) for name in launches}
 
 
 def _computing(trace: Trace) -> Iterable[TracedKernel]:

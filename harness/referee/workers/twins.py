@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +20,9 @@ from harness.referee.cuda_texts import cuda_texts
 
 _MOST_PLACES = 64
 """That are looked at for a worker; honest solutions have a handful of remarks, each in one line."""
+_HOLE = re.compile(r"\{\s*[\w.]*\s*\}|@\w+@|\$\w+")
+_MOST_HOLES, _MOST_CHARS = 4, 200
+"""Of a line that Python completes."""
 _UNKNOWN = "its line isn't in the solution's files"
 _OTHERWISE = "by the solution's files it is no remark"
 
@@ -51,12 +55,25 @@ class Twins:
 
     def _objection(self, kind: str, code: str) -> str | None:
         objection: str | None = _UNKNOWN
-        for text, line in self._places.get(code, ()) if code else ():
+        for text, line in (self._places.get(code) or self._filled_in(code)) if code else ():
             if not self._places_left or kind_by_text(RUNTIMES_KIND.get(kind, kind), text, line) != kind:
                 return _OTHERWISE
             self._places_left -= 1
             objection = None
         return objection
+
+    def _filled_in(self, code: str) -> list[tuple[str, int]]:
+        """Where it stands with places for names or numbers: a text that Python completes."""
+        return [place for line, places in self._templates if line.fullmatch(code) for place in places]
+
+    @cached_property
+    def _templates(self) -> list[tuple[re.Pattern[str], list[tuple[str, int]]]]:
+        found = []
+        for line, places in self._places.items():
+            parts = _HOLE.split(line)
+            if 1 < len(parts) <= _MOST_HOLES + 1 and len(line) <= _MOST_CHARS and any(part.strip() for part in parts):
+                found.append((re.compile(r"[\w.]+".join(map(re.escape, parts))), places))
+        return found[:_MOST_PLACES]
 
     @cached_property
     def _places(self) -> Mapping[str, list[tuple[str, int]]]:

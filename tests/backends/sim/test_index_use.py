@@ -18,6 +18,8 @@ from harness.backends.sim.index_use import feeds_an_index, is_row_of_shared_arra
         ("const float* start = x + row * stride;", 1),
         ("for (int i = 0; i < n; i += step) sum++;", 1),
         ("while (a * b < c) a++;", 1),
+        ("for (int j = 0; j < 4; ++j) at = at * 31 + j;\nout[at] = 1;", 1),
+        ("if (i < n) out[i * 31] = 1;", 1),
     ],
 )
 def test_what_becomes_an_index_is_seen(source: str, line: int) -> None:
@@ -31,6 +33,12 @@ def test_what_becomes_an_index_is_seen(source: str, line: int) -> None:
         ("int hash = key * 31;\nint slot = hash & 255;\nx[slot] = 0;", 1),
         ("int hash = key * 31;\nx[hash & 255] = 0;", 1),
         ("seed = seed * 1103515245;\nreturn seed >> 16;", 1),
+        ("#include <torch/extension.h>\nint h = x[i];\nh = h * 31;\nout[i] = h;", 3),
+        ("for (int j = 0; j < 4; ++j) hash = hash * 31 + j;\nout[i] = hash;", 1),
+        ("for (int j = 0; j < 4; ++j) if (j != 2) hash = hash * 31 + j;\nout[i] = hash;", 1),
+        ("if (i < n) out[i] = key * 31;", 1),
+        ("r->s = r->s * 31;", 1),
+        ("template <int s> void f();\nint s = key * 31; // s > 2^31 wraps\nout[i] = s;", 2),
     ],
 )
 def test_what_may_wrap_on_purpose_is_left(source: str, line: int) -> None:

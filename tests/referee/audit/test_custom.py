@@ -68,6 +68,7 @@ SUMS = trace(("aten::sum", "framework", 1, 0, 32768))
 PRODUCT = trace(("aten::mm", "framework", 1, 0, 14_336))
 SQUARES = trace(("aten::mul", "framework", 1, 0, 2_000), ("aten::sum", "framework", 1, 0, 1_000))
 MEANS_OF_PRODUCTS = trace(("aten::mm", "framework", 1, 0, 14_336), ("aten::mean", "framework", 1, 0, 6_000))
+TWO_LAYERS = trace(("aten::convolution", "framework", 2, 0, 8_480))
 OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
 
 
@@ -100,6 +101,7 @@ def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is
         (MEANS_OF_PRODUCTS, trace(OWN, ("aten::mm", "framework", 1, 0, 14_336))),  # which is asked for beside it
         (PRODUCT, trace(OWN, ("aten::mm", "framework", 1, 0, 7_168))),
         (SQUARES, trace(OWN, ("aten::sum", "framework", 1, 0, 1_000))),
+        (TWO_LAYERS, trace(OWN, ("aten::convolution", "framework", 1, 0, 6_144))),  # the larger one
         (trace(("aten::arange", "framework", 1, 0)), trace(OWN, ("aten::arange", "framework", 1, 0))),
     ],
 )

@@ -93,3 +93,12 @@ def test_who_remarks_without_end_is_believed_no_more() -> None:
     assert isinstance(reply, TurnTaken)
     kinds = [finding.kind for finding in reply.findings]
     assert kinds == ["signed-overflow"] * 64 + ["index-overflow"] * 16
+
+
+@pytest.mark.parametrize(
+    "line", ["int hash = key * {factor}u;", "int hash = key * {{ factor }}u;", "int hash = key * @A@u;"]
+)
+def test_a_line_that_python_completes_by_a_name_or_a_number_is_in_the_files(line: str) -> None:
+    files = {"solution.py": f"CUDA = r'''\n{line}\nout[i] = hash;\n'''.format(factor=3)\n"}
+    assert settled(files, "signed-overflow", "int hash = key * 2654435761u;").kind == "signed-overflow"
+    assert settled(files, "signed-overflow", "int hash = key * rows[3] * 4u;").kind == "index-overflow"
