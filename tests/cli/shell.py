@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from harness.cli.app import main
 
 
+@dataclass(frozen=True)
 class Outcome:
     """Exit code, standard output and standard error of one command."""
 
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
+    code: int
+    out: str
+    err: str
 
 
 class Shell:

@@ -225,7 +225,7 @@ class CudaDevice:
         self._calls += 1
         places = min(max(1, _PLACES_BYTES // sum(self._output_bytes)), _MOST_PLACES) if self._slow_poisons < 2 else 1
         next_ones: list[int] = []
-        started = clock_ns()
+        segments, started = _segments(), clock_ns()
         try:
             for nbytes in filter(None, self._output_bytes):
                 blocks = len(self._aside)
@@ -239,7 +239,8 @@ class CudaDevice:
         finally:
             self._give_back(next_ones)
         is_new, self._laid_out = self._laid_out != self._output_bytes, self._output_bytes
-        self._slow_poisons += not is_new and clock_ns() - started > _SLOW_POISON_NS
+        is_slow = clock_ns() - started > _SLOW_POISON_NS and (segments is None or _segments() != segments)
+        self._slow_poisons += not is_new and is_slow
 
     def _give_back(self, blocks: Sequence[int]) -> None:
         """Of those put aside."""
@@ -260,6 +261,11 @@ class CudaDevice:
             with contextlib.suppress(DeviceFault):
                 self._lead_in.clear_cache(0, 0)
         return self._meter
+
+
+def _segments() -> int | None:
+    """How many pieces of memory torch's allocator has asked the driver for so far; None where it doesn't tell."""
+    return None if _memory_stats is None else int(_memory_stats(0)["segment"]["all"]["allocated"])
 
 
 def _most_allocated() -> int | None:

@@ -1,4 +1,4 @@
-"""Convolution in tf32 on Hopper's tensor cores (wgmma), stored in bulk copies."""
+"""Convolution in tf32 on Hopper's tensor cores (wgmma): warps that load, warps that multiply and store."""
 
 import torch
 from torch import nn
@@ -26,60 +26,61 @@ CUDA_SOURCE = r"""
 namespace {
 
 // The convolution as a product of matrices, [channels x terms] x [terms x pixels], a term being one
-// input channel under one tap. A block computes every second one of 128 output channels. Of its two
-// teams of two warpgroups, a team walks down the image, and a warpgroup computes 64 channels of a
-// strip of an output row: 136 pixels, two strips side by side. While one team multiplies, the other
-// stages input or stores sums.
-constexpr int kTeams = 2;
-constexpr int kTeamWarps = 8;
-constexpr int kTeamThreads = kTeamWarps * 32;
-constexpr int kThreads = kTeams * kTeamThreads;
-constexpr int kStrip = 136;
-constexpr int kTeamPixels = 2 * kStrip;
-constexpr int kChunkRows = 10;  // output rows that a team takes at a time
+// input channel under one tap. A block, one per multiprocessor, walks down strips of the image for
+// 128 output channels. Producer warps load input rows, round them, and put them in a ring in shared
+// memory; a consumer warpgroup computes 64 channels of a strip of an output row, and leaves its sums
+// to the copy engine, which drains them while the next row is computed.
+constexpr int kHalves = 2;  // consumer warpgroups: even channels, odd channels
+constexpr int kConsumerWarps = 4 * kHalves;
+constexpr int kProducerGroups = 2;  // of 4 warps, a quad each; they take rows in turns
+constexpr int kThreads = (kConsumerWarps + 4 * kProducerGroups) * 32;
+constexpr int kStrip = 152;
+constexpr int kChunkRows = 14;  // output rows that a block takes at a time
 constexpr int kKernel = 3;
 constexpr int kTaps = kKernel * kKernel;
 constexpr int kQuads = 4;  // input channels come in fours: 16 bytes of one pixel
 constexpr int kInputs = 4 * kQuads;
-constexpr int kChannels = 64;      // of a block
-constexpr int kSums = kStrip / 2;  // of a thread: kChannels x kStrip sums by 128 threads
+constexpr int kHalf = 64;  // channels of a consumer warpgroup
+constexpr int kSums = kStrip / 2;  // of a thread: kHalf x kStrip sums by 128 threads
 // Strips begin and end where sectors of the output do, 32 bytes, which L2 writes whole. Two planes
 // are whole sectors more often than one (2 x 1022 x 1022 floats are, 1022 x 1022 are not), and then
-// all channels of a block begin at the same place: hence every second one.
+// all channels of a warpgroup begin at the same place: hence every second one.
 constexpr int kSector = 8;  // floats
-constexpr int kChannelStep = 2;
+constexpr int kChannelStep = kHalves;
 
-// Input rows wait in a ring of three. A row is [quad][pixel][4 channels]: wgmma's layout without
-// swizzle, in which the pixels of a quad lie 16 bytes apart from first to last. So the window of
-// the next tap is the same descriptor 16 bytes further on, and any pixel may be the first.
-constexpr int kPixels = kSector + kTeamPixels + kKernel - 1;  // that a row needs
-constexpr int kPassPixels = kTeamWarps / kQuads * 32;         // that a team loads at a time
-constexpr int kPasses = (kPixels + kPassPixels - 1) / kPassPixels;
+// A row in the ring is [quad][pixel][4 channels]: wgmma's layout without swizzle, in which the
+// pixels of a quad lie 16 bytes apart from first to last. So the window of the next tap is the same
+// descriptor 16 bytes further on, and any pixel may be the first.
+constexpr int kRingRows = 4;
+constexpr int kLead = kSector - 1;  // pixels by which a strip may begin further left
+constexpr int kPixels = kLead + kStrip + kKernel - 1;
+constexpr int kPasses = (kPixels + 31) / 32;
 constexpr int kPlaneBytes = kPixels * 16;
 constexpr int kRowBytes = kQuads * kPlaneBytes;
-constexpr int kRingBytes = kKernel * kRowBytes;
-// Weights are [tap][quad][64 channels][4 inputs], the same layout. They stay for good.
-constexpr int kWeightPlaneBytes = kChannels * 16;
-constexpr int kWeightBytes = kTaps * kQuads * kWeightPlaneBytes;
-constexpr int kBiasBytes = kChannels * 4;
-// Sums wait for the copy engine, 8 of a warp's 16 channels at a time.
+// Weights are [half][tap][quad][64 channels][4 inputs], the same layout. They stay for good.
+constexpr int kWeightPlaneBytes = kHalf * 16;
+constexpr int kHalfBytes = kTaps * kQuads * kWeightPlaneBytes;
+constexpr int kWeightBytes = kHalves * kHalfBytes;
+constexpr int kBiasBytes = kHalves * kHalf * 4;
+// Sums wait for the copy engine in pieces of 8 of a warp's 16 channels.
+constexpr int kPieces = 3;
 constexpr int kStageChannels = 8;
-constexpr int kStagingBytes = kStageChannels * kStrip * 4;  // of a warp
-static_assert(kStrip % 32 == 8 || kStrip % 32 == 24, "staging has no bank conflicts");
+constexpr int kPieceFloats = kStageChannels * kStrip;
+static_assert(kStrip % 16 == 8, "staging has no bank conflicts");
 
-constexpr int kRingsStart = kWeightBytes + kBiasBytes;
-constexpr int kStagingStart = kRingsStart + kTeams * kRingBytes;
-constexpr int kSharedBytes = kStagingStart + kTeams * kTeamWarps * kStagingBytes;
-static_assert(kSharedBytes <= 227 * 1024, "what a block may have on compute capability 9.0");
+constexpr int kRingStart = kWeightBytes + kBiasBytes;
+constexpr int kStagingStart = kRingStart + kRingRows * kRowBytes;
+constexpr int kBarriersStart = kStagingStart + kConsumerWarps * kPieces * kPieceFloats * 4;
+constexpr int kSharedBytes = kBarriersStart + kRingRows * 16;
+static_assert(kStagingStart % 16 == 0 && kSharedBytes <= 227 * 1024, "what a block may have");
 
 struct Layer {
     int inputs, outputs;  // channels
     int height, width, out_height, out_width, padding_y, padding_x;
-    int spans;                     // of a team's pixels, that cover an output row
-    int chunk_rows, image_chunks;  // a team takes so many rows at a time; so many cover an image
-    int chunks;                    // of all images
-    int columns;                   // of `spans` teams each, that share out the chunks
-    bool keeps_phase;              // all channels of a block start at the same place in a sector
+    int strips;                    // that cover an output row
+    int chunk_rows, image_chunks;  // a block takes so many rows at a time; so many cover an image
+    int items;                     // chunks of a strip, of all images
+    bool keeps_phase;              // all channels of a half start at the same place in a sector
 };
 
 // Tensor cores would cut float32 operands off at 10 bits of fraction; this rounds to nearest.
@@ -102,10 +103,28 @@ __device__ void publish_to_async_proxy()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// PTX ISA, "Parallel Synchronization and Communication Instructions: bar". 0 is __syncthreads()'s.
-__device__ void synchronize_team(int team)
+// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", the next three.
+__device__ void initialize(uint32_t barrier, int arrivals)
 {
-    asm volatile("bar.sync %0, %1;" :: "r"(team + 1), "n"(kTeamThreads) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(arrivals));
+}
+
+__device__ void wait(uint32_t barrier, uint32_t phase)
+{
+    uint32_t done;
+    do {
+        asm volatile(
+            "{\n"
+            ".reg .pred done;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, done;\n"
+            "}" : "=r"(done) : "r"(barrier), "r"(phase) : "memory");
+    } while (done == 0);
+}
+
+__device__ void arrive(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
 }
 
 // PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk", the next four. Both
@@ -119,10 +138,10 @@ __device__ void copy_to_global(float* target, const float* source, int floats)
 
 __device__ void close_copies() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// Until this thread's copies have read their source.
+// Until all but the last kPieces - 1 groups of this thread's copies have read their sources.
 __device__ void wait_for_sources()
 {
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(kPieces - 1) : "memory");
 }
 
 __device__ void wait_for_copies()
@@ -147,15 +166,15 @@ __device__ uint64_t describe(uint32_t address, int plane_bytes)
 // sums += 64 channels x 8 terms by 8 terms x kStrip pixels. Starts; wait_for_products() ends.
 __device__ void multiply_add(float (&sums)[kSums], uint64_t weights, uint64_t pixels)
 {
-    static_assert(kStrip == 136 && kSums == 68, "as in the instruction");
+    static_assert(kStrip == 152, "as in the instruction");
     asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n136k8.f32.tf32.tf32 {"
+        "wgmma.mma_async.sync.aligned.m64n152k8.f32.tf32.tf32 {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-        "%64, %65, %66, %67}, %68, %69, 1, 1, 1;"
-        : SUMS_64(0), SUMS_4(64) : "l"(weights), "l"(pixels));
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75}, %76, %77, 1, 1, 1;"
+        : SUMS_64(0), SUMS_4(64), SUMS_4(68), SUMS_4(72) : "l"(weights), "l"(pixels));
 }
 
 // The compiler must neither write sums after wgmma has begun nor read them before it has ended.
@@ -185,7 +204,7 @@ __device__ void multiply(
     begin_products(sums);
 #pragma unroll
     for (int ky = 0; ky < kKernel; ++ky) {
-        const int row = oldest + ky < kKernel ? oldest + ky : oldest + ky - kKernel;
+        const int row = oldest + ky < kRingRows ? oldest + ky : oldest + ky - kRingRows;
         const uint64_t pixel_descriptor =
             describe(ring + row * kRowBytes + first_pixel * 16, kPlaneBytes);
 #pragma unroll
@@ -201,82 +220,42 @@ __device__ void multiply(
     wait_for_products(sums);
 }
 
-// Zeros for the channels that there aren't, in and out.
+// Zeros for the channels that there aren't, in and out. Channels alternate between the halves.
 __device__ void stage_weights(
     float* staged, const float* weight, int first_output, const Layer& layer)
 {
 #pragma unroll 8
-    for (int i = threadIdx.x; i < kChannels * kInputs * kTaps; i += kThreads) {
+    for (int i = threadIdx.x; i < kHalves * kHalf * kInputs * kTaps; i += kThreads) {
         const int channel = i / (kInputs * kTaps);
-        const int output = first_output + kChannelStep * channel;
+        const int output = first_output + channel;
         const int input = i / kTaps % kInputs;
         const int tap = i % kTaps;
         float value = 0.0f;
         if (input < layer.inputs && output < layer.outputs) {
             value = weight[(static_cast<int64_t>(output) * layer.inputs + input) * kTaps + tap];
         }
-        const int plane = tap * kQuads + input / 4;
-        staged[(plane * kChannels + channel) * 4 + input % 4] = round_to_tf32(value);
+        const int plane = (channel % kHalves * kTaps + tap) * kQuads + input / 4;
+        staged[(plane * kHalf + channel / kHalves) * 4 + input % 4] = round_to_tf32(value);
     }
 }
 
 __device__ void stage_bias(
     float* staged, const float* bias, int first_output, const Layer& layer)
 {
-    for (int i = threadIdx.x; i < kChannels; i += kThreads) {
-        const int output = first_output + kChannelStep * i;
-        staged[i] = bias != nullptr && output < layer.outputs ? bias[output] : 0.0f;
+    for (int i = threadIdx.x; i < kHalves * kHalf; i += kThreads) {
+        const int output = first_output + i;
+        staged[i % kHalves * kHalf + i / kHalves] =
+            bias != nullptr && output < layer.outputs ? bias[output] : 0.0f;
     }
 }
-
-// The part of an input row that a team needs: a warp keeps to one quad, its lanes to a pixel each.
-struct RowLoader {
-    const float* input;  // of the image and the quad
-    int64_t channel_size;
-    int channels, height, width;
-    int quad;
-    int pixel;  // this lane's first, of kPixels
-    int x;      // and where that is in the image
-
-    __device__ void load(float4 (&pixels)[kPasses], int y) const
-    {
-        const bool is_row = y >= 0 && y < height;
-        const float* row = input + static_cast<int64_t>(y) * width + x;
-#pragma unroll
-        for (int pass = 0; pass < kPasses; ++pass) {
-            const int step = pass * kPassPixels;
-            const bool is_pixel =
-                is_row && x + step >= 0 && x + step < width && pixel + step < kPixels;
-            const float* source = row + step;
-            pixels[pass].x = is_pixel && channels > 0 ? source[0] : 0.0f;
-            pixels[pass].y = is_pixel && channels > 1 ? source[channel_size] : 0.0f;
-            pixels[pass].z = is_pixel && channels > 2 ? source[2 * channel_size] : 0.0f;
-            pixels[pass].w = is_pixel && channels > 3 ? source[3 * channel_size] : 0.0f;
-        }
-    }
-
-    __device__ void stage(unsigned char* row, const float4 (&pixels)[kPasses]) const
-    {
-        float4* plane = reinterpret_cast<float4*>(row + quad * kPlaneBytes) + pixel;
-#pragma unroll
-        for (int pass = 0; pass < kPasses; ++pass) {
-            const int step = pass * kPassPixels;
-            const float4 p = pixels[pass];
-            if (pixel + step < kPixels) {
-                plane[step] = make_float4(round_to_tf32(p.x), round_to_tf32(p.y),
-                    round_to_tf32(p.z), round_to_tf32(p.w));
-            }
-        }
-    }
-};
 
 // A warp's sums: 16 channels x a strip. `run` is where the strip's first pixel of the first of
 // these channels belongs, at first_x; `outputs` are left in the image from that channel on. wgmma
 // leaves 8 pixels of 8 channels in a register of a warp's lanes, which as a store would be 32 bytes
-// here and there, at 1.7 TB/s. The copy engine writes a channel's 544 bytes in one go, at 2.9.
+// here and there, at 1.7 TB/s. The copy engine writes a channel's 608 bytes in one go, at 2.9.
 __device__ void store_sums(
-    const float (&sums)[kSums], float* staging, float* run, int first_x, int outputs,
-    const Layer& layer)
+    const float (&sums)[kSums], float* staging_pieces, int& next_piece, float* run, int first_x,
+    int outputs, const Layer& layer)
 {
     const int lane = threadIdx.x % 32;
     const int64_t pitch = static_cast<int64_t>(kChannelStep) * layer.out_height * layer.out_width;
@@ -288,6 +267,8 @@ __device__ void store_sums(
     const bool is_bulk = layer.keeps_phase && whole_begin < whole_end;
 #pragma unroll
     for (int piece = 0; piece < 2; ++piece) {
+        float* staging = staging_pieces + next_piece * kPieceFloats;
+        next_piece = next_piece + 1 < kPieces ? next_piece + 1 : 0;
         if (lane < kStageChannels) wait_for_sources();
         __syncwarp();
         float* pairs = staging + lane / 4 * kStrip + lane % 4 * 2;
@@ -320,7 +301,7 @@ __device__ void store_sums(
                 const int channel = i / kStrip;
                 const int x = i % kStrip;
                 if (channel * kChannelStep < channels && x >= begin && x < end) {
-                    target[channel * pitch + x] = staging[i];
+                    target[channel * pitch + x] = staging[channel * kStrip + x];
                 }
             }
         }
@@ -328,89 +309,197 @@ __device__ void store_sums(
     }
 }
 
-__global__ void __launch_bounds__(kThreads, 1) conv3x3_kernel(
-    const float* __restrict__ input, const float* __restrict__ weight,
-    const float* __restrict__ bias, float* __restrict__ output, Layer layer)
+// A position in the ring of rows. A row's barriers complete a phase each time round.
+struct Position {
+    int row = 0;
+    uint32_t phase = 0;
+    __device__ void advance()
+    {
+        if (++row < kRingRows) return;
+        row = 0;
+        phase ^= 1;
+    }
+};
+
+// Where a ring row's barriers lie: 32-bit addresses, as the instructions want them.
+struct Barriers {
+    uint32_t base;
+    __device__ uint32_t full(int row) const { return base + row * 16; }
+    __device__ uint32_t empty(int row) const { return base + row * 16 + 8; }
+};
+
+// What a block computes at a time: output rows [first_y, last_y] of a strip.
+struct Item {
+    int strip, image, first_y, last_y;
+};
+
+// Neighbouring strips belong to neighbouring blocks: a row of the output fills up at once.
+__device__ Item find_item(const Layer& layer, int index)
 {
-    extern __shared__ __align__(128) unsigned char shared[];
-    const int block_warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be uniform
-    const int team = block_warp / kTeamWarps;
-    const int warp = block_warp % kTeamWarps;
+    const int chunk = index / layer.strips;
+    const int first_y = chunk % layer.image_chunks * layer.chunk_rows;
+    return {index % layer.strips, chunk / layer.image_chunks, first_y,
+        min(first_y + layer.chunk_rows, layer.out_height) - 1};
+}
+
+// The input rows of a block's items, in the order in which they pass through the ring.
+struct RowWalk {
+    int index;  // of the item
+    Item item;
+    int y;  // in the output's count: two rows more than there are in the output
+
+    __device__ void advance(const Layer& layer)
+    {
+        if (++y <= item.last_y + kKernel - 1) return;
+        index += gridDim.x;
+        item = find_item(layer, index);
+        y = item.first_y;
+    }
+};
+
+__device__ void load_row(
+    float4 (&pixels)[kPasses], const float* input, const RowWalk& walk, int quad,
+    const Layer& layer)
+{
     const int lane = threadIdx.x % 32;
-    const int first_output =
-        blockIdx.y * kChannels * kChannelStep + blockIdx.x % kChannelStep;
-    float* biases = reinterpret_cast<float*>(shared + kWeightBytes);
-    stage_weights(reinterpret_cast<float*>(shared), weight, first_output, layer);
-    stage_bias(biases, bias, first_output, layer);
-    publish_to_async_proxy();
-    __syncthreads();
-
-    // Neighbouring spans belong to neighbouring teams: a row of the output fills up at once.
-    const int unit = blockIdx.x / kChannelStep * kTeams + team;
-    const int span = unit % layer.spans;
-    const int column = unit / layer.spans;
-    if (column >= layer.columns) return;
-
-    unsigned char* ring = shared + kRingsStart + team * kRingBytes;
-    float* staging = reinterpret_cast<float*>(shared + kStagingStart + block_warp * kStagingBytes);
-    RowLoader loader;
-    loader.channel_size = static_cast<int64_t>(layer.height) * layer.width;
-    loader.quad = warp % kQuads;
-    loader.channels = layer.inputs - 4 * loader.quad;
-    loader.height = layer.height;
-    loader.width = layer.width;
-    loader.pixel = warp / kQuads * 32 + lane;
-    loader.x = span * kTeamPixels - kSector - layer.padding_x + loader.pixel;
-
-    const int strip = warp / 4;         // of the two side by side: a warpgroup has one
-    const int channel = warp % 4 * 16;  // the warp's first; wgmma leaves a thread two of them,
-    biases += channel + lane / 4;       // lane / 4 and 8 more
-    const int64_t plane_size = static_cast<int64_t>(layer.out_height) * layer.out_width;
-    for (int chunk = column; chunk < layer.chunks; chunk += layer.columns) {
-        const int image = chunk / layer.image_chunks;
-        const int first_y = chunk % layer.image_chunks * layer.chunk_rows;
-        const int last_y = min(first_y + layer.chunk_rows, layer.out_height) - 1;
-        const int64_t plane = static_cast<int64_t>(image) * layer.outputs + first_output;
-        loader.input = input +
-            (static_cast<int64_t>(image) * layer.inputs + 4 * loader.quad) * loader.channel_size;
-        {
-            float4 rows[kKernel][kPasses];
+    const int64_t plane = static_cast<int64_t>(layer.height) * layer.width;
+    const int channels = layer.inputs - 4 * quad;
+    const int x = walk.item.strip * kStrip - kLead - layer.padding_x + lane;
+    const int y = walk.y - layer.padding_y;
+    const bool is_row = y >= 0 && y < layer.height;
+    const float* row = input +
+        (static_cast<int64_t>(walk.item.image) * layer.inputs + 4 * quad) * plane +
+        static_cast<int64_t>(y) * layer.width + x;
 #pragma unroll
-            for (int i = 0; i < kKernel; ++i) loader.load(rows[i], first_y - layer.padding_y + i);
+    for (int pass = 0; pass < kPasses; ++pass) {
+        const int step = pass * 32;
+        const bool is_pixel =
+            is_row && x + step >= 0 && x + step < layer.width && lane + step < kPixels;
+        const float* source = row + step;
+        pixels[pass].x = is_pixel && channels > 0 ? source[0] : 0.0f;
+        pixels[pass].y = is_pixel && channels > 1 ? source[plane] : 0.0f;
+        pixels[pass].z = is_pixel && channels > 2 ? source[2 * plane] : 0.0f;
+        pixels[pass].w = is_pixel && channels > 3 ? source[3 * plane] : 0.0f;
+    }
+}
+
+__device__ void stage_row(unsigned char* row, const float4 (&pixels)[kPasses], int quad)
+{
+    const int lane = threadIdx.x % 32;
+    float4* plane = reinterpret_cast<float4*>(row + quad * kPlaneBytes) + lane;
 #pragma unroll
-            for (int i = 0; i < kKernel; ++i) loader.stage(ring + i * kRowBytes, rows[i]);
-            publish_to_async_proxy();
+    for (int pass = 0; pass < kPasses; ++pass) {
+        const float4 p = pixels[pass];
+        if (lane + pass * 32 < kPixels) {
+            plane[pass * 32] = make_float4(round_to_tf32(p.x), round_to_tf32(p.y),
+                round_to_tf32(p.z), round_to_tf32(p.w));
         }
-        float4 next[kPasses];
-        int next_y = first_y - layer.padding_y + kKernel;
-        if (first_y < last_y) loader.load(next, next_y);
-        int oldest = 0;
-        for (int y = first_y; y <= last_y; ++y) {
+    }
+}
+
+// A warp of a group. Loads are under way while it waits for a free row, and begin only after the
+// fence, which would wait for them. So groups take turns: one's loads pass during the other's.
+__device__ void produce(
+    unsigned char* ring, const Barriers& barriers, const float* input, int group, int quad,
+    const Layer& layer)
+{
+    Position at;
+    RowWalk walk{static_cast<int>(blockIdx.x), find_item(layer, blockIdx.x), 0};
+    walk.y = walk.item.first_y;
+    for (int i = 0; i < group; ++i) {
+        at.advance();
+        walk.advance(layer);
+    }
+    float4 pixels[kPasses];
+    if (walk.index < layer.items) load_row(pixels, input, walk, quad, layer);
+    while (walk.index < layer.items) {
+        wait(barriers.empty(at.row), at.phase ^ 1);
+        stage_row(ring + at.row * kRowBytes, pixels, quad);
+        publish_to_async_proxy();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive(barriers.full(at.row));
+#pragma unroll
+        for (int i = 0; i < kProducerGroups; ++i) {
+            at.advance();
+            walk.advance(layer);
+        }
+        if (walk.index < layer.items) load_row(pixels, input, walk, quad, layer);
+    }
+}
+
+// A warpgroup. `first_output` is its first channel, of the whole layer.
+__device__ void consume(
+    unsigned char* shared, const Barriers& barriers, const float* biases, float* output, int warp,
+    int half, int first_output, const Layer& layer)
+{
+    const int lane = threadIdx.x % 32;
+    const uint32_t weights = shared_address(shared) + half * kHalfBytes;
+    const uint32_t ring = shared_address(shared) + kRingStart;
+    float* staging =
+        reinterpret_cast<float*>(shared + kStagingStart) + warp * kPieces * kPieceFloats;
+    const int channel = warp % 4 * 16;  // the warp's first; wgmma leaves a thread two of them,
+    biases += half * kHalf + channel + lane / 4;  // lane / 4 and 8 more
+    const int64_t plane_size = static_cast<int64_t>(layer.out_height) * layer.out_width;
+    Position newest, oldest;
+    int piece = 0;
+    const auto await_row = [&] {
+        wait(barriers.full(newest.row), newest.phase);
+        newest.advance();
+    };
+    const auto release_row = [&] {
+        if (lane == 0) arrive(barriers.empty(oldest.row));
+        oldest.advance();
+    };
+    for (int index = blockIdx.x; index < layer.items; index += gridDim.x) {
+        const Item item = find_item(layer, index);
+        const int64_t plane = static_cast<int64_t>(item.image) * layer.outputs + first_output;
+        for (int i = 1; i < kKernel; ++i) await_row();
+        for (int y = item.first_y; y <= item.last_y; ++y) {
             const int64_t row = plane * plane_size + static_cast<int64_t>(y) * layer.out_width;
             const int phase = layer.keeps_phase ? static_cast<int>(row % kSector) : 0;
             float sums[kSums];
 #pragma unroll
             for (int i = 0; i < kSums; ++i) sums[i] = biases[i % 4 / 2 * 8];
-
-            synchronize_team(team);  // the new row is there
-            multiply(sums, shared_address(shared), shared_address(ring), oldest,
-                kSector - phase + strip * kStrip);
-            synchronize_team(team);  // both warpgroups are through with the oldest row
-            if (y < last_y) {
-                loader.stage(ring + oldest * kRowBytes, next);
-                publish_to_async_proxy();
-                oldest = oldest + 1 < kKernel ? oldest + 1 : 0;
-                ++next_y;
-            }
-            const int first_x = span * kTeamPixels + strip * kStrip - phase;
+            await_row();
+            multiply(sums, weights, ring, oldest.row, kLead - phase);
+            release_row();
+            const int first_x = item.strip * kStrip - phase;
             float* run = output + row + channel * kChannelStep * plane_size + first_x;
-            store_sums(sums, staging, run, first_x,
+            store_sums(sums, staging, piece, run, first_x,
                 layer.outputs - first_output - channel * kChannelStep, layer);
-            // After the fences, which would wait for it. Its latency passes during the products.
-            if (y + 1 < last_y) loader.load(next, next_y);
         }
+        for (int i = 1; i < kKernel; ++i) release_row();
     }
     wait_for_copies();  // before the block gives its shared memory back
+}
+
+__global__ void __launch_bounds__(kThreads, 1) conv3x3_kernel(
+    const float* __restrict__ input, const float* __restrict__ weight,
+    const float* __restrict__ bias, float* __restrict__ output, Layer layer)
+{
+    extern __shared__ __align__(128) unsigned char shared[];
+    const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be uniform
+    const int first_output = blockIdx.y * kHalves * kHalf;
+    float* biases = reinterpret_cast<float*>(shared + kWeightBytes);
+    const Barriers barriers{shared_address(shared + kBarriersStart)};
+    stage_weights(reinterpret_cast<float*>(shared), weight, first_output, layer);
+    stage_bias(biases, bias, first_output, layer);
+    publish_to_async_proxy();
+    if (threadIdx.x == 0) {
+        for (int row = 0; row < kRingRows; ++row) {
+            initialize(barriers.full(row), kQuads);
+            initialize(barriers.empty(row), kConsumerWarps);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+
+    if (warp < kConsumerWarps) {
+        const int half = warp / 4;
+        consume(shared, barriers, biases, output, warp, half, first_output + half, layer);
+    } else {
+        produce(shared + kRingStart, barriers, input, (warp - kConsumerWarps) / 4, warp % 4, layer);
+    }
 }
 
 // One output per thread, in float32: for the layers that the kernel above isn't made for.
@@ -510,19 +599,16 @@ bool fits_tensor_cores(const Convolution& c)
         c.stride_y == 1 && c.stride_x == 1 && c.dilation_y == 1 && c.dilation_x == 1;
 }
 
-// Returns the teams that there is work for.
+// Returns how many blocks there is work for.
 int share_out(Layer& layer, int64_t batch)
 {
-    layer.spans = divide_up(layer.out_width + kSector - 1, kTeamPixels);
-    // A block has a multiprocessor to itself, and kChannelStep blocks share the channels.
-    const int teams =
-        device_attribute(cudaDevAttrMultiProcessorCount) / kChannelStep * kTeams;
+    layer.strips = divide_up(layer.out_width + kSector - 1, kStrip);
     layer.chunk_rows = std::min(layer.out_height, kChunkRows);
     layer.image_chunks = divide_up(layer.out_height, layer.chunk_rows);
-    TORCH_CHECK(batch * layer.image_chunks <= INT_MAX / 2, "conv2d: too many rows for one launch");
-    layer.chunks = static_cast<int>(batch) * layer.image_chunks;
-    layer.columns = std::min(std::max(1, teams / layer.spans), layer.chunks);
-    return layer.columns * layer.spans;
+    const int64_t items = batch * layer.image_chunks * layer.strips;
+    TORCH_CHECK(items <= INT_MAX / 2, "conv2d: too many strips for one launch");
+    layer.items = static_cast<int>(items);
+    return std::min(device_attribute(cudaDevAttrMultiProcessorCount), layer.items);
 }
 
 void launch_conv3x3(
@@ -539,12 +625,12 @@ void launch_conv3x3(
     layer.padding_y = static_cast<int>(c.padding_y);
     layer.padding_x = static_cast<int>(c.padding_x);
     layer.keeps_phase = kChannelStep * c.out_height * c.out_width % kSector == 0;
-    const int teams = share_out(layer, input.size(0));
-    const int64_t output_blocks = divide_up(c.outputs, kChannels * kChannelStep);
+    const int blocks_of_each = share_out(layer, input.size(0));
+    const int64_t output_blocks = divide_up(c.outputs, kHalves * kHalf);
     TORCH_CHECK(output_blocks <= 65535, "conv2d: too many output channels for one launch");
     C10_CUDA_CHECK(cudaFuncSetAttribute(
         conv3x3_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-    const dim3 blocks(divide_up(teams, kTeams) * kChannelStep, output_blocks);
+    const dim3 blocks(blocks_of_each, output_blocks);
     conv3x3_kernel<<<blocks, kThreads, kSharedBytes, at::cuda::getCurrentCUDAStream()>>>(
         input.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias,
         output.mutable_data_ptr<float>(), layer);

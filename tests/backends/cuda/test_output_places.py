@@ -45,6 +45,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch, allocator: Allocator, sizes: tuple
     """The blocks that each call's output would get: by size, call after call."""
     monkeypatch.setattr(module, "_take_block", allocator.take)
     monkeypatch.setattr(module, "_give_block", allocator.give)
+    monkeypatch.setattr(module, "_memory_stats", None)
     device: Any = CudaDevice()
     device._can_poison = True
     device._output_bytes = sizes

@@ -10,11 +10,15 @@ from harness.protocol.messages import REQUESTS, TurnTaken
 from harness.worker.serve import _answer
 
 
+def is_torchs(kernel):
+    return "2at6native" in kernel or "aten::" in kernel
+
+
 def forged(taken):
     rows = taken.kernels
     if rows is not None:
         name = "my_kernel(float const*, float*, int)"
-        rows = tuple(dataclasses.replace(row, name=name) if row.kind == "kernel" else row for row in rows)
+        rows = tuple(dataclasses.replace(row, name=name) if is_torchs(row.name) else row for row in rows)
     return dataclasses.replace(taken, kernels=rows, patched=())
 
 
