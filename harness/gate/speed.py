@@ -32,7 +32,7 @@ def measured(evaluation: Evaluation, accepted: Accepted | None, demands: Demands
     speedup = timing.speedup if timing else None
     change: Speed | None = "inconclusive" if accepted else None
     least: Speed | None = "inconclusive" if demands.least_speedup is not None else None
-    if timing is None or timing.noise or speedup is None:
+    if timing is None or speedup is None or timing.is_doubtful:
         return Measured(speedup, change=change, least=least, why=timing.noise if timing else "it was not timed")
     against = None
     if accepted and accepted.times and accepted.speedup:
@@ -41,7 +41,7 @@ def measured(evaluation: Evaluation, accepted: Accepted | None, demands: Demands
         change = _change(against, demands.largest_slowdown) if against else "inconclusive"
     if demands.least_speedup is not None:
         least = _side(speedup, demands.least_speedup)
-    return Measured(speedup, against, change, least, "the interval reaches over the limit")
+    return Measured(speedup, against, change, least, timing.noise or "the interval reaches over the limit")
 
 
 def conclude(answers: Sequence[Speed]) -> Speed:

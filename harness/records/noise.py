@@ -46,6 +46,16 @@ how a GPU under a heavy matrix kernel always runs: a remark."""
 def reasons(timing: Timing) -> Iterator[str]:
     """Each in words with its numbers, the plainest first."""
     yield from _no_interval(timing)
+    yield from _too_wide(timing)
+    yield from _doubts(timing)
+
+
+def is_doubtful(timing: Timing) -> bool:
+    """Whether there are reasons beside a wide interval, which says all the same on which side of a limit it lies."""
+    return any(reason for part in (_no_interval, _doubts) for reason in part(timing))
+
+
+def _doubts(timing: Timing) -> Iterator[str]:
     yield from _control(timing)
     yield from _drift(timing)
     yield from _levels(timing)
@@ -95,10 +105,13 @@ def _no_interval(timing: Timing) -> Iterator[str]:
                 f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
                 f"kernel ({_us(timing.floors.kernel_ns)}): no ratio is claimed"
             )
-    speedup = timing.speedup
     if blocks < _LEAST_BLOCKS:
         yield "too few blocks for an interval"
-    elif speedup is not None and speedup.half_width > WIDEST:
+
+
+def _too_wide(timing: Timing) -> Iterator[str]:
+    speedup = timing.speedup
+    if speedup is not None and speedup.half_width > WIDEST:
         half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
         yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import fmean
 
 from harness.records.arms import ArmName, Baseline, Metric
-from harness.records.noise import reasons, remarks
+from harness.records.noise import is_doubtful, reasons, remarks
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
 from harness.records.statistics import Interval, between_workers, median, median_interval, paired_ratio
@@ -263,6 +263,11 @@ class Timing:
     def noise(self) -> str | None:
         """The first reason; None for a measurement that may be ranked."""
         return self.noises[0] if self.noises else None
+
+    @cached_property
+    def is_doubtful(self) -> bool:
+        """Whether its intervals may leave out the truth for any reason of noises; a wide one is none."""
+        return is_doubtful(self)
 
     @cached_property
     def oddities(self) -> tuple[str, ...]:

@@ -133,6 +133,24 @@ def test_inconclusive_is_allowed_unless_it_is_forbidden() -> None:
     assert judged(noisy, snapshot=ACCEPTED, inconclusive="forbid").outcome == "inconclusive"
 
 
+def test_a_wide_interval_far_below_the_limit_is_a_regression() -> None:
+    """On a busy machine a solution of half the speed passed, since nothing was certain to ±5 %."""
+    wide = timed(2_000_000, spread=0.2)
+    assert wide.timing is not None
+    assert wide.timing.noises
+    assert not wide.timing.is_doubtful
+    assert judged(wide, wide, wide, snapshot=ACCEPTED).outcome == "failed"
+    assert judged(timed(1_050_000, spread=0.2), snapshot=ACCEPTED).speed == "inconclusive"
+
+
+def test_noise_of_another_kind_decides_nothing() -> None:
+    slow = timed(2_000_000)
+    assert slow.timing is not None
+    turns = tuple(replace(turn, queued=(False,) * len(turn.call_ns)) for turn in slow.timing.turns)
+    late = replace(slow, timing=replace(slow.timing, turns=turns))
+    assert judged(late, late, late, snapshot=ACCEPTED).speed == "inconclusive"
+
+
 def test_noise_is_named_as_the_reason() -> None:
     message = judged(timed(1_000_000, spread=0.2), snapshot=ACCEPTED).findings[0].message
     assert "the interval of the speed-up is ±" in message

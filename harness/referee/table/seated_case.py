@@ -35,7 +35,7 @@ from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
 from harness.referee.table.turns import construct_arm, take_turn
-from harness.referee.timing.pacing import Pacing
+from harness.referee.timing.pacing import HOLD_NS, Pacing
 from harness.referee.workers.process import WorkerProcess
 
 _KEPT_SHARE = 0.05
@@ -45,7 +45,7 @@ _CHEAP_BYTES = 2**26
 _SCARCE_SHARE = 0.3
 """With less of the memory free, the referee gives back what its allocator caches before a turn."""
 
-_HELD = Conditions(hold_ns=300_000)
+_HELD = Conditions(hold_ns=HOLD_NS)
 """For late inputs, in a case that isn't timed."""
 
 Imprints = list[dict[int, tuple[torch.Tensor, ...]]]
