@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from typing import Any
 
-from harness.protocol.cell import Cell
+from harness.protocol.cell import Cell, Wing
 from harness.records.finding import MachineFinding
 from harness.referee.workers.environment import of_own_folder, scrubbed
 from harness.referee.workers.folder import make_folder, remove_folder
@@ -32,11 +33,12 @@ def examine_protections() -> list[MachineFinding]:
 def _try_out() -> dict[str, Any] | str:
     """What the child says, or how it failed."""
     folder = make_folder()
-    cell = Cell(str(folder), (), os.path.expanduser("~"), os.getpid())
+    home = os.path.expanduser("~")
+    cell, wing = Cell(str(folder), (), home, os.getpid()), Wing((), home, tempfile.gettempdir())
     try:
         with open(os.devnull, "rb") as nothing:
             done = subprocess.run(
-                own_python("harness.worker.confinement", str(nothing.fileno()), cell.to_argument()),
+                own_python("harness.worker.confinement", str(nothing.fileno()), cell.to_argument(), wing.to_argument()),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 pass_fds=[nothing.fileno()],

@@ -32,6 +32,24 @@ class Cell:
         return Path(self.folder)
 
 
+@dataclass(frozen=True)
+class Wing:
+    """What all cells have in common whose workers one process forks: `hidden` and `home` as of a cell; `temporary` is
+    the folder in which theirs are made."""
+
+    hidden: tuple[str, ...]
+    home: str
+    temporary: str
+
+    def to_argument(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_argument(cls, text: str) -> Wing:
+        facts = json.loads(text)
+        return cls(tuple(facts["hidden"]), facts["home"], facts["temporary"])
+
+
 FIRST_USER = 0x78000000
 """Users of workers begin here: above those that sssd makes of a directory's (sssd-ldap(5): up to 2,000,200,000) and
 those of systemd's containers (systemd's UIDS-GIDS: up to 0x6FFFFFFF), and below 2^31, which some programs take for a

@@ -1,7 +1,8 @@
-"""`harness.worker FD BACKEND`: a fork server and, in its children, workers; started by the referee (see
+"""`harness.worker FD WING BACKEND`: a fork server and, in its children, workers; started by the referee (see
 referee.workers.fork_server), never by hand.
 
-FD is the server's end of the referee's socket. A worker's standard output and error belong to the solution.
+FD is the server's end of the referee's socket; WING is a protocol.cell.Wing, or INSIDE where this process has started
+itself anew in one. A worker's standard output and error belong to the solution.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import socket
 import sys
 
 from harness.worker.confinement import confine
+from harness.worker.confinement.bubblewrap import enter
 from harness.worker.fork_server import serve_forks
 
 
 def main() -> None:
-    descriptor, backend, *options = sys.argv[1:]
+    descriptor, wing, backend, *options = sys.argv[1:]
+    bubble = enter(wing)
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.backends import activate_worker
 
@@ -25,7 +28,7 @@ def main() -> None:
 
     gc.freeze()  # nor looked at later, which would copy what the children share
     birth = serve_forks(socket.socket(fileno=int(descriptor)))
-    confined = confine(birth.cell, birth.socket.fileno(), birth.server)  # whose only thread this is
+    confined = confine(birth.cell, birth.socket.fileno(), birth.server, bubble)  # whose only thread this is
     extensions = route_extensions(birth.cell.path, backend)
     gc.enable()
     serve(birth.socket, device, extensions, confined.active)

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from harness.errors import MachineError
-from harness.protocol.cell import Cell
+from harness.protocol.cell import Cell, Wing
 from harness.protocol.exchange import envelope, open_envelope
 from harness.protocol.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused
 from harness.protocol.frames import FrameError, PeerClosed, receive_frame, send_frame
@@ -38,6 +38,7 @@ class Kind:
     backend: BackendName
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+    wing: Wing
 
 
 class ForkedProcess:
@@ -82,7 +83,9 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                own_python("harness.worker", str(theirs.fileno()), kind.backend, *kind.arguments),
+                own_python(
+                    "harness.worker", str(theirs.fileno()), kind.wing.to_argument(), kind.backend, *kind.arguments
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -132,8 +135,10 @@ class ForkServer:
         return reply.code
 
     def kill(self) -> None:
-        """End it, at once, and with it what is left of its children."""
-        self._process.kill()
+        """End it, at once, and with it what is left of its children: itself, or bubblewrap with it inside."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """kill(), and wait for its end."""

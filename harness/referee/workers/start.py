@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.protocol.cell import Cell
+from harness.protocol.cell import Cell, Wing
 from harness.protocol.forking import NO_MARK
 from harness.records.environment import BackendName
 from harness.referee.workers.environment import of_own_folder, scrubbed
@@ -43,7 +43,8 @@ class Launch:
 
     @property
     def kind(self) -> Kind:
-        return Kind(self.backend, self.arguments, self.environment)
+        wing = Wing(self.hidden, os.path.expanduser("~"), tempfile.gettempdir())
+        return Kind(self.backend, self.arguments, self.environment, wing)
 
 
 @dataclass(frozen=True)

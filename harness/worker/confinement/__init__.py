@@ -26,6 +26,7 @@ from harness.worker.confinement.system_calls import filter_calls
 OWN_USER = "own user"
 DROPPED_RIGHTS = "dropped rights"
 READ_ONLY_FILES = "read-only files"
+BUBBLEWRAP = "bubblewrap"
 SCOPED_SIGNALS = "scoped signals"
 FILTERED_CALLS = "filtered system calls"
 NO_NETWORK = "no network"
@@ -53,9 +54,9 @@ class Confined:
     missing: tuple[Missing, ...]
 
 
-def confine(cell: Cell, descriptor: int, parent: int | None = None) -> Confined:
+def confine(cell: Cell, descriptor: int, parent: int | None = None, bubble: Unavailable | bool = False) -> Confined:
     """Confine this process. `descriptor` is the only one that stays open besides the standard three, for this process
-    alone. `parent`: who started it, if not the referee itself.
+    alone. `parent`: who started it, if not the referee itself. `bubble`: what bubblewrap.enter() returned.
 
     Raises: RuntimeError where the process has several threads: some means hold for the calling one alone.
     """
@@ -81,7 +82,13 @@ def confine(cell: Cell, descriptor: int, parent: int | None = None) -> Confined:
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:
         try_out(DROPPED_RIGHTS, drop_rights)
-    abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
+    abi = None
+    if bubble is False:
+        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
+    elif bubble is True:
+        active.append(BUBBLEWRAP)
+    else:
+        missing.append(Missing(READ_ONLY_FILES, str(bubble), bubble.remedy))
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
     try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else {cell.referee, parent}))

@@ -1,13 +1,19 @@
-"""`harness.worker.confinement FD CELL`: confine this process and print what came of it, for `harness doctor`."""
+"""`harness.worker.confinement FD CELL WING`: confine this process as a worker of that wing, and print what came of it,
+for `harness doctor`."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 
 from harness.protocol.cell import Cell
 from harness.worker.confinement import confine
+from harness.worker.confinement.bubblewrap import enter
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(confine(Cell.from_argument(sys.argv[2]), int(sys.argv[1])))))
+    descriptor, cell, wing = sys.argv[1:]
+    bubble = enter(wing)
+    parent = os.getppid() if bubble is True else None  # bubblewrap waits for what it has started
+    print(json.dumps(asdict(confine(Cell.from_argument(cell), int(descriptor), parent, bubble))))
