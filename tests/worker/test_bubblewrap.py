@@ -1,4 +1,4 @@
-"""Files that can't be written and places that look empty, by bubblewrap, on a machine as one without Landlock."""
+"""Files that can't be written and places that look empty, by bubblewrap, as on a kernel without Landlock."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from harness.protocol.layout import scratch_folder
 from harness.referee.workers.environment import of_own_folder, scrubbed
 from harness.referee.workers.folder import make_folder, remove_folder
 from harness.worker.confinement.bubblewrap import INSIDE, options
+from tests.machine import ROOT
 
 CHILD = """
-import ctypes, json, os, sys
+import json, os, sys
 from dataclasses import asdict
 from pathlib import Path
 from harness.protocol.cell import Cell
-from harness.worker.confinement import bubblewrap, confine, landlock
+from harness.worker.confinement import bubblewrap, confine, own_user
 from harness.worker.confinement.linux import Unavailable
-def lacks(*arguments):
-    raise Unavailable("not on this machine", "another machine")
-landlock.version = landlock.restrict = lacks
-cell, wing, own, others = sys.argv[1:]
+def lacks(*arguments, **options):
+    raise Unavailable("not here", "elsewhere")
+cell, wing, own, others, referee, has_user = sys.argv[1:]
 bubble = bubblewrap.enter(wing)
-parent = os.getppid() if bubble is True else None
+parent = bubble.monitor if isinstance(bubble, bubblewrap.Bubble) else None
+if has_user == "no":
+    import harness.worker.confinement as means
+    means.become_own_user = lacks
 confined = confine(Cell.from_argument(cell), os.open(os.devnull, os.O_RDONLY), parent, bubble)
 def attempt(what):
     try:
@@ -45,8 +48,9 @@ print(json.dumps({
     "fill": attempt(lambda: (Path(others) / "made").write_text("x")),
     "list": attempt(lambda: os.listdir(others)),
     "read": attempt(lambda: (Path(others) / "solution.py").read_text()),
-    "key": attempt(lambda: Path("/etc/shadow").read_text()),
-    "unmount": attempt(lambda: ctypes.CDLL(None).umount(others.encode())),
+    "around": attempt(lambda: os.listdir(f"/proc/{referee}/root/var")),
+    "environment": attempt(lambda: Path(f"/proc/{referee}/environ").read_bytes()),
+    "monitor": attempt(lambda: os.kill(parent, 9)) if parent else None,
 }))
 """
 FAKE = """#!/bin/sh
@@ -67,18 +71,19 @@ def workspace() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def run(workspace: Path, path: str) -> dict[str, Any]:
-    """What a child finds that has the programs of `path`."""
+def run(workspace: Path, path: str, has_user: bool = True) -> dict[str, Any]:
+    """What a child finds that has the programs of `path`, and no Landlock."""
     folder = make_folder()
     hidden, home = (str(workspace / "solutions"),), str(workspace / "home")
     cell, wing = Cell(str(folder), hidden, home, os.getpid()), Wing(hidden, home, str(folder.parent))
     own = scratch_folder(folder) / "work"
+    command = [sys.executable, "-c", CHILD, cell.to_argument(), wing.to_argument(), str(own), hidden[0]]
     try:
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, cell.to_argument(), wing.to_argument(), str(own), hidden[0]],
+            [sys.executable, "-m", "tests.without_landlock", *command, str(os.getpid()), "yes" if has_user else "no"],
             capture_output=True,
             env={**scrubbed(os.environ, ()), **of_own_folder(folder, "ab"), "PATH": path},
-            cwd=Path(__file__).parents[2],
+            cwd=ROOT,
             timeout=60,
             check=False,
         )
@@ -88,6 +93,11 @@ def run(workspace: Path, path: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def require_bubblewrap(found: dict[str, Any]) -> None:
+    if "bubblewrap" not in found["confined"]["active"]:
+        pytest.skip(str(found["confined"]["missing"]))
+
+
 def program(folder: Path, what: str) -> str:
     """A PATH with a bwrap of that kind, and what is in the machine's own."""
     (folder / "bwrap").write_text(FAKE.format(what=what))
@@ -95,20 +105,59 @@ def program(folder: Path, what: str) -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
-def test_nothing_outside_can_be_written_and_what_is_hidden_is_not_there(workspace: Path) -> None:
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap isn't installed")
-    found = run(workspace, os.environ["PATH"])
-    if "bubblewrap" not in found["confined"]["active"]:
-        pytest.skip(str(found["confined"]["missing"]))
+@pytest.mark.parametrize("has_user", [True, False])
+def test_nothing_outside_can_be_written_and_what_is_hidden_is_not_there(workspace: Path, has_user: bool) -> None:
+    found = run(workspace, os.environ["PATH"], has_user)
+    require_bubblewrap(found)
     assert found["own"] == "1"
     assert found["write"] == found["fill"] == "OSError"  # a file system that is read-only
     assert found["list"] == "[]"
     assert found["read"] == "FileNotFoundError"
-    assert found["key"] in ("''", "PermissionError")
-    assert found["unmount"] == "-1"
+    assert found["around"] == found["environment"] == "PermissionError"
+    assert found["monitor"] == "PermissionError"
     assert not list(workspace.glob("made"))
     assert [path.name for path in (workspace / "solutions").iterdir()] == ["solution.py"]
+
+
+def test_a_fork_server_and_its_workers_live_inside_and_end_with_it(workspace: Path) -> None:
+    text = """
+import json, os, sys, threading, time
+from pathlib import Path
+from harness.protocol.frames import receive_frame
+from harness.referee.workers.fork_server import ForkServers
+from harness.referee.workers.start import StartedWorker, Surroundings, make_launch
+hidden, cache = map(Path, sys.argv[1:])
+servers = ForkServers()
+launch = make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": ""}, Surroundings((hidden,)))
+worker = StartedWorker(launch, servers, threading.Event())
+frame, _ = receive_frame(worker.socket)
+pid = worker.process.pid
+status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+server = int(status["PPid"])
+view = os.listdir(f"/proc/{pid}/root{hidden.parent.parent}")
+servers.close()
+deadline = time.monotonic() + 20
+while any(os.path.exists(f"/proc/{one}") for one in (pid, server)) and time.monotonic() < deadline:
+    time.sleep(0.01)
+worker.close()
+print(json.dumps([json.dumps(frame), view, [os.path.exists(f"/proc/{one}") for one in (pid, server)]]))
+"""
+    if os.geteuid() != 0:
+        pytest.skip("only root can look into a worker")
+    command = [sys.executable, "-c", text, str(workspace / "solutions"), str(workspace / "cache")]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.without_landlock", *command],
+        capture_output=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    greeting, view, remain = json.loads(done.stdout)
+    if "bubblewrap" not in greeting:
+        pytest.skip("bubblewrap isn't installed, or doesn't work here")
+    assert view == []  # it is hidden as well
+    assert remain == [False, False]
 
 
 def test_a_process_starts_itself_anew_inside(workspace: Path, tmp_path: Path) -> None:
@@ -118,7 +167,7 @@ def test_a_process_starts_itself_anew_inside(workspace: Path, tmp_path: Path) ->
     assert "read-only files" not in [one["name"] for one in found["confined"]["missing"]]
     assert found["command"] == INSIDE
     trial, start = told.read_text().splitlines()[0], told.read_text()
-    assert trial.endswith("-- true")
+    assert trial.endswith(f"-- {sys.executable} -I -S -c ")
     assert f"--tmpfs {workspace}/solutions" in trial
     assert start.count("--ro-bind / /") == 2
 
@@ -144,18 +193,38 @@ def test_what_is_needed_of_a_hidden_place_stays_and_what_it_hides_doesnt(tmp_pat
     (temporary / "solutions").mkdir(parents=True)
     named = (hidden, hidden / "a", environment / "results", temporary / "solutions", tmp_path, tmp_path / "none")
     wing = Wing(tuple(map(str, named)), str(tmp_path / "home"), str(temporary))
-    given = options(wing, {environment, environment / "lib", tmp_path})
-    text = " ".join(given)
+    text = " ".join(given := options(wing, {environment, environment / "lib", temporary / "lib", tmp_path}))
     expected = [
-        f"--bind {temporary} {temporary}",
         f"--tmpfs {hidden}",
         f"--ro-bind {environment} {environment}",
         f"--tmpfs {environment}/results",
+        f"--bind {temporary} {temporary}",
         f"--tmpfs {temporary}/solutions",
+        f"--remount-ro {hidden}",
     ]
     places = [text.index(part) for part in expected]
     assert places == sorted(places)
     assert f"--tmpfs {hidden}/a " not in text  # it is gone with what is around it
-    assert f"--tmpfs {tmp_path} " not in text  # it is needed, and holds the temporary folder
-    assert text.index(f"--remount-ro {hidden}") > places[-1]
+    assert f"--tmpfs {tmp_path} " not in text  # it is needed
+    assert str(temporary / "lib") not in text  # as writable as all there
+    assert str(tmp_path / "none") not in text
     assert given[-1] == "--"
+
+
+def test_a_temporary_folder_in_a_hidden_place_can_be_written_and_nothing_else_there(tmp_path: Path) -> None:
+    temporary = tmp_path / ".cache" / "tmp"
+    temporary.mkdir(parents=True)
+    text = " ".join(options(Wing((), str(tmp_path), str(temporary)), ()))
+    assert text.index(f"--tmpfs {temporary.parent} ") < text.index(f"--bind {temporary} {temporary}")
+
+
+def test_dot_entries_that_are_links_hide_what_they_lead_to_within_the_home(tmp_path: Path) -> None:
+    for name in ("keys", "venvs"):
+        (tmp_path / name).mkdir()
+    for link, target in ((".keys", "keys"), (".venv", "venvs"), (".usr", "/usr"), (".all", "/"), (".gone", "none")):
+        (tmp_path / link).symlink_to(target)
+    (tmp_path / "temporary").mkdir()
+    text = " ".join(options(Wing((), str(tmp_path), str(tmp_path / "temporary")), {tmp_path / "venvs"}))
+    assert f"--tmpfs {tmp_path}/keys " in text
+    for other in (f"{tmp_path}/venvs", "/usr ", f"{tmp_path}/.", f"{tmp_path}/none"):
+        assert f"--tmpfs {other}" not in text

@@ -225,7 +225,7 @@ class CudaDevice:
         self._calls += 1
         places = min(max(1, _PLACES_BYTES // sum(self._output_bytes)), _MOST_PLACES) if self._slow_poisons < 2 else 1
         next_ones: list[int] = []
-        segments, started = _segments(), clock_ns()
+        asked, started = _times_asked(), clock_ns()
         try:
             for nbytes in filter(None, self._output_bytes):
                 blocks = len(self._aside)
@@ -239,7 +239,7 @@ class CudaDevice:
         finally:
             self._give_back(next_ones)
         is_new, self._laid_out = self._laid_out != self._output_bytes, self._output_bytes
-        is_slow = clock_ns() - started > _SLOW_POISON_NS and (segments is None or _segments() != segments)
+        is_slow = clock_ns() - started > _SLOW_POISON_NS and (asked is None or _times_asked() != asked)
         self._slow_poisons += not is_new and is_slow
 
     def _give_back(self, blocks: Sequence[int]) -> None:
@@ -263,9 +263,9 @@ class CudaDevice:
         return self._meter
 
 
-def _segments() -> int | None:
-    """How many pieces of memory torch's allocator has asked the driver for so far; None where it doesn't tell."""
-    return None if _memory_stats is None else int(_memory_stats(0)["segment"]["all"]["allocated"])
+def _times_asked() -> int | None:
+    """How often torch's allocator has asked the driver for memory so far; None where it doesn't tell."""
+    return None if _memory_stats is None else int(_memory_stats(0)["num_device_alloc"])
 
 
 def _most_allocated() -> int | None:

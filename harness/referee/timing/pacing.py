@@ -13,10 +13,10 @@ _HEAT_NS = 30_000_000
 """After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,
 6.54, 5.91, 5.91 ms one call after another)."""
 HOLD_NS = 900_000
-"""A call's launches take the host 51 µs, one in ten over 122, one in a hundred over 453, and 676 at most (H100, one
-kernel a call, 1512 calls); held for 300 µs, 13 of them came too late. Whose host needs longer than this waits for the
-device himself, or is no fast kernel's. And a device that is held for longer than a time slice (1.1 ms on an H100) can
-be given to another process meanwhile, which could do the work."""
+"""A call's launches took the host 51 µs, one in a hundred over 453 and 676 at most (H100, one kernel a call, 1512
+calls). Held for 300 µs, of which 170 are left when the call begins, 11 of 504 came too late; held for this long 2 of
+1008. Whose host needs longer waits for the device itself, or is no fast kernel's. And a device that is held for longer
+than a time slice (1.1 ms on an H100) can be given to another process meanwhile, which could do the work."""
 _TOO_OFTEN = 3
 """Turns of an arm in a row: in the first one kernels are brought to the device, and any may be held up by accident."""
 

@@ -134,9 +134,9 @@ class WorkerPlayer:
     def _noted(self, arm: ArmName, reply: TurnTaken, wall_ns: int) -> ArmTurn:
         if self._is_headline and reply.peak_bytes is not None:
             self._peak_bytes[arm] = max(self._peak_bytes.get(arm, 0), reply.peak_bytes)
-        has_changed = self._pacing.note(arm, reply.calls)
+        are_late = self._pacing.note(arm, reply.calls)
         claimed = claimed_turn(reply, wall_ns)
-        return dataclasses.replace(claimed, canary_ns=self._canary_ns, gpu=self._gpu, is_valid=not has_changed)
+        return dataclasses.replace(claimed, canary_ns=self._canary_ns, gpu=self._gpu, is_valid=not are_late)
 
     def _take(
         self, arm: ArmName, calls: int, is_judged: bool, traced: bool = False, metric: Metric | None = None

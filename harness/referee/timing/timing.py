@@ -35,7 +35,7 @@ _SETTLED = 0.01
 class ArmTurn:
     """What one turn gave: the worker's claims and the referee's own observations, see records.timing.Turn.
 
-    `is_valid`: whether it was taken under conditions that held to its end.
+    `is_valid`: whether it says how later ones will be: not where most launches came too late while arms warm up.
     """
 
     call_ns: tuple[int, ...]

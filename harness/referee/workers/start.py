@@ -60,6 +60,7 @@ class Surroundings:
 
 def surroundings_of(workspace: Path, results: Path, passed: Sequence[str]) -> Surroundings:
     """Of a run in a workspace: others' solutions, problems with their cases, and what was found so far are hidden."""
+    _make(results)
     return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed))
 
 
@@ -72,11 +73,18 @@ def make_launch(
     for_build: bool = False,
 ) -> Launch:
     """A launch from this process's environment as it is now, and what the backend adds to it."""
+    _make(cache)
     environment = {**scrubbed(os.environ, surroundings.passed), **of_backend}
     named = (*surroundings.hidden, cache, Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"))
     places = {os.path.abspath(path) for path in named}
     variables = tuple(sorted(environment.items()))
     return Launch(backend, cache, tuple(arguments), variables, tuple(sorted(places)), for_build)
+
+
+def _make(folder: Path) -> None:
+    """Bubblewrap can hide only what is there when a server starts. Where it can't be made, who wants it says so."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 class StartedWorker:

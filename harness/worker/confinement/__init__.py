@@ -17,6 +17,7 @@ from pathlib import Path
 from harness.protocol.cell import Cell
 from harness.protocol.layout import files_folder, scratch_folder
 from harness.worker.confinement import landlock
+from harness.worker.confinement.bubblewrap import Bubble
 from harness.worker.confinement.limits import end_first, limit_resources
 from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
 from harness.worker.confinement.own_user import become_own_user, drop_rights
@@ -54,7 +55,9 @@ class Confined:
     missing: tuple[Missing, ...]
 
 
-def confine(cell: Cell, descriptor: int, parent: int | None = None, bubble: Unavailable | bool = False) -> Confined:
+def confine(
+    cell: Cell, descriptor: int, parent: int | None = None, bubble: Bubble | Unavailable | None = None
+) -> Confined:
     """Confine this process. `descriptor` is the only one that stays open besides the standard three, for this process
     alone. `parent`: who started it, if not the referee itself. `bubble`: what bubblewrap.enter() returned.
 
@@ -82,16 +85,17 @@ def confine(cell: Cell, descriptor: int, parent: int | None = None, bubble: Unav
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:
         try_out(DROPPED_RIGHTS, drop_rights)
-    abi = None
-    if bubble is False:
-        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
-    elif bubble is True:
+    abi, others = None, {cell.referee, parent}
+    if isinstance(bubble, Bubble):
         active.append(BUBBLEWRAP)
-    else:
+        others.add(bubble.monitor)
+    elif bubble is not None:
         missing.append(Missing(READ_ONLY_FILES, str(bubble), bubble.remedy))
+    else:
+        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
-    try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else {cell.referee, parent}))
+    try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else others))
     if FILTERED_CALLS in active and NO_NETWORK not in active:
         active.append(NO_NETWORK)
     end_with(parent)

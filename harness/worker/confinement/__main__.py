@@ -4,16 +4,15 @@ for `harness doctor`."""
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict
 
 from harness.protocol.cell import Cell
 from harness.worker.confinement import confine
-from harness.worker.confinement.bubblewrap import enter
+from harness.worker.confinement.bubblewrap import Bubble, enter
 
 if __name__ == "__main__":
     descriptor, cell, wing = sys.argv[1:]
     bubble = enter(wing)
-    parent = os.getppid() if bubble is True else None  # bubblewrap waits for what it has started
+    parent = bubble.monitor if isinstance(bubble, Bubble) else None
     print(json.dumps(asdict(confine(Cell.from_argument(cell), int(descriptor), parent, bubble))))

@@ -12,34 +12,52 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from harness.protocol.cell import Wing
 from harness.worker.confinement import landlock
-from harness.worker.confinement.linux import Unavailable
+from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
 from harness.worker.confinement.readable import hidden_places, needed_places
 
 INSIDE = "inside"
 _TRIAL_S = 20
-_REMEDY = "Linux 5.19 or newer with landlock among lsm=, or bubblewrap (bwrap) and user namespaces"
+_SIGKILL = 9
+_REMEDY = (
+    "Linux 5.19 or newer with landlock among lsm=; or bubblewrap (bwrap), with CAP_SYS_ADMIN for root and user "
+    "namespaces for others"
+)
+
+View = Literal["hidden", "readable", "writable"]
 
 
-def enter(argument: str) -> Unavailable | bool:
+@dataclass(frozen=True)
+class Bubble:
+    """Where this process is. `monitor` is the process of bubblewrap's that waits for it."""
+
+    monitor: int
+
+
+def enter(argument: str) -> Bubble | Unavailable | None:
     """Start this process anew inside, with the same descriptors, environment and output, and with INSIDE for the
     `argument` of its command, which is a wing.
 
-    True is returned inside; False where there is Landlock, which does all of it better; else what is missing.
+    Inside, the bubble is returned, with whose monitor this process ends; None where there is Landlock, which does all
+    of it better; else what is missing.
     """
     if argument == INSIDE:
-        return True
+        prctl(PR_SET_PDEATHSIG, _SIGKILL)
+        return Bubble(os.getppid())
     if _has_landlock():
-        return False
+        return None
     program = shutil.which("bwrap")
     if program is None:
         return Unavailable("the kernel has no Landlock, and there is no bubblewrap", _REMEDY)
     start = [program, *options(Wing.from_argument(argument), needed_places())]
     try:
-        tried = subprocess.run([*start, "true"], capture_output=True, timeout=_TRIAL_S, check=False)
+        trial = [*start, sys.orig_argv[0], "-I", "-S", "-c", ""]
+        tried = subprocess.run(trial, capture_output=True, timeout=_TRIAL_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Unavailable(f"the kernel has no Landlock, and bubblewrap fails ({error})", _REMEDY)
     if tried.returncode:
@@ -49,21 +67,23 @@ def enter(argument: str) -> Unavailable | bool:
 
 
 def options(wing: Wing, needed: Collection[Path]) -> list[str]:
-    """bwrap's: root as it is but for writing, then by path what is hidden and what is needed of that."""
+    """bwrap's: everything as it is but for writing, then by path where what may be seen or written changes.
+
+    A user namespace keeps who isn't root from /proc/PID/root of processes outside, which a bwrap that is setuid would
+    leave open to it; root has no need of one, and becomes another user later.
+    """
     temporary = Path(os.path.realpath(wing.temporary))
-    found = ["--cap-add", "ALL"] if os.geteuid() == 0 else []  # to become a user of its own, and then to drop them all
+    hidden = {Path(os.path.realpath(place)) for place in hidden_places(wing.hidden, wing.home)}
+    views: dict[Path, View] = dict.fromkeys(hidden - {Path("/"), Path("/dev")}, "hidden")
+    views |= dict.fromkeys(needed, "readable")
+    views[temporary] = "writable"
+    found = [] if os.geteuid() == 0 else ["--unshare-user"]
     found += ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
-    found += ["--bind", str(temporary), str(temporary)]
-    hidden = {
-        place
-        for place in hidden_places(wing.hidden, wing.home)
-        if place.exists() and place not in needed and place != Path("/dev") and not temporary.is_relative_to(place)
-    }
     emptied = []
-    for place, is_hidden in _in_order(hidden, needed):
-        if not is_hidden:
-            found += ["--ro-bind", str(place), str(place)]
-        elif place.is_dir():
+    for place, view in _changes({place: view for place, view in views.items() if os.path.exists(place)}):
+        if view != "hidden":
+            found += ["--ro-bind" if view == "readable" else "--bind", str(place), str(place)]
+        elif os.path.isdir(place):
             found += ["--tmpfs", str(place)]
             emptied.append(place)
         else:
@@ -73,13 +93,13 @@ def options(wing: Wing, needed: Collection[Path]) -> list[str]:
     return [*found, "--"]
 
 
-def _in_order(hidden: Collection[Path], needed: Collection[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each place at which what may be seen changes, from the root on, and whether it is hidden."""
-    changes: dict[Path, bool] = {}
-    for place in sorted({*hidden, *(place for place in needed if place.exists())}):
-        around = next((changes[parent] for parent in place.parents if parent in changes), False)
-        if (place in hidden) != around:
-            changes[place] = place in hidden
+def _changes(views: dict[Path, View]) -> Iterator[tuple[Path, View]]:
+    """From the root on. What is needed below the temporary folder can be written as all there."""
+    changes: dict[Path, View] = {}
+    for place, view in sorted(views.items()):
+        around = next((changes[parent] for parent in place.parents if parent in changes), "readable")
+        if view != around and (around, view) != ("writable", "readable"):
+            changes[place] = view
     yield from changes.items()
 
 

@@ -19,7 +19,7 @@ def hidden_places(named: Iterable[str], home: str) -> set[Path]:
     """Folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of their
     own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
     resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev")}
-    return resolved | set(_dot_entries(Path(home))) - {Path("/")}
+    return resolved | set(_dot_entries(Path(home).resolve())) - {Path("/")}
 
 
 def needed_places() -> set[Path]:
@@ -61,7 +61,9 @@ def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
 
 
 def _dot_entries(home: Path) -> Iterator[Path]:
-    return (entry for entry in _entries(home.resolve()) if entry.name.startswith("."))
+    """Where one leads out of the home it may lead anywhere, to /usr as well as to keys: it stays."""
+    places = (Path(os.path.realpath(entry)) for entry in _entries(home) if entry.name.startswith("."))
+    return (place for place in places if home in place.parents)
 
 
 def _entries(folder: Path) -> list[Path]:

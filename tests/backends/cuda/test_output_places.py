@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -81,3 +82,32 @@ def test_each_of_several_outputs_changes_places(monkeypatch: pytest.MonkeyPatch)
 def test_short_memory_ends_it_with_all_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     allocator = Allocator(room=10)
     assert poisoned(monkeypatch, allocator, (MIB,), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("asks", "places"),
+    [(False, 16), (True, 1)],
+    ids=["only the host was slow", "the allocator asked the driver each time"],
+)
+def test_slow_fills_count_where_the_allocator_had_to_ask_for_memory(
+    monkeypatch: pytest.MonkeyPatch, asks: bool, places: int
+) -> None:
+    allocator, filled = Allocator(), Filling()
+    clock, asked = itertools.count(step=1_000_000), itertools.count(step=int(asks))
+    monkeypatch.setattr(module, "_take_block", allocator.take)
+    monkeypatch.setattr(module, "_give_block", allocator.give)
+    monkeypatch.setattr(module, "clock_ns", lambda: next(clock))
+    monkeypatch.setattr(module, "_memory_stats", lambda device: {"num_device_alloc": next(asked)})
+    device: Any = CudaDevice()
+    device._can_poison = True
+    device._output_bytes = (33 * MIB,)
+    for _ in range(3):  # the first is of a new size, and may ask
+        device._poison(filled, 0)
+        device._give_back(device._aside)
+    device._poison(filled, 0)
+    assert len(device._aside) == places - 1
+    device._give_back(device._aside)
+    for _ in range(3):
+        device._poison(filled, 0)
+        device._give_back(device._aside)
+    assert len(filled.filled) == (5 if asks else 7)

@@ -90,8 +90,9 @@ def test_proc_shows_a_workers_own_mark(servers: ForkServers, tmp_path: Path) -> 
 
 def test_equal_launches_share_a_server_and_others_do_not(servers: ForkServers, tmp_path: Path) -> None:
     mine = servers.server(launch_of(tmp_path).kind)
-    assert servers.server(launch_of(tmp_path / "elsewhere").kind) is mine
+    assert servers.server(launch_of(tmp_path).kind) is mine
     assert servers.server(launch_of(tmp_path, "1").kind) is not mine
+    assert servers.server(launch_of(tmp_path / "elsewhere").kind) is not mine  # other places are hidden
 
 
 def test_a_changed_environment_gets_another_server(
