@@ -52,8 +52,10 @@ def _strings(python: str) -> list[str]:
     found: list[str] = []
     follows = False
     for literal in _literals(python):
-        if literal is not None:
-            found[-1:] = [found[-1] + _value(literal)] if follows else [*found[-1:], _value(literal)]
+        if literal is not None and follows:
+            found[-1] += _value(literal)
+        elif literal is not None:
+            found.append(_value(literal))
         follows = literal is not None
     return found
 

@@ -183,7 +183,7 @@ def test_a_bubblewrap_that_fails_is_told_and_done_without(workspace: Path, tmp_p
 def test_neither_landlock_nor_bubblewrap(workspace: Path, tmp_path: Path) -> None:
     found = run(workspace, str(tmp_path))
     (missing,) = (one for one in found["confined"]["missing"] if one["name"] == "read-only files")
-    assert missing["why"] == "the kernel has no Landlock, and there is no bubblewrap"
+    assert missing["why"] == "the kernel refuses Landlock (Function not implemented), and there is no bubblewrap"
 
 
 def test_what_is_needed_of_a_hidden_place_stays_and_what_it_hides_doesnt(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
@@ -23,7 +24,6 @@ from harness.worker.confinement.readable import hidden_places, needed_places
 
 INSIDE = "inside"
 _TRIAL_S = 20
-_SIGKILL = 9
 _REMEDY = (
     "Linux 5.19 or newer with landlock among lsm=; or bubblewrap (bwrap), with CAP_SYS_ADMIN for root and user "
     "namespaces for others"
@@ -47,22 +47,26 @@ def enter(argument: str) -> Bubble | Unavailable | None:
     of it better; else what is missing.
     """
     if argument == INSIDE:
-        prctl(PR_SET_PDEATHSIG, _SIGKILL)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         return Bubble(os.getppid())
-    if _has_landlock():
+    try:
+        landlock.version()
+    except Unavailable as error:
+        why = str(error)
+    else:
         return None
     program = shutil.which("bwrap")
     if program is None:
-        return Unavailable("the kernel has no Landlock, and there is no bubblewrap", _REMEDY)
+        return Unavailable(f"{why}, and there is no bubblewrap", _REMEDY)
     start = [program, *options(Wing.from_argument(argument), needed_places())]
     try:
         trial = [*start, sys.orig_argv[0], "-I", "-S", "-c", ""]
         tried = subprocess.run(trial, capture_output=True, timeout=_TRIAL_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Unavailable(f"the kernel has no Landlock, and bubblewrap fails ({error})", _REMEDY)
+        return Unavailable(f"{why}, and bubblewrap fails ({error})", _REMEDY)
     if tried.returncode:
         words = (tried.stderr.decode(errors="replace").splitlines() or ["without a word"])[-1]
-        return Unavailable(f"the kernel has no Landlock, and bubblewrap fails ({words})", _REMEDY)
+        return Unavailable(f"{why}, and bubblewrap fails ({words})", _REMEDY)
     return os.execv(program, [*start, *(INSIDE if word == argument else word for word in sys.orig_argv)])
 
 
@@ -101,11 +105,3 @@ def _changes(views: dict[Path, View]) -> Iterator[tuple[Path, View]]:
         if view != around and (around, view) != ("writable", "readable"):
             changes[place] = view
     yield from changes.items()
-
-
-def _has_landlock() -> bool:
-    try:
-        landlock.version()
-    except Unavailable:
-        return False
-    return True
