@@ -40,7 +40,7 @@ def compile_alone(compiler: Path, source: Path) -> BuildDiagnosis:
         flags += ["-fPIC"]
     command = [str(compiler), *flags, *torch.include_flags]
     command += ["-c", str(source), "-o", str(source.with_suffix(".o"))]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, timeout=300)
     assert run.returncode != 0
     return diagnose_build_log(run.stdout + run.stderr)
 
@@ -71,7 +71,7 @@ def test_half_operators_come_with_the_usual_flags(toolkit: Toolkit, cuda_source:
     command = [str(toolkit.nvcc), "-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H", torch.standard]
     command += [*COMMON_NVCC_FLAGS, *FLAGS, "--compiler-options", "-fPIC", *torch.include_flags]
     command += ["-c", str(cuda_source), "-o", str(cuda_source.with_suffix(".o")), "-Xcompiler", "-H"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, cwd=cuda_source.parent, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert f"! {toolkit.root}/headers/sim/prelude_slim.h.gch" in run.stderr, "the precompiled header doesn't fit"
 
