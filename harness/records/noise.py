@@ -31,6 +31,7 @@ _LEVELS_BLOCKS = 10
 _LEVELS_SHARE = 0.2
 _LEVELS_GAP = 0.015
 _CANARY = 0.15
+_UNQUIET = 0.1
 _THROTTLED = 0.1
 _UNQUEUED = 0.05
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
@@ -60,6 +61,7 @@ def _doubts(timing: Timing) -> Iterator[str]:
     yield from _drift(timing)
     yield from _levels(timing)
     yield from _canary(timing)
+    yield from _unquiet(timing)
     yield from _throttled(timing)
     yield from _company(timing)
     yield from _unqueued(timing)
@@ -176,6 +178,18 @@ def _canary(timing: Timing) -> Iterator[str]:
         yield (
             f"a fill of the referee's own took {_us(before)} in the first third of the run and {_us(after)} in the "
             f"last; at most {_percent(_CANARY, 0)} of difference is ranked"
+        )
+
+
+def _unquiet(timing: Timing) -> Iterator[str]:
+    """What slows all arms alike cancels."""
+    baseline, solution = ([turn.quiet for turn in timing.turns if turn.arm == arm] for arm in _judged(timing))
+    of_baseline, of_solution = baseline.count(False), solution.count(False)
+    if abs(of_baseline / len(baseline) - of_solution / len(solution)) > _UNQUIET:
+        yield (
+            f"the device's memory was busy before {of_baseline} of {len(baseline)} turns of {_judged(timing)[0]} and "
+            f"{of_solution} of {len(solution)} of the solution, as it is after memory has been freed: end other "
+            "programs, and keep what you allocate"
         )
 
 

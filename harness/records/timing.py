@@ -42,7 +42,8 @@ class Turn:
 
     Of each call, and empty where unknown: `tail_ns`, for how long the device went on working after its outputs had been
     copied; `launch_ns`, for how long the host was busy with it; `queued`, whether all its launches were waiting on the
-    device before the first began. `canary_ns`: how long a fill of the referee's took right after the turn.
+    device before the first began. `canary_ns`: how long a fill of the referee's took right after the turn. `quiet`:
+    whether fills right before the turn were as quick as ever, so that nothing took bandwidth from it.
     """
 
     arm: ArmName
@@ -54,6 +55,7 @@ class Turn:
     queued: tuple[bool, ...] = ()
     canary_ns: int | None = None
     gpu: GpuState | None = None
+    quiet: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.call_ns or min(self.call_ns) <= 0 or self.wall_ns <= 0:

@@ -23,6 +23,7 @@ from harness.referee.table.seated_case import at, seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import describe_arm
 from harness.referee.timing.player import Watchers
+from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
 from harness.referee.timing.timing import references_of
@@ -144,7 +145,7 @@ class Trial:
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                watchers = Watchers(auditor, canary, telemetry)
+                watchers = Watchers(auditor, canary, telemetry, Quiet(canary.quickest_ns))
                 timed = ready_for_timing(case, references, watchers, config, self._notify, series)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))

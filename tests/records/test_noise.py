@@ -143,6 +143,20 @@ def test_a_canary_that_stumbled_once_has_not_moved() -> None:
     assert found.noises == ()
 
 
+def test_memory_that_was_busy_before_the_turns_of_one_side() -> None:
+    busy = measured(turns=lambda turn: replace(turn, quiet=turn.arm == "solution" or turn.block > 1))
+    assert busy.noises == (
+        "the device's memory was busy before 4 of 24 turns of eager and 0 of 24 of the solution, as it is after memory "
+        "has been freed: end other programs, and keep what you allocate",
+    )
+    assert measured(turns=lambda turn: replace(turn, quiet=turn.arm != "solution" or turn.block > 1)).noise is not None
+
+
+def test_memory_that_was_busy_before_the_turns_of_all() -> None:
+    assert measured(turns=lambda turn: replace(turn, quiet=turn.block > 6)).noise is None
+    assert measured(turns=lambda turn: replace(turn, quiet=turn.arm == "solution" or turn.block > 0)).noise is None
+
+
 @pytest.mark.parametrize(
     "word", ["sw thermal slowdown", "hw thermal slowdown", "hw slowdown", "HW power brake slowdown"]
 )

@@ -25,11 +25,11 @@ _MOST_SLOW_POISONS = 4
 _TRACE_CHARS = 4 * 2**20
 """Half of what a message may have (protocol.frames)."""
 
-_MOST_PLACES = 64
-_PLACES_PART = 40
+_MOST_PLACES = 16
+_PLACES_BYTES = 2**30
 """Equal work takes a few tenths of a microsecond more or less by where its buffers lie, the same each time (H100:
-20.5 to 21.5 µs for x * 2 over 33 MB, by 72 pairs of buffers in six processes). With as many places as this, or as go
-into a fortieth of the device's memory, outputs of two workers differ by little on average."""
+20.5 to 21.5 µs for x * 2 over 33 MB, by 72 pairs of buffers in six processes). With as many places as this, outputs of
+two workers differ by little on average."""
 
 Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
@@ -223,8 +223,7 @@ class CudaDevice:
             return
         assert _take_block is not None
         self._calls += 1
-        places = min(max(1, self._places_bytes // sum(self._output_bytes)), _MOST_PLACES)
-        places = places if self._slow_poisons < 2 else 1
+        places = min(max(1, _PLACES_BYTES // sum(self._output_bytes)), _MOST_PLACES) if self._slow_poisons < 2 else 1
         next_ones: list[int] = []
         asked, started = _times_asked(), clock_ns()
         try:
@@ -255,7 +254,6 @@ class CudaDevice:
         if self._meter is None:
             torch.cuda.init()  # type: ignore[no-untyped-call]
             self._meter = Meter()
-            self._places_bytes = torch.cuda.get_device_properties(0).total_memory // _PLACES_PART
             self._lead_in = LeadIn(self._meter)
             self._snapshots = Snapshots(self._meter)
             if library := open_cupti():

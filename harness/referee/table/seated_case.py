@@ -85,6 +85,8 @@ class SeatedCase:
         """Of the case that is timed."""
         self.watching: Callable[[], AbstractContextManager[object]] = nullcontext
         """Somebody who looks on while a turn is taken."""
+        self.settled: Callable[[], object] = lambda: None
+        """Waits until nothing is left on the device that would slow the next turn; called last before it."""
         self.rng = random.Random(secrets.randbits(64))
         self.keeps_outputs = _outputs_can_be_kept(setting)
         self.weights: WeightsSource = "none"
@@ -133,6 +135,11 @@ class SeatedCase:
         as soon as they stand still. `conditions`: others than those that timed turns have now. Raises: SolutionFailed.
         """
         return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest, conditions)
+
+    def wake(self, worker: WorkerProcess) -> None:
+        """Let this one move alone, as soon as the device is ready for its turn."""
+        self.settled()
+        self.stillness.only(worker)
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """Of the next timed turn, whoever takes it."""
@@ -197,7 +204,7 @@ class SeatedCase:
                 conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
-                wake=lambda: self.stillness.only(self.worker),
+                wake=lambda: self.wake(self.worker),
             )
             self.stillness.only(None)
         at_rest()

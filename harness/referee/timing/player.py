@@ -25,6 +25,7 @@ from harness.referee.table.seated_case import SeatedCase, Taken, seeds_of
 from harness.referee.table.seats import BaselineFailed
 from harness.referee.table.turns import take_turn
 from harness.referee.timing.pacing import Pacing
+from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn
 from harness.referee.workers.process import WorkerProcess
 
@@ -46,6 +47,7 @@ class Watchers:
     auditor: Auditor
     canary: Canary
     telemetry: Telemetry
+    quiet: Quiet
 
 
 class WorkerPlayer:
@@ -79,6 +81,8 @@ class WorkerPlayer:
         self._canary_ns: int | None = None
         self._gpu: GpuState | None = None
         case.watching = functools.partial(self._watch, "solution")
+        case.settled = self._settle
+        self._quiet: bool | None = None
         self._peak_bytes: dict[ArmName, int] = {}
         self._process_bytes: dict[ArmName, int] = {}
         self._is_headline = True
@@ -106,6 +110,9 @@ class WorkerPlayer:
         self._gpu = watch.state()
         if self._is_headline and watch.process_bytes is not None:
             self._process_bytes[arm] = max(self._process_bytes.get(arm, 0), watch.process_bytes)
+
+    def _settle(self) -> None:
+        self._quiet = self._watchers.quiet.wait()
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
         """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
@@ -136,7 +143,9 @@ class WorkerPlayer:
             self._peak_bytes[arm] = max(self._peak_bytes.get(arm, 0), reply.peak_bytes)
         are_late = self._pacing.note(arm, reply.calls)
         claimed = claimed_turn(reply, wall_ns)
-        return dataclasses.replace(claimed, canary_ns=self._canary_ns, gpu=self._gpu, is_valid=not are_late)
+        return dataclasses.replace(
+            claimed, canary_ns=self._canary_ns, gpu=self._gpu, quiet=self._quiet, is_valid=not are_late
+        )
 
     def _take(
         self, arm: ArmName, calls: int, is_judged: bool, traced: bool = False, metric: Metric | None = None
@@ -180,7 +189,7 @@ class WorkerPlayer:
                     conditions=conditions,
                     traced=traced,
                     keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
-                    wake=lambda: case.stillness.only(worker),
+                    wake=lambda: case.wake(worker),
                 )
                 case.stillness.only(None)
         except SolutionFailed as error:

@@ -45,6 +45,7 @@ class ArmTurn:
     queued: tuple[bool, ...] = ()
     canary_ns: int | None = None
     gpu: GpuState | None = None
+    quiet: bool | None = None
     is_valid: bool = True
 
 
@@ -151,6 +152,7 @@ def take_block(
                 taken.queued,
                 taken.canary_ns,
                 taken.gpu,
+                taken.quiet,
             )
         )
     return turns

@@ -34,6 +34,7 @@ from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
+from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks, ready_for_timing
 from tests.referee.desk import DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
@@ -98,6 +99,7 @@ def sitting(
     times: Sequence[int | None] = (1_000,),
     config: Config = CONFIG,
     tail_ns: int = 0,
+    quiet: Quiet = Quiet(lambda: 100),
 ) -> Iterator[Sitting]:
     solution, eager, listener = DeskWorker(model, times, tail_ns), DeskWorker(times=(2_000,)), Listener()
     late = {"control": DeskWorker(times=(2_000,))}
@@ -105,7 +107,8 @@ def sitting(
     references: Any = {"eager": eager}
     heard: Any = listener
     with seat_case(setting, desk_host(), worker, config, TableSize(config.timing.calls_per_turn)) as case:
-        timed = ready_for_timing(case, references, Watchers(heard, heard, Telemetry()), config, lambda what: None)
+        watchers = Watchers(heard, heard, Telemetry(), quiet)
+        timed = ready_for_timing(case, references, watchers, config, lambda what: None)
         yield Sitting(timed, listener, solution, eager, late)
 
 
@@ -412,6 +415,24 @@ def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
     assert awake == []
 
 
+def test_a_turn_begins_once_the_device_is_quiet(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked last, with everybody standing still; what is found is kept with the turn."""
+    looks: list[bool] = []
+    quiet = Quiet(lambda: 100)
+
+    def wait() -> bool:
+        assert at_table.solution.is_paused
+        assert at_table.eager.is_paused
+        looks.append(len(looks) % 3 > 0)
+        return looks[-1]
+
+    with sitting(double, Honest, quiet=quiet) as at_table:
+        monkeypatch.setattr(quiet, "wait", wait)
+        turns = at_table.outcome().timing.turns
+    assert len(looks) > len(turns)
+    assert {turn.quiet for turn in turns} == {True, False}
+
+
 class OutOfMemory(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         raise torch.OutOfMemoryError("no memory left")
@@ -428,7 +449,8 @@ def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "channels-last")))
     with seat_case(double, desk_host(), workers["solution"], config, TableSize()) as case:
         case.seat_solution()
-        player = WorkerPlayer(case, workers, config, Watchers(heard, heard, Telemetry()), "timed", Pacing())
+        watchers = Watchers(heard, heard, Telemetry(), Quiet(lambda: 100))
+        player = WorkerPlayer(case, workers, config, watchers, "timed", Pacing())
         with pytest.raises(blamed, match="no memory left"):
             player.turn(arm, 1)
 
