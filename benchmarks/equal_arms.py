@@ -5,7 +5,8 @@ times as the config has processes): every ratio should be 1. Beside it, of each 
 worked for a call by CUPTI's records of its kernels, over the time between events that the same turn reports; over that
 time without what an empty pair of events shows (1.25 µs on an H100, 6 % of 20 µs), which is no kernel's; and the time
 between events of traced calls over that of all others, which nobody traces. At the end, what is wanted: intervals hold
-1 in 95 % of the runs; over 20 µs, estimates lie within 0.5 % of it and CUPTI within 2 % of the events.
+1 in 95 % of the runs; over 20 µs, estimates lie within 0.5 % of it; and of kernels of over 20 µs by CUPTI, which at this
+size leaves out a tenth of what lies between events, CUPTI's times lie within 2 % of the events'.
 
 Problems of the workspace at their full shape, and x * 2 of about 5, 20, 100 and 1000 µs. Needs a GPU. In a workspace:
 
@@ -90,6 +91,8 @@ class Row:
     """The same with the events' floor taken off their times."""
     traced: float | None = None
     """Between events, traced calls over all others."""
+    busy: int = 0
+    """Turns that began with the device's memory still busy."""
 
 
 @dataclass
@@ -197,6 +200,7 @@ def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:
         cupti=listener.ratio(),
         cupti_net=listener.ratio(timing.floors.events_ns) if timing.floors else None,
         traced=traced_ns / usual_ns if traced_ns else None,
+        busy=sum(turn.quiet is False for turn in timing.turns),
     )
 
 
@@ -219,7 +223,8 @@ def _line(row: Row) -> str:
         for what, one in (("solution", row.solution), ("control", row.control))
     )
     cupti = f"{_share(row.cupti)}, less the floor {_share(row.cupti_net)}, traced/untraced {_share(row.traced)}"
-    noise = f"  noisy: {row.noise}" if row.noise else ""
+    noise = f"  {row.busy} turns began on busy memory" if row.busy else ""
+    noise += f"  noisy: {row.noise}" if row.noise else ""
     return f"{row.problem:18} {row.baseline_us:10.2f} µs  {ratios}  CUPTI/events {cupti}  {row.seconds:.1f} s{noise}"
 
 
@@ -261,8 +266,10 @@ def _wanted(rows: Sequence[Row]) -> Iterator[str]:
     long = [row for row in rows if row.baseline_us > _LONG_US]
     apart = [(abs(one[0] - 1), row) for row in long for one in (row.solution, row.control) if one]
     yield _worst(f"over {_LONG_US} µs, estimates within {_MOST_OFF:.1%} of 1", apart, _MOST_OFF)
-    apart = [(abs(row.cupti_net - 1), row) for row in long if row.cupti_net]
-    yield _worst(f"over {_LONG_US} µs, CUPTI within {_MOST_APART:.0%} of events less their floor", apart, _MOST_APART)
+    kernels = [row for row in rows if row.cupti and row.cupti * row.baseline_us > _LONG_US]
+    apart = [(abs(row.cupti_net - 1), row) for row in kernels if row.cupti_net]
+    what = f"kernels over {_LONG_US} µs by CUPTI, within {_MOST_APART:.0%} of events less their floor"
+    yield _worst(what, apart, _MOST_APART)
 
 
 def _worst(what: str, apart: Sequence[tuple[float, Row]], most: float) -> str:

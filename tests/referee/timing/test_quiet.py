@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
+import torch
 
+from harness.referee.audit import Canary
 from harness.referee.timing.quiet import Quiet
 
 USUAL, SLOWER = 90_000, 96_000
@@ -71,3 +73,16 @@ def test_waiting_ends_after_half_a_second_and_before_long_altogether() -> None:
     assert [seconds for _, seconds in waited[:12]] == pytest.approx([0.5] * 12, abs=0.003)
     assert [seconds for _, seconds in waited[12:]] == [0.0] * 11
     assert wait() == (True, 0.0), "a device that stays slower is as quick as it gets"
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_quiet_soon_after_memory_was_freed() -> None:
+    with Canary() as canary:
+        quiet = Quiet(canary.quickest_ns)
+        assert [quiet.wait() for _ in range(20)] == [True] * 20
+        usual_ns = canary.quickest_ns()
+        freed = torch.full((2**32,), 1, dtype=torch.uint8, device="cuda")
+        del freed
+        torch.cuda.empty_cache()
+        assert quiet.wait()
+        assert canary.quickest_ns() < 1.05 * usual_ns
