@@ -5,8 +5,8 @@ times as the config has processes): every ratio should be 1. Beside it, of each 
 worked for a call by CUPTI's records of its kernels, over the time between events that the same turn reports; over that
 time without what an empty pair of events shows (1.25 µs on an H100, 6 % of 20 µs), which is no kernel's; and the time
 between events of traced calls over that of all others, which nobody traces. At the end, what is wanted: intervals hold
-1 in 95 % of the runs; over 20 µs, estimates lie within 0.5 % of it; and of kernels of over 20 µs by CUPTI, which at this
-size leaves out a tenth of what lies between events, CUPTI's times lie within 2 % of the events'.
+1 in 95 % of the runs; over 20 µs, estimates lie within 0.5 % of it; and of kernels that CUPTI says take over 20 µs (a
+tenth less than what lies between events), CUPTI's times lie within 2 % of the events'.
 
 Problems of the workspace at their full shape, and x * 2 of about 5, 20, 100 and 1000 µs. Needs a GPU. In a workspace:
 
