@@ -91,8 +91,8 @@ class Row:
     """The same with the events' floor taken off their times."""
     traced: float | None = None
     """Between events, traced calls over all others."""
-    busy: int = 0
-    """Turns that began with the device's memory still busy."""
+    fills_us: dict[str, float] = field(default_factory=dict)
+    """Of each arm: what a fill of the device's memory took before its turns, the median."""
 
 
 @dataclass
@@ -200,7 +200,11 @@ def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:
         cupti=listener.ratio(),
         cupti_net=listener.ratio(timing.floors.events_ns) if timing.floors else None,
         traced=traced_ns / usual_ns if traced_ns else None,
-        busy=sum(turn.quiet is False for turn in timing.turns),
+        fills_us={
+            arm: median(fills) / 1e3
+            for arm in timing.arms
+            if (fills := [turn.fill_ns for turn in timing.turns if turn.arm == arm and turn.fill_ns])
+        },
     )
 
 
@@ -223,9 +227,12 @@ def _line(row: Row) -> str:
         for what, one in (("solution", row.solution), ("control", row.control))
     )
     cupti = f"{_share(row.cupti)}, less the floor {_share(row.cupti_net)}, traced/untraced {_share(row.traced)}"
-    noise = f"  {row.busy} turns began on busy memory" if row.busy else ""
-    noise += f"  noisy: {row.noise}" if row.noise else ""
-    return f"{row.problem:18} {row.baseline_us:10.2f} µs  {ratios}  CUPTI/events {cupti}  {row.seconds:.1f} s{noise}"
+    fills = " / ".join(f"{us:.1f}" for us in row.fills_us.values()) or "—"
+    noise = f"  noisy: {row.noise}" if row.noise else ""
+    return (
+        f"{row.problem:18} {row.baseline_us:10.2f} µs  {ratios}  CUPTI/events {cupti}  fills {fills} µs  "
+        f"{row.seconds:.1f} s{noise}"
+    )
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:

@@ -31,7 +31,10 @@ _LEVELS_BLOCKS = 10
 _LEVELS_SHARE = 0.2
 _LEVELS_GAP = 0.015
 _CANARY = 0.15
-_UNQUIET = 0.1
+_FILLS = 0.01
+"""Between the medians of what fills of the device's memory took before turns of the one arm and of the other: whoever
+works on the device by then works on in the turn."""
+_SLOW_FILL, _SLOW_FILLS = 1.03, 0.2
 _THROTTLED = 0.1
 _UNQUEUED = 0.05
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
@@ -61,7 +64,7 @@ def _doubts(timing: Timing) -> Iterator[str]:
     yield from _drift(timing)
     yield from _levels(timing)
     yield from _canary(timing)
-    yield from _unquiet(timing)
+    yield from _busy_memory(timing)
     yield from _throttled(timing)
     yield from _company(timing)
     yield from _unqueued(timing)
@@ -81,6 +84,7 @@ def remarks(timing: Timing) -> Iterator[str]:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
     for row in timing.rows:
         yield from _host_in(timing.of_row(row))
+    yield from _often_busy(timing)
     capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
     if capped:
         words = _words(timing, lambda word: not _is_serious(word))
@@ -181,16 +185,32 @@ def _canary(timing: Timing) -> Iterator[str]:
         )
 
 
-def _unquiet(timing: Timing) -> Iterator[str]:
-    """What slows all arms alike cancels."""
-    baseline, solution = ([turn.quiet for turn in timing.turns if turn.arm == arm] for arm in _judged(timing))
-    of_baseline, of_solution = baseline.count(False), solution.count(False)
-    if abs(of_baseline / len(baseline) - of_solution / len(solution)) > _UNQUIET:
+def _busy_memory(timing: Timing) -> Iterator[str]:
+    """Before one arm's turns more than before the other's. What slows all alike cancels, if all are bound by memory."""
+    baseline, solution = (_fills_ns(timing, arm) for arm in _judged(timing))
+    if not baseline or not solution:
+        return
+    before, other = median(baseline), median(solution)
+    if max(before, other) > (1 + _FILLS) * min(before, other):
         yield (
-            f"the device's memory was busy before {of_baseline} of {len(baseline)} turns of {_judged(timing)[0]} and "
-            f"{of_solution} of {len(solution)} of the solution, as it is after memory has been freed: end other "
-            "programs, and keep what you allocate"
+            f"before turns of {_judged(timing)[0]} a fill of the device's memory took {_us(before)}, before those of "
+            f"the solution {_us(other)}: somebody else was using it, if only the driver, which clears what is freed; "
+            f"at most {_percent(_FILLS, 0)} of difference is ranked"
         )
+
+
+def _often_busy(timing: Timing) -> Iterator[str]:
+    fills = [turn.fill_ns for turn in timing.turns if turn.fill_ns]
+    slow = sum(ns > _SLOW_FILL * min(fills) for ns in fills)
+    if slow > _SLOW_FILLS * len(fills):
+        yield (
+            f"before {slow} of {len(fills)} turns the device's memory was busy, so that times may be too long: end "
+            "other programs on the GPU"
+        )
+
+
+def _fills_ns(timing: Timing, arm: ArmName) -> list[int]:
+    return [turn.fill_ns for turn in timing.turns if turn.arm == arm and turn.fill_ns]
 
 
 def _throttled(timing: Timing) -> Iterator[str]:

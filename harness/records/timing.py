@@ -42,8 +42,8 @@ class Turn:
 
     Of each call, and empty where unknown: `tail_ns`, for how long the device went on working after its outputs had been
     copied; `launch_ns`, for how long the host was busy with it; `queued`, whether all its launches were waiting on the
-    device before the first began. `canary_ns`: how long a fill of the referee's took right after the turn. `quiet`:
-    whether fills right before the turn were as quick as ever, so that nothing took bandwidth from it.
+    device before the first began. `canary_ns`: how long a fill of the referee's took right after the turn, `fill_ns`
+    one of the device's memory right before, between events.
     """
 
     arm: ArmName
@@ -55,7 +55,7 @@ class Turn:
     queued: tuple[bool, ...] = ()
     canary_ns: int | None = None
     gpu: GpuState | None = None
-    quiet: bool | None = None
+    fill_ns: int | None = None
 
     def __post_init__(self) -> None:
         if not self.call_ns or min(self.call_ns) <= 0 or self.wall_ns <= 0:

@@ -127,19 +127,25 @@ def _require_marks(rows: Sequence[KernelRun], begins: Sequence[int], ends: Seque
 def _outside(
     rows: Sequence[KernelRun], intervals: Sequence[tuple[int, int]], own: DevicesOwn, output_bytes: int
 ) -> list[tuple[KernelRun, int]]:
-    """Kernels, and what exceeds the poison and the copies that the device itself makes of every call's outputs."""
+    """Kernels; moves while the device was held, when it makes none itself: a copy needs no multiprocessor; and of other
+    moves what exceeds the poison and the copies that the device itself makes of every call's outputs."""
+    held = [(row.start_ns, row.end_ns) for row in rows if row.name == LEAD_IN]
     kernels: list[tuple[KernelRun, int]] = []
     moves: list[tuple[KernelRun, int]] = []
     for place, row in enumerate(rows):
         if row.name in (LEAD_IN, END):
             continue
-        inside = sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in intervals)
-        length = row.end_ns - row.start_ns - inside - own.of(place)
+        length = row.end_ns - row.start_ns - _within(row, intervals) - own.of(place)
         if length > _OVERLAP_NS:
-            (kernels if row.kind == "kernel" else moves).append((row, length))
+            is_excused = row.kind != "kernel" and _within(row, held) <= _OVERLAP_NS
+            (moves if is_excused else kernels).append((row, length))
     moved = sum(bytes_moved(row) for row, _ in moves)
     excess = max(0, moved - 2 * output_bytes * len(intervals))
     return kernels + [(row, length * excess // moved) for row, length in moves if excess]
+
+
+def _within(row: KernelRun, spans: Sequence[tuple[int, int]]) -> int:
+    return sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in spans)
 
 
 def _covered(spans: Sequence[tuple[int, int]]) -> int:

@@ -43,12 +43,23 @@ _KEPT_SHARE = 0.05
 _CHEAP_BYTES = 2**26
 """Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
 _SCARCE_SHARE = 0.3
-"""With less of the memory free, the referee gives back what its allocator caches before a turn."""
+"""With less of the memory free, the referee gives back what its allocator caches before a turn, but for what the next
+inputs take: that would come and go with each turn, and the driver clears whatever is freed (timing.quiet)."""
+_STAGING = 1.25
+_LAST_SHARE = 0.08
+"""With less than this free, the referee gives back that, too."""
 
 _HELD = Conditions(hold_ns=HOLD_NS)
 """For late inputs, in a case that isn't timed."""
 
-Imprints = list[dict[int, tuple[torch.Tensor, ...]]]
+
+@dataclass(frozen=True)
+class Laid:
+    """What lies ready for a turn: a draw for each call, its place at the table, and what its inputs look like."""
+
+    drawn: tuple[Drawn, ...]
+    places: tuple[int, ...]
+    imprints: list[dict[int, tuple[torch.Tensor, ...]]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class SeatedCase:
         self.watching: Callable[[], AbstractContextManager[object]] = nullcontext
         """Somebody who looks on while a turn is taken."""
         self.settled: Callable[[], object] = lambda: None
-        """Waits until nothing is left on the device that would slow the next turn; called last before it."""
+        """Waits until nothing is left on the device that would slow the turn for which all lies ready."""
         self.rng = random.Random(secrets.randbits(64))
         self.keeps_outputs = _outputs_can_be_kept(setting)
         self.weights: WeightsSource = "none"
@@ -113,11 +124,10 @@ class SeatedCase:
         self.stillness.only(self.worker)
         self.weights = construct_arm(self.worker, self.table, self.setting, self.config.limits)
 
-    def lay(self, drawn: Sequence[Drawn]) -> tuple[int, ...]:
-        """Fresh inputs for each call, at places in random order."""
-        places = tuple(self.rng.sample(range(self.table.places), len(drawn)))
-        self._lay_at(drawn, places)
-        return places
+    def lay(self, drawn: Sequence[Drawn]) -> Laid:
+        """Fresh inputs for each call, at places in random order: the same work before a turn of any arm, so that the
+        device is in the same state."""
+        return self._lay_at(tuple(drawn), tuple(self.rng.sample(range(self.table.places), len(drawn))))
 
     def turn(
         self,
@@ -134,12 +144,7 @@ class SeatedCase:
         `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply. `at_rest` is called
         as soon as they stand still. `conditions`: others than those that timed turns have now. Raises: SolutionFailed.
         """
-        return self._turn_at(tuple(drawn), self.lay(drawn), traced, keeps_row, at_rest, conditions)
-
-    def wake(self, worker: WorkerProcess) -> None:
-        """Let this one move alone, as soon as the device is ready for its turn."""
-        self.settled()
-        self.stillness.only(worker)
+        return self._turn_over(self.lay(drawn), traced, keeps_row, at_rest, conditions)
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """Of the next timed turn, whoever takes it."""
@@ -151,8 +156,7 @@ class SeatedCase:
 
     def again(self, taken: Taken, conditions: Conditions) -> Taken:
         """The same inputs at the same places once more."""
-        self._lay_at(taken.drawn, taken.places)
-        return self._turn_at(taken.drawn, taken.places, conditions=conditions)
+        return self._turn_over(self._lay_at(taken.drawn, taken.places), conditions=conditions)
 
     def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
         """Every value of one call, against inputs made anew: what lies in the shared buffers may be the worker's."""
@@ -177,24 +181,26 @@ class SeatedCase:
             return None
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
-    def _lay_at(self, drawn: Sequence[Drawn], places: Sequence[int]) -> None:
+    def _lay_at(self, drawn: tuple[Drawn, ...], places: tuple[int, ...]) -> Laid:
         self.stillness.only(None)  # until the turn begins: nobody has its inputs before
         for one, place in zip(drawn, places, strict=True):
             self.table.lay_inputs(make_inputs(self.setting, one), place)
         self._give_back_if_scarce()
+        imprints = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
+        return Laid(drawn, places, imprints)
 
-    def _turn_at(
+    def _turn_over(
         self,
-        drawn: tuple[Drawn, ...],
-        places: tuple[int, ...],
+        laid: Laid,
         traced: bool = False,
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
         conditions: Conditions | None = None,
     ) -> Taken:
+        drawn, places = laid.drawn, laid.places
         row = self._keep_row(places) if keeps_row else None
         conditions = conditions or self.conditions()
-        before = [{n: imprint(value) for n, value in self.table.inputs(place).items()} for place in places]
+        self.settled()
         with self.watching():
             timed = take_turn(
                 self.worker,
@@ -204,7 +210,7 @@ class SeatedCase:
                 conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
-                wake=lambda: self.wake(self.worker),
+                wake=lambda: self.stillness.only(self.worker),
             )
             self.stillness.only(None)
         at_rest()
@@ -212,15 +218,15 @@ class SeatedCase:
         for call, one in zip(timed.reply.calls, drawn, strict=True):
             with at(self.setting.case, one):
                 self._judge_reply(call)
-        self._require_unchanged(before, drawn, places)
+        self._require_unchanged(laid)
         return Taken(timed.reply, timed.wall_ns, drawn, places, conditions, row)
 
     def _judge_reply(self, call: CallTaken) -> None:
         judge_form(call, self.setting.spec)
         judge_sharing(call, self.setting.spec)
 
-    def _require_unchanged(self, before: Imprints, drawn: Sequence[Drawn], places: Sequence[int]) -> None:
-        for imprints, one, place in zip(before, drawn, places, strict=True):
+    def _require_unchanged(self, laid: Laid) -> None:
+        for imprints, one, place in zip(laid.imprints, laid.drawn, laid.places, strict=True):
             for number, content in self.table.inputs(place).items():
                 if is_unchanged(content, imprints[number]) or self._reference_changes_inputs():
                     continue
@@ -258,8 +264,9 @@ class SeatedCase:
     def _give_back_if_scarce(self) -> None:
         """The workers need the memory more."""
         if self.setting.reference.on_gpu:
-            free, total = torch.cuda.mem_get_info()
-            if free < total * _SCARCE_SHARE:
+            cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+            inputs = sum(content.nbytes for content in self.table.inputs().values())
+            if is_to_be_given_back(cached, inputs, *torch.cuda.mem_get_info()):
                 torch.cuda.empty_cache()
 
 
@@ -310,6 +317,11 @@ def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
         dataclasses.replace(mismatch, index=(row, *mismatch.index[1:])) for mismatch in comparison.first_mismatches
     )
     return dataclasses.replace(comparison, first_mismatches=mismatches)
+
+
+def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool:
+    """All in bytes, of the device's memory: cached by the referee's allocator, taken by the inputs of a call, free."""
+    return free < total * _LAST_SHARE or (free < total * _SCARCE_SHARE and cached > _STAGING * inputs)
 
 
 def _outputs_can_be_kept(setting: Setting) -> bool:

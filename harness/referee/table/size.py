@@ -13,8 +13,8 @@ from harness.referee.setting import Setting
 
 CALLS = 2
 """At most, in a turn of a case that isn't timed: enough to meet caches by address and by content."""
-SHORT_BYTES = 512 * 2**20
-"""Calls that move more take 160 µs at least (3.3 TB/s on an H100) ..."""
+SHORT_BYTES = 256 * 2**20
+"""Calls that move more take 80 µs at least (3.3 TB/s on an H100) ..."""
 SHORT_CALLS = 4
 """... and shorter ones are measured so many times as many at a time: they scatter more, and take no time."""
 _SHARED_SHARE = 0.45
@@ -39,7 +39,7 @@ class TableSize:
             return self.calls
         free, total = torch.cuda.mem_get_info()
         size, outputs = tensor_bytes(inputs), setting.spec.nbytes
-        may_be_short = bool(self.references) and size + outputs < SHORT_BYTES
+        may_be_short = bool(self.references) and size + outputs <= SHORT_BYTES
         many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
         return many.affordable(size, outputs, free, total)
 

@@ -82,7 +82,7 @@ class WorkerPlayer:
         self._gpu: GpuState | None = None
         case.watching = functools.partial(self._watch, "solution")
         case.settled = self._settle
-        self._quiet: bool | None = None
+        self._fill_ns: int | None = None
         self._peak_bytes: dict[ArmName, int] = {}
         self._process_bytes: dict[ArmName, int] = {}
         self._is_headline = True
@@ -112,7 +112,7 @@ class WorkerPlayer:
             self._process_bytes[arm] = max(self._process_bytes.get(arm, 0), watch.process_bytes)
 
     def _settle(self) -> None:
-        self._quiet = self._watchers.quiet.wait()
+        self._fill_ns = self._watchers.quiet.wait()
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
         """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
@@ -144,7 +144,7 @@ class WorkerPlayer:
         are_late = self._pacing.note(arm, reply.calls)
         claimed = claimed_turn(reply, wall_ns)
         return dataclasses.replace(
-            claimed, canary_ns=self._canary_ns, gpu=self._gpu, quiet=self._quiet, is_valid=not are_late
+            claimed, canary_ns=self._canary_ns, gpu=self._gpu, fill_ns=self._fill_ns, is_valid=not are_late
         )
 
     def _take(
@@ -175,21 +175,22 @@ class WorkerPlayer:
         self, arm: ReferenceArm, drawn: list[Drawn], traced: bool, metric: Metric | None
     ) -> tuple[TurnTaken, int]:
         case, worker = self._case, self.workers[arm]
-        places = case.lay(drawn)
+        laid = case.lay(drawn)
         self._listen("solution")  # what it asked of the GPU before it was stopped may have waited until now
         self._canary_ns = None  # a turn's canary is the one after it: the solution has no say in the baseline's
         conditions = case.conditions(metric)
+        case.settled()
         try:
             with self._watch(arm):
                 timed = take_turn(
                     worker,
                     case.table,
                     self._config.limits,
-                    places,
+                    laid.places,
                     conditions=conditions,
                     traced=traced,
                     keeps_outputs=case.keeps_outputs,  # as of the solution: other addresses make other times
-                    wake=lambda: case.wake(worker),
+                    wake=lambda: case.stillness.only(worker),
                 )
                 case.stillness.only(None)
         except SolutionFailed as error:

@@ -15,7 +15,7 @@ from harness.records.arms import ArmName, Metric, ReferenceArm
 from harness.records.check import Check
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, LimitsConfig
-from harness.records.timing import Floors, Row, Timing
+from harness.records.timing import SHORT_NS, Floors, Row, Timing
 from harness.records.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.correctness import CaseOutcome, Notify, check_seated, take_first
@@ -30,8 +30,8 @@ from harness.referee.timing.series import Series
 from harness.referee.timing.timing import measure, measure_row, references_of, turn_length, warm_up
 from harness.referee.workers.process import WorkerProcess
 
-_BRIEF_NS = 200_000
-"""Calls under it don't lengthen a turn much."""
+_BRIEF_NS = 100_000
+"""Calls of the baseline under it don't lengthen a turn much."""
 _WAITING = 0.8
 """Of a call from its beginning until the device is idle: who waits is busy for nearly all of it. (Reasoned, not
 measured.)"""
@@ -102,7 +102,8 @@ class TimedCase:
         measuring finds out anew: two slow ones at first, which a solution may well have, are not to make turns of one
         call, whose wall clock tells little."""
         places = self._case.table.places
-        return places if min(fastest_ns) < _BRIEF_NS else min(places, self._case.config.timing.calls_per_turn)
+        is_brief = self._fastest_ns < _BRIEF_NS or min(fastest_ns) < SHORT_NS
+        return places if is_brief else min(places, self._case.config.timing.calls_per_turn)
 
     def measure(
         self,

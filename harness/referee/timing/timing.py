@@ -45,7 +45,7 @@ class ArmTurn:
     queued: tuple[bool, ...] = ()
     canary_ns: int | None = None
     gpu: GpuState | None = None
-    quiet: bool | None = None
+    fill_ns: int | None = None
     is_valid: bool = True
 
 
@@ -152,7 +152,7 @@ def take_block(
                 taken.queued,
                 taken.canary_ns,
                 taken.gpu,
-                taken.quiet,
+                taken.fill_ns,
             )
         )
     return turns

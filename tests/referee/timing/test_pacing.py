@@ -44,11 +44,32 @@ def test_what_is_late_in_every_arms_first_turn_alone_is_no_reason_for_another_me
     assert pacing.metric == "gpu_cold"
 
 
-def test_what_waits_for_the_device_itself_is_measured_end_to_end() -> None:
+def test_a_solution_that_waits_for_the_device_itself_is_measured_end_to_end() -> None:
     pacing = Pacing()
-    assert [pacing.note("eager", LATE) for _ in range(4)] == [True, True, True, False]
+    assert [pacing.note("solution", LATE) for _ in range(4)] == [True, True, True, False]
     assert pacing.conditions() == Conditions("end_to_end", 30_000_000, 900_000)
-    assert not pacing.note("eager", calls(None, None))  # there is no such proof end to end
+    assert not pacing.note("solution", calls(None, None))  # there is no such proof end to end
+
+
+def test_for_a_baseline_with_many_launches_the_device_is_held_longer() -> None:
+    pacing = Pacing()
+    held_ns = []
+    for _ in range(9):
+        assert pacing.note("eager", LATE)
+        held_ns.append(pacing.conditions().hold_ns)
+    assert held_ns == [900_000] * 2 + [3_600_000] * 3 + [14_400_000] * 3 + [900_000]
+    assert pacing.metric == "end_to_end", "it waits for the device itself"
+
+
+def test_a_longer_hold_is_every_arms() -> None:
+    pacing = Pacing()
+    for arm in ("eager", "eager", "solution", "solution", "eager"):
+        pacing.note(arm, LATE)
+    assert pacing.conditions() == Conditions("gpu_cold", 30_000_000, 3_600_000)
+    assert [pacing.note("solution", one) for one in (LATE, calls(True, True))] == [True, False]
+    assert pacing.conditions("gpu_warm").hold_ns == 3_600_000
+    assert [pacing.note("solution", LATE) for _ in range(3)] == [True] * 3
+    assert pacing.metric == "end_to_end"
 
 
 def test_a_measurement_keeps_its_metric() -> None:

@@ -416,21 +416,21 @@ def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
 
 
 def test_a_turn_begins_once_the_device_is_quiet(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked last, with everybody standing still; what is found is kept with the turn."""
-    looks: list[bool] = []
+    """Asked once inputs lie ready, with everybody standing still; what is found is kept with the turn."""
+    looks: list[int] = []
     quiet = Quiet(lambda: 100)
 
-    def wait() -> bool:
+    def wait() -> int:
         assert at_table.solution.is_paused
         assert at_table.eager.is_paused
-        looks.append(len(looks) % 3 > 0)
+        looks.append(90_000 + len(looks))
         return looks[-1]
 
     with sitting(double, Honest, quiet=quiet) as at_table:
         monkeypatch.setattr(quiet, "wait", wait)
-        turns = at_table.outcome().timing.turns
-    assert len(looks) > len(turns)
-    assert {turn.quiet for turn in turns} == {True, False}
+        found = [turn.fill_ns for turn in at_table.outcome().timing.turns]
+    assert len(set(found)) == len(found)
+    assert set(found) < set(looks)
 
 
 class OutOfMemory(nn.Module):
