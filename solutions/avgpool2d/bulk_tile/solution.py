@@ -14,6 +14,7 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAStream.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 
@@ -221,6 +222,10 @@ torch::Tensor avg_pool2d(torch::Tensor input, int64_t kernel_size, int64_t strid
     const int64_t height = input.size(2), width = input.size(3);
     TORCH_CHECK(kernel_size <= height + 2 * padding && kernel_size <= width + 2 * padding,
         "avg_pool2d: the window is larger than the padded input");
+    const int64_t longest = std::max(height, width) + 2 * padding;
+    TORCH_CHECK(longest <= INT_MAX / 2,
+        "avg_pool2d: height and width are too large for 32-bit indices");
+    stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - kernel_size) / stride + 1;
     const int64_t out_width = (width + 2 * padding - kernel_size) / stride + 1;
 

@@ -302,7 +302,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
     const int group = block % c.groups;
 
     const int64_t plane_size = static_cast<int64_t>(c.y.size) * c.x.size;
-    input += block * c.packets * plane_size * 2;
+    input += static_cast<int64_t>(block) * c.packets * plane_size * 2;
     const int steps = c.packets * taps;
     weight += static_cast<int64_t>(group * c.tiles_channel + tile_channel) * steps * kStepVectors;
 
@@ -394,7 +394,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
     // Pairs of neighbours in a row lie aligned if rows are even.
     const bool is_even = c.x.out_size % 2 == 0;
     const int64_t out_plane = static_cast<int64_t>(c.y.out_size) * c.x.out_size;
-    output += block * c.group_outputs * out_plane;
+    output += static_cast<int64_t>(block) * c.group_outputs * out_plane;
     if (bias != nullptr) bias += group * c.group_outputs;
     const int first_channel = tile_channel * kBlockChannels<scalar_t> + lane / 4;
 #pragma unroll
@@ -492,6 +492,9 @@ Axis make_axis(
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
     const int64_t padded = size + 2 * padding;
+    // Beyond the image they make no difference: there is but one output, or one tap.
+    stride = std::min(stride, padded);
+    dilation = std::min(dilation, padded);
     const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
     // Leaves room for the pixels of a tile that lie beyond the image.

@@ -200,7 +200,13 @@ Axis make_axis(
 {
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
-    const int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1;
+    const int64_t padded = size + 2 * padding;
+    TORCH_CHECK(
+        padded <= INT_MAX / 2, "conv2d: the padded ", name, " is too large for 32-bit indices");
+    // Beyond the image they make no difference: there is but one output, or one tap.
+    stride = std::min(stride, padded);
+    dilation = std::min(dilation, padded);
+    const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
     return {static_cast<int>(size), static_cast<int>(span / stride + 1), static_cast<int>(kernel),
         static_cast<int>(stride), static_cast<int>(padding), static_cast<int>(dilation)};
@@ -232,25 +238,35 @@ void check_tensors(
     }
 }
 
+// The inputs that so many outputs in a row need.
+int64_t patch_side(int outputs, const Axis& axis)
+{
+    return static_cast<int64_t>(outputs - 1) * axis.stride
+        + static_cast<int64_t>(axis.kernel - 1) * axis.dilation + 1;
+}
+
 // How the work is cut up; returns the bytes of shared memory that a block needs.
 int choose_tiles(Convolution& c)
 {
-    c.patch_height = (kRows - 1) * c.y.stride + (c.y.kernel - 1) * c.y.dilation + 1;
-    c.patch_width = (kColumns - 1) * c.x.stride + (c.x.kernel - 1) * c.x.dilation + 1;
+    int device, limit;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    C10_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    const int64_t patch_height = patch_side(kRows, c.y), patch_width = patch_side(kColumns, c.x);
+    TORCH_CHECK(std::max(patch_height, patch_width) <= limit,
+        "conv2d: a window this spread doesn't fit in ", limit, " bytes of shared memory per block");
+    c.patch_height = static_cast<int>(patch_height);
+    c.patch_width = static_cast<int>(patch_width);
     c.tiles_y = (c.y.out_size + kRows - 1) / kRows;
     c.tiles_x = (c.x.out_size + kColumns - 1) / kColumns;
     c.tiles_channel = (c.group_outputs + kChannels - 1) / kChannels;
 
     const int64_t taps = static_cast<int64_t>(c.y.kernel) * c.x.kernel;
-    const int64_t patch_size = static_cast<int64_t>(c.patch_height) * c.patch_width;
+    const int64_t patch_size = patch_height * patch_width;
     const int64_t channel_bytes = (taps * kWeightPitch + patch_size) * sizeof(float);
     const int64_t fitting = std::max<int64_t>(1, kSharedBytes / channel_bytes);
     const int64_t stages = (c.group_inputs + fitting - 1) / fitting;
     c.stage_inputs = static_cast<int>((c.group_inputs + stages - 1) / stages);  // even stages
 
-    int device, limit;
-    C10_CUDA_CHECK(cudaGetDevice(&device));
-    C10_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     const int64_t bytes = c.stage_inputs * channel_bytes;
     TORCH_CHECK(bytes <= limit, "conv2d: a window this large or spread needs ", bytes,
         " bytes of shared memory per block, and the device has ", limit);

@@ -219,6 +219,13 @@ __device__ void wait_for_groups()
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(kPending) : "memory");
 }
 
+// The compiler must not read sums before wgmma has ended.
+__device__ void pin(float (&sums)[128])
+{
+#pragma unroll
+    for (int i = 0; i < 128; ++i) asm volatile("" : "+f"(sums[i]) :: "memory");
+}
+
 // One thread.
 __device__ void fetch_weights(const Ring& ring, const float* weights, const Convolution& c)
 {
@@ -382,6 +389,7 @@ __device__ void compute(
             if (group == 0 && index == blockIdx.x && step == kHeadStart - 1) give_start();
         }
         wait_for_groups<0>();
+        pin(sums);
         release();
         store(sums, bias, output, c, find_tile(c, index));
         __syncwarp();  // wgmma wants whole warps
@@ -483,9 +491,13 @@ Axis make_axis(
 {
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
-    const int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1;
+    const int64_t padded = size + 2 * padding;
+    TORCH_CHECK(padded <= INT_MAX / 2, "conv2d: ", name, " is too large");
+    // Beyond the image they make no difference: there is but one output, or one tap.
+    stride = std::min(stride, padded);
+    dilation = std::min(dilation, padded);
+    const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
-    TORCH_CHECK(size + 2 * padding <= INT_MAX, "conv2d: ", name, " is too large");
     return {static_cast<int>(size), static_cast<int>(span / stride + 1), static_cast<int>(kernel),
         static_cast<int>(stride), static_cast<int>(padding), static_cast<int>(dilation)};
 }

@@ -17,6 +17,7 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAStream.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <optional>
@@ -287,11 +288,14 @@ Axis make_axis(
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
     const int64_t padded = size + 2 * padding;
-    const int64_t span = padded - dilation * (kernel - 1) - 1;
-    TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
     // Leaves room for the pixels of a tile that lie beyond the image.
     TORCH_CHECK(
         padded <= INT_MAX / 2, "conv2d: the padded ", name, " is too large for 32-bit indices");
+    // Beyond the image they make no difference: there is but one output, or one tap.
+    stride = std::min(stride, padded);
+    dilation = std::min(dilation, padded);
+    const int64_t span = padded - dilation * (kernel - 1) - 1;
+    TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
     return {static_cast<int>(size), static_cast<int>(span / stride + 1), static_cast<int>(kernel),
         static_cast<int>(stride), static_cast<int>(padding), static_cast<int>(dilation)};
 }

@@ -15,6 +15,7 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAStream.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 
@@ -102,9 +103,13 @@ void choose_tile(Pooling& p, int64_t reach)
     p.tile_height = 32;
     p.tile_width = 64;
     while (true) {
-        p.patch_height = static_cast<int>((p.tile_height - 1) * p.stride + reach);
-        p.patch_width = static_cast<int>((p.tile_width - 1) * p.stride + reach);
-        if (shared_bytes(p) <= kSharedBytes) break;
+        const int64_t patch_height = static_cast<int64_t>(p.tile_height - 1) * p.stride + reach;
+        const int64_t patch_width = static_cast<int64_t>(p.tile_width - 1) * p.stride + reach;
+        if (std::max(patch_height, patch_width) <= kSharedBytes) {
+            p.patch_height = static_cast<int>(patch_height);
+            p.patch_width = static_cast<int>(patch_width);
+            if (shared_bytes(p) <= kSharedBytes) break;
+        }
         TORCH_CHECK(p.tile_height > 1 || p.tile_width > 1,
             "max_pool2d: not even one window fits in shared memory (it spans ", reach, " inputs)");
         if (p.tile_height >= p.tile_width) p.tile_height /= 2; else p.tile_width /= 2;
@@ -130,6 +135,7 @@ torch::Tensor max_pool2d(
     const int64_t reach = dilation * (kernel_size - 1) + 1;
     TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
         "max_pool2d: the window is larger than the padded input");
+    stride = std::min(stride, std::max(height, width) + 2 * padding);  // beyond it: one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
     TORCH_CHECK(height * width <= INT_MAX && out_height * out_width <= INT_MAX,
