@@ -15,6 +15,7 @@ import harness
 from harness.records.evaluation import Evaluation
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
+from harness.referee.setting import prepare_setting
 from tests.examples import failed, measured, passed
 from tests.workspace.test_problem import SOURCE
 
@@ -120,6 +121,29 @@ def test_its_problems_and_configs_are_what_the_harness_reads(run_times: Any, tmp
     assert {name: workspace.config(str(run_times.CONFIGS / f"{name}.yaml")).timing.processes for name in (
         "quick", "publish"
     )} == {"quick": 1, "publish": 3}  # fmt: skip
+
+
+def test_other_shapes_are_the_problems_own_with_other_parameters(tmp_path: Path) -> None:
+    shapes = script("other_shapes")
+    workspace = shapes.make_workspace(tmp_path, ["generic", "implicit_gemm"])
+    (name,) = workspace.problem_names()
+    problem = workspace.problem(name)
+    assert list(problem.cases) == ["full", *shapes.SHAPES]
+    assert problem.precision == "tf32"
+    assert [solution.name for solution in workspace.solutions(name)] == ["generic", "implicit_gemm"]
+    for shape in shapes.SHAPES:
+        drawn = prepare_setting(problem, shape, 1, "cpu")
+        channels = drawn.reference.init_inputs[0]
+        assert f"in_channels = {channels}" in problem.source_for(shape)
+
+
+def test_a_shapes_line_has_both_times_and_the_ratio(tmp_path: Path) -> None:
+    shapes = script("other_shapes")
+    line = shapes.line_of("square", passed(timing=measured()))
+    assert line.startswith("square           tiled            ")
+    assert "3000." in line
+    assert "× [" in line
+    assert shapes.line_of("square", failed()).endswith("1 of 4 values are outside the tolerance")
 
 
 def equal(of: Any, problem: str, solution: float | None, control: float, around_us: float = 2.0) -> Any:
