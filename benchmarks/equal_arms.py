@@ -89,6 +89,8 @@ class Row:
     """Between events beyond what CUPTI says that the device worked, the median of the traced calls."""
     traced: float | None = None
     """Between events, traced calls over all others."""
+    empty_us: float | None = None
+    """An empty kernel between events."""
     fills_us: dict[str, float] = field(default_factory=dict)
     """Of each arm: what a fill of the device's memory took before its turns, the median."""
 
@@ -196,6 +198,7 @@ def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:
         noise=timing.noise,
         around_us=None if around_ns is None else around_ns / 1e3,
         traced=traced_ns / usual_ns if traced_ns else None,
+        empty_us=timing.floors.kernel_ns / 1e3 if timing.floors else None,
         fills_us={
             arm: median(fills) / 1e3
             for arm in timing.arms
@@ -276,6 +279,9 @@ def _wanted(rows: Sequence[Row]) -> Iterator[str]:
     found = [(_cupti(row, usual_us), row) for row in long]
     apart = [(abs(share - 1), row) for share, row in found if share is not None]
     what = f"over {_LONG_US} µs, CUPTI within {_MOST_APART:.0%} of events less {usual_us:.2f} µs, the usual"
+    if usual_us > (empty_us := _middle([row.empty_us for row in rows]) or usual_us):
+        yield f"{what}: NOT MET, an empty kernel takes {empty_us:.2f} µs"
+        return
     yield _worst(what, apart, _MOST_APART)
 
 

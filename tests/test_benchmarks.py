@@ -161,6 +161,7 @@ def equal(of: Any, problem: str, solution: float | None, control: float, around_
         control=around(control),
         noise=None,
         around_us=around_us,
+        empty_us=3.1,
     )
 
 
@@ -196,6 +197,11 @@ def test_equal_arms_that_are_as_they_should_be_are_called_so(equal_arms: Any) ->
         "over 20 µs, estimates within 0.5% of 1: met, 2 of 2, x2_1ms at most 0.10%",
         "over 20 µs, CUPTI within 2% of events less 2.00 µs, the usual: met, 1 of 1, x2_1ms at most 0.00%",
     ]
+
+
+def test_events_that_add_more_than_an_empty_kernel_takes_are_no_instrument(equal_arms: Any) -> None:
+    lines = [*equal_arms.summary([equal(equal_arms, "x2_1ms", 1.001, 1.0, around_us=10.0)])]
+    assert lines[-1].endswith("events less 10.00 µs, the usual: NOT MET, an empty kernel takes 3.10 µs")
 
 
 def test_what_lies_between_events_beside_the_kernel_is_told(equal_arms: Any) -> None:

@@ -31,10 +31,11 @@ _LEVELS_BLOCKS = 10
 _LEVELS_SHARE = 0.2
 _LEVELS_GAP = 0.015
 _CANARY = 0.15
-_FILLS = 0.01
-"""Between the medians of what fills of the device's memory took before turns of the one arm and of the other: whoever
-works on the device by then works on in the turn."""
-_SLOW_FILL, _SLOW_FILLS = 1.03, 0.2
+_FILLS, _WIDEST_FILL = 0.02, 0.05
+"""Between the medians of what fills of the device's memory took before turns of the one arm and of the other, as much
+as a turn doesn't wait for (referee.timing.quiet); and of the one and before the solution was loaded, since when the
+device has become hot. Whoever works on the device by then works on in the turn."""
+_SLOW_FILL, _SLOW_FILLS = 1.02, 0.2
 _THROTTLED = 0.1
 _UNQUEUED = 0.05
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
@@ -186,16 +187,24 @@ def _canary(timing: Timing) -> Iterator[str]:
 
 
 def _busy_memory(timing: Timing) -> Iterator[str]:
-    """Before one arm's turns more than before the other's. What slows all alike cancels, if all are bound by memory."""
+    """Before one arm's turns more than before the other's, or before both, which cancels only if both are bound by
+    memory."""
     baseline, solution = (_fills_ns(timing, arm) for arm in _judged(timing))
     if not baseline or not solution:
         return
     before, other = median(baseline), median(solution)
+    shown = f"before turns of {_judged(timing)[0]} a fill of the device's memory took {_us(before)}"
+    somebody = "somebody else was using it, if only the driver, which clears what is freed"
     if max(before, other) > (1 + _FILLS) * min(before, other):
         yield (
-            f"before turns of {_judged(timing)[0]} a fill of the device's memory took {_us(before)}, before those of "
-            f"the solution {_us(other)}: somebody else was using it, if only the driver, which clears what is freed; "
-            f"at most {_percent(_FILLS, 0)} of difference is ranked"
+            f"{shown}, before those of the solution {_us(other)}: {somebody}; at most {_percent(_FILLS, 0)} of "
+            "difference is ranked"
+        )
+    still = timing.floors and timing.floors.fill_ns
+    if still and before > (1 + _WIDEST_FILL) * still:
+        yield (
+            f"{shown}, before the solution was loaded {_us(still)}: {somebody}; at most {_percent(_WIDEST_FILL, 0)} "
+            "more is ranked"
         )
 
 
@@ -204,8 +213,8 @@ def _often_busy(timing: Timing) -> Iterator[str]:
     slow = sum(ns > _SLOW_FILL * min(fills) for ns in fills)
     if slow > _SLOW_FILLS * len(fills):
         yield (
-            f"before {slow} of {len(fills)} turns the device's memory was busy, so that times may be too long: end "
-            "other programs on the GPU"
+            f"before {slow} of {len(fills)} turns the device's memory was slower than at best, hot or busy: times may "
+            "be too long"
         )
 
 

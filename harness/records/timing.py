@@ -67,10 +67,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Floors:
-    """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel."""
+    """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
+    the device's memory, as `Turn.fill_ns`, before the solution was loaded."""
 
     events_ns: float
     kernel_ns: float
+    fill_ns: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.events_ns <= self.kernel_ns:

@@ -43,10 +43,10 @@ WORDS: dict[str, Explanation] = {
         "one of these, each told with its numbers: fewer than six blocks; an interval beyond ±5 %; calls shorter than "
         "three empty kernels; an A/A interval (of 99 %) that leaves out 1 or is wider than ±5 %; a speed-up that "
         "drifts by more than 2 %, or times by more than 5 %; blocks at two speeds, with nothing between; a fill of "
-        "the referee's own that moved by more than 15 %, or that differs by more than 1 % before the turns of one side "
-        "and of the other; clocks held back by heat or hardware in a tenth of the "
-        "turns; another program on the GPU; more than 5 % of a side's calls that weren't queued before the device "
-        "began",
+        "the referee's own that moved by more than 15 %; fills that differ by more than 2 % before the turns of one "
+        "side and of the other, or by 5 % from what they took before the solution was loaded; clocks held back by heat "
+        "or hardware in a tenth of the turns; another program on the GPU; more than 5 % of a side's calls that weren't "
+        "queued before the device began",
         "another program, a hot GPU, clocks that change, calls of a few microseconds",
         "end other programs, let the GPU cool, measure again, or longer, or a larger case. Nothing is deleted: the "
         "samples are all in the record",

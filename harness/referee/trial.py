@@ -23,7 +23,7 @@ from harness.referee.table.seated_case import at, seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import describe_arm
 from harness.referee.timing.player import Watchers
-from harness.referee.timing.quiet import Quiet
+from harness.referee.timing.quiet import Quiet, still_fill_ns
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
 from harness.referee.timing.timing import references_of
@@ -67,8 +67,9 @@ class Trial:
         self._found = found
         self._notify = notify
         self._changed_at_load: Sequence[FlagChange] = ()
-        self._worker = self._load()
         self._is_timed = is_timed(subject, workers)
+        self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
+        self._worker = self._load()
 
     def check(self) -> None:
         """All cases but the timed one, the cheap ones first. Where none is timed a turn is traced: of every case on the
@@ -91,7 +92,7 @@ class Trial:
         outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
             floors_ns = self._workers.host.floors_ns()
-            floors = Floors(*floors_ns) if floors_ns else None
+            floors = Floors(*floors_ns, self._still_fill_ns) if floors_ns else None
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
         series = Series(timing)
@@ -235,3 +236,8 @@ class Trial:
 def is_timed(subject: Subject, workers: Workers) -> bool:
     timing = subject.config.timing
     return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
+
+
+def _still_fill_ns() -> int:
+    with Canary() as canary:
+        return still_fill_ns(canary.quickest_ns)

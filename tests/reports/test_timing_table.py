@@ -127,7 +127,7 @@ def test_programs_get_everything_that_is_derived() -> None:
     data = timing_json(measured(fresh_at=(0, 4, 8)))
     assert (data["speed"], data["delta"], data["noise"], data["processes"]) == ("faster", 0.01, [], 3)
     assert data["control"]["low"] < 1 < data["control"]["high"]
-    assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0}
+    assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0, "fill_ns": None}
     assert [row["metric"] for row in data["arms"]] == ["gpu_cold"] * 3 + ["gpu_warm"] * 3 + ["launch"] * 3
     first = data["arms"][0]
     assert (first["arm"], first["calls"], first["blocks"], first["speed"]) == ("eager", 48, 12, "faster")

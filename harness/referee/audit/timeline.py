@@ -136,7 +136,9 @@ def _outside(
         if row.name in (LEAD_IN, END):
             continue
         length = row.end_ns - row.start_ns - _within(row, intervals) - own.of(place)
-        if length > _OVERLAP_NS:
+        if row.kind != "kernel" and _is_amid(row, held):
+            kernels.append((row, row.end_ns - row.start_ns))
+        elif length > _OVERLAP_NS:
             is_excused = row.kind != "kernel" and _within(row, held) <= _OVERLAP_NS
             (moves if is_excused else kernels).append((row, length))
     moved = sum(bytes_moved(row) for row, _ in moves)
@@ -146,6 +148,10 @@ def _outside(
 
 def _within(row: KernelRun, spans: Sequence[tuple[int, int]]) -> int:
     return sum(max(0, min(row.end_ns, end) - max(row.start_ns, start)) for start, end in spans)
+
+
+def _is_amid(row: KernelRun, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start + _OVERLAP_NS < row.start_ns and row.end_ns < end - _OVERLAP_NS for start, end in spans)
 
 
 def _covered(spans: Sequence[tuple[int, int]]) -> int:

@@ -125,8 +125,7 @@ class SeatedCase:
         self.weights = construct_arm(self.worker, self.table, self.setting, self.config.limits)
 
     def lay(self, drawn: Sequence[Drawn]) -> Laid:
-        """Fresh inputs for each call, at places in random order: the same work before a turn of any arm, so that the
-        device is in the same state."""
+        """Fresh inputs for each call, at places in random order: in the same way before a turn of any arm."""
         return self._lay_at(tuple(drawn), tuple(self.rng.sample(range(self.table.places), len(drawn))))
 
     def turn(

@@ -13,15 +13,25 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-BUSY = 1.03
+BUSY = 1.02
 """A fill that takes so many times as long as the quickest of late has company."""
 _REMEMBERED = 24
 """Turns: a device that is slower for good, since it is hot, is so for no longer than these."""
 _LONGEST_S = 0.5
 _SHORT_S = 0.02
+_STEADY_S = 0.1
 _MOST_IN_VAIN = 6
 """In a row. Where waiting hasn't helped so often, on a device that draws a screen, say, waits are short until one
 does."""
+
+
+def still_fill_ns(quickest_ns: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> int:
+    """How long a fill takes on a device at rest: the least, once for a tenth of a second none has been quicker."""
+    least, until = quickest_ns(), clock() + _STEADY_S
+    while clock() < until:
+        if (found := quickest_ns()) < least:
+            least, until = found, clock() + _STEADY_S
+    return least
 
 
 class Quiet:

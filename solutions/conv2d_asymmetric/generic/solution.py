@@ -107,12 +107,12 @@ Axis make_axis(
     const int64_t padded = size + 2 * padding;
     TORCH_CHECK(
         padded <= INT_MAX / 2, "conv2d: the padded ", name, " is too large for 32-bit indices");
-    // Beyond the image they make no difference: there is but one output, or one tap.
-    stride = std::min(stride, padded);
-    dilation = std::min(dilation, padded);
+    dilation = kernel == 1 ? 1 : std::min(dilation, padded);
     const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
-    return {static_cast<int>(size), static_cast<int>(span / stride + 1), static_cast<int>(kernel),
+    const int64_t out_size = span / stride + 1;
+    if (out_size == 1) stride = 1;  // it is never taken
+    return {static_cast<int>(size), static_cast<int>(out_size), static_cast<int>(kernel),
         static_cast<int>(stride), static_cast<int>(padding), static_cast<int>(dilation)};
 }
 

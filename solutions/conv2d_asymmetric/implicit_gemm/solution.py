@@ -492,17 +492,17 @@ Axis make_axis(
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
     const int64_t padded = size + 2 * padding;
-    // Beyond the image they make no difference: there is but one output, or one tap.
-    stride = std::min(stride, padded);
-    dilation = std::min(dilation, padded);
+    dilation = kernel == 1 ? 1 : std::min(dilation, padded);
     const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
+    const int64_t out_size = span / stride + 1;
+    if (out_size == 1) stride = 1;  // it is never taken
     // Leaves room for the pixels of a tile that lie beyond the image.
     TORCH_CHECK(padded <= INT_MAX / 4 && stride <= INT_MAX / 2048,
         "conv2d: ", name, " is too large for 32-bit indices");
     Axis axis = {};
     axis.size = static_cast<int>(size);
-    axis.out_size = static_cast<int>(span / stride + 1);
+    axis.out_size = static_cast<int>(out_size);
     axis.kernel = static_cast<int>(kernel);
     axis.stride = static_cast<int>(stride);
     axis.padding = static_cast<int>(padding);

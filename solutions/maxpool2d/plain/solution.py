@@ -15,6 +15,7 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAStream.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 
@@ -74,6 +75,10 @@ torch::Tensor max_pool2d(
     const int64_t reach = dilation * (kernel_size - 1) + 1;
     TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
         "max_pool2d: the window is larger than the padded input");
+    const int64_t longest = std::max(height, width) + 2 * padding;
+    TORCH_CHECK(longest <= INT_MAX / 2,
+        "max_pool2d: height and width are too large for 32-bit indices");
+    stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
     // Leaves room for the threads of a plane's last block that lie beyond it.

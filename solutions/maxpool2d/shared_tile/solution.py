@@ -135,7 +135,10 @@ torch::Tensor max_pool2d(
     const int64_t reach = dilation * (kernel_size - 1) + 1;
     TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
         "max_pool2d: the window is larger than the padded input");
-    stride = std::min(stride, std::max(height, width) + 2 * padding);  // beyond it: one output
+    const int64_t longest = std::max(height, width) + 2 * padding;
+    TORCH_CHECK(longest <= INT_MAX / 2,
+        "max_pool2d: height and width are too large for 32-bit indices");
+    stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
     TORCH_CHECK(height * width <= INT_MAX && out_height * out_width <= INT_MAX,

@@ -32,6 +32,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
         [kernel(-30_000, 30_000, name=HEAT), kernel(-25_000, 100, stream=13)],  # ahead of the turn's first call
         [kernel(920, 75, stream=13), kernel(1_920, 75, stream=13)],  # on a side stream while the device is held
         [move(920, 75, OUTPUT_BYTES), move(1_920, 75, OUTPUT_BYTES)],  # by a copy engine, which isn't held
+        [move(910 + 2 * piece, 1, 1_000) for piece in range(41)],  # in small pieces
         [move(1_300, 400, 10 * OUTPUT_BYTES), move(2_300, 400, 10 * OUTPUT_BYTES)],  # copies of an earlier answer
     ],
 )

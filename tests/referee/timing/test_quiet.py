@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from harness.referee.audit import Canary
-from harness.referee.timing.quiet import BUSY, Quiet
+from harness.referee.timing.quiet import BUSY, Quiet, still_fill_ns
 
 USUAL, SLOWER = 90_000, 96_000
 
@@ -52,6 +52,12 @@ def test_what_is_being_cleared_is_waited_for() -> None:
 def test_a_first_look_at_a_busy_device_is_no_measure() -> None:
     wait = waits(Device([SLOWER, USUAL, SLOWER, USUAL]))
     assert [wait()[0] for _ in range(3)] == [SLOWER, USUAL, USUAL]
+
+
+def test_a_device_at_rest_is_known_by_what_nobody_beats_for_a_while() -> None:
+    device = Device([*[SLOWER] * 200, *[USUAL] * 30, USUAL - 500, USUAL])
+    assert still_fill_ns(device.quickest_ns, lambda: device.now_s) == USUAL - 500
+    assert device.now_s == pytest.approx(0.1 + 4e-9 * (200 * SLOWER + 31 * USUAL), rel=0.01)
 
 
 def test_waiting_in_vain_becomes_short() -> None:
