@@ -35,7 +35,6 @@ _FILLS, _WIDEST_FILL = 0.02, 0.05
 """Between the medians of what fills of the device's memory took before turns of the one arm and of the other, as much
 as a turn doesn't wait for (referee.timing.quiet); and of the one and before the solution was loaded, since when the
 device has become hot. Whoever works on the device by then works on in the turn."""
-_SLOW_FILL, _SLOW_FILLS = 1.02, 0.2
 _THROTTLED = 0.1
 _UNQUEUED = 0.05
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
@@ -85,7 +84,6 @@ def remarks(timing: Timing) -> Iterator[str]:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
     for row in timing.rows:
         yield from _host_in(timing.of_row(row))
-    yield from _often_busy(timing)
     capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
     if capped:
         words = _words(timing, lambda word: not _is_serious(word))
@@ -205,16 +203,6 @@ def _busy_memory(timing: Timing) -> Iterator[str]:
         yield (
             f"{shown}, before the solution was loaded {_us(still)}: {somebody}; at most {_percent(_WIDEST_FILL, 0)} "
             "more is ranked"
-        )
-
-
-def _often_busy(timing: Timing) -> Iterator[str]:
-    fills = [turn.fill_ns for turn in timing.turns if turn.fill_ns]
-    slow = sum(ns > _SLOW_FILL * min(fills) for ns in fills)
-    if slow > _SLOW_FILLS * len(fills):
-        yield (
-            f"before {slow} of {len(fills)} turns the device's memory was slower than at best, hot or busy: times may "
-            "be too long"
         )
 
 

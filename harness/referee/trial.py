@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+
+import torch
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import FlagChange
@@ -238,6 +241,8 @@ def is_timed(subject: Subject, workers: Workers) -> bool:
     return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
 
 
-def _still_fill_ns() -> int:
-    with Canary() as canary:
+def _still_fill_ns() -> int | None:
+    """None where memory is too short to ask."""
+    with contextlib.suppress(torch.OutOfMemoryError), Canary() as canary:
         return still_fill_ns(canary.quickest_ns)
+    return None

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from torch import nn
 
 from harness.backends.sim.host import SimHost
@@ -345,3 +346,14 @@ def test_the_device_is_asked_for_a_sign_of_life_before_workers_start_anew(
     with pytest.raises(MachineError, match="stuck"):
         tried_in_processes(tmp_path, processes(3, metrics=()), (False, False, False))
     assert len(auditor.ends) == 2
+
+
+def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Starved(Canary):
+        def quickest_ns(self) -> int:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(trial_module, "Canary", Canary)
+    assert trial_module._still_fill_ns() == 99
+    monkeypatch.setattr(trial_module, "Canary", Starved)
+    assert trial_module._still_fill_ns() is None
