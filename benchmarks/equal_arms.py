@@ -42,7 +42,7 @@ from harness.referee.table.seated_case import seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import load_arm
 from harness.referee.timing.player import Watchers
-from harness.referee.timing.quiet import Quiet
+from harness.referee.timing.quiet import Quiet, still_fill_ns
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import ready_for_timing
 from harness.referee.timing.timing import references_of
@@ -175,7 +175,7 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         canary, telemetry = stack.enter_context(Canary()), stack.enter_context(Telemetry())
         size = TableSize(config.timing.calls_per_turn, arms)
         case = stack.enter_context(seat_case(setting, workers.host, worker, config, size))
-        quiet = Quiet(canary.quickest_ns)
+        quiet = Quiet(canary.quickest_ns, still_fill_ns(canary.quickest_ns))
         watchers = Watchers(listener, canary, telemetry, quiet)  # type: ignore[arg-type]
         timed = ready_for_timing(case, references, watchers, config, lambda what: None, series)
         checked = timed.check(lambda what: None)

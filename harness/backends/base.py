@@ -80,15 +80,14 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class Conditions:
-    """How the calls of a turn are measured: as which metric, after so much memory traffic at the turn's beginning, and
-    with the device held for so long before each call; without a hold gpu_cold calls begin on an idle device.
+    """How the calls of a turn are measured: as which metric, and with the device held for so long before each call;
+    without a hold gpu_cold calls begin on an idle device.
 
     `late_inputs`: the beginning of each input holds its values only when the device is held no longer, and the current
     stream gets there; before, during a call that warms up or that a graph is captured of as well, it holds others.
     """
 
     metric: Metric = "gpu_cold"
-    heat_ns: int = 0
     hold_ns: int = 0
     late_inputs: bool = False
 

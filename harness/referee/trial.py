@@ -149,7 +149,7 @@ class Trial:
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                watchers = Watchers(auditor, canary, telemetry, Quiet(canary.quickest_ns))
+                watchers = Watchers(auditor, canary, telemetry, Quiet(canary.quickest_ns, self._still_fill_ns))
                 timed = ready_for_timing(case, references, watchers, config, self._notify, series)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))

@@ -55,7 +55,7 @@ MESSAGES = [
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
     (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),
-    (REQUESTS, TakeTurn((CALL, Call((), ())), Conditions("end_to_end", 5, 7), True, True, 4, 77)),
+    (REQUESTS, TakeTurn((CALL, Call((), ())), Conditions("end_to_end", 7), True, True, 4, 77)),
     (REQUESTS, Describe()),
     (REPLIES, Described((FlagChange("float32_matmul_precision", "highest", None),), Compilation(2, 1, None))),
     (REPLIES, Loaded((REPORT,))),

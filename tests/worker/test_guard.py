@@ -342,7 +342,7 @@ def test_fixed_data_of_what_measures_is_watched(path: str, value: Any, said: str
 def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
     held: Any = device()
     before = Guard(held)
-    held.begin(harness.backends.base.Conditions("end_to_end", 0, 5, late_inputs=True))
+    held.begin(harness.backends.base.Conditions("end_to_end", 5, late_inputs=True))
     held._output_bytes, held._slow_poisons, held._peak_bytes, held._is_tracing = (4, 5), 4, 3, True
     held._snapshots = held._tracer = None
     held._calls, held._laid_out = 7, (4,)

@@ -88,10 +88,6 @@ class CudaDevice:
         self._metric, self._hold_ns = conditions.metric, conditions.hold_ns
         self._late_inputs = conditions.late_inputs
         self._peak_bytes = None
-        if conditions.heat_ns:
-            meter = self._ready()
-            self._lead_in.heat(conditions.heat_ns, meter.stream())
-            meter.await_idle()
 
     def peak_bytes(self) -> int | None:
         return self._peak_bytes

@@ -1,5 +1,5 @@
-"""What runs on the device before a timed call: traffic that wakes the memory up, reads that clear the L2 cache, a pause
-in which the call's launches are queued."""
+"""What runs on the device before a timed call: reads that clear the L2 cache, a pause in which the call's launches are
+queued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from harness.backends.cuda.markers import HEAT, LEAD_IN
+from harness.backends.cuda.markers import EVICT, LEAD_IN
 from harness.backends.cuda.meter import Meter, clock_ns
 
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
@@ -56,13 +56,8 @@ class LeadIn:
         self._meter = meter
         ptx = _PTX.read_bytes() + b"\0"
         self._lead_in = meter.kernel(ptx, LEAD_IN.encode())
-        self._heat = meter.kernel(ptx, HEAT.encode())
+        self._evict = meter.kernel(ptx, EVICT.encode())
         self._nothing = meter.kernel(ptx, b"harness_nothing")
-
-    def heat(self, nanoseconds: int, stream: int) -> None:
-        """Read memory for so long, and all of it once at least."""
-        arguments = _pointers(*self._reading(self._loads, nanoseconds))
-        self._meter.launch(self._heat, self._blocks, _THREADS, arguments, stream)
 
     def clear_cache(self, hold_ns: int, stream: int) -> bool:
         """Read memory until nothing of what was there is left in the L2 cache, and hold the device until so long after
@@ -73,7 +68,8 @@ class LeadIn:
     def clear_idle(self, stream: int) -> bool:
         """The same, but for that the device is idle a few µs later, as in a program that had nothing to do before:
         whoever leaves work on a stream that nobody waits for can't have it done before the clock ends."""
-        self.heat(0, stream)
+        arguments = _pointers(*map(ctypes.c_uint64, (self._address, self._loads, self._sink_address)))
+        self._meter.launch(self._evict, self._blocks, _THREADS, arguments, stream)
         self._meter.await_idle()
         return self.hold(0, stream)
 
@@ -119,10 +115,8 @@ class LeadIn:
     def _lead(self, loads: int, nanoseconds: int, stream: int) -> bool:
         self._number = (self._number + 1) % 2**32
         arguments = _pointers(
-            *self._reading(loads, nanoseconds),
-            ctypes.c_uint64(self._counts_address),
-            ctypes.c_uint64(self._counts_address + 8),
-            ctypes.c_uint64(ctypes.addressof(self._here)),
+            *map(ctypes.c_uint64, (self._address, loads, nanoseconds, self._sink_address)),
+            *map(ctypes.c_uint64, (self._counts_address, self._counts_address + 8, ctypes.addressof(self._here))),
             ctypes.c_uint32(self._number),
         )
         self._meter.launch(self._lead_in, self._blocks, _THREADS, arguments, stream)
@@ -138,10 +132,6 @@ class LeadIn:
         self._meter.await_idle()
         self._meter.fill(self._counts_address, 0, 16, stream)
         self._here.value = self._number = 0
-
-    def _reading(self, loads: int, nanoseconds: int) -> tuple[ctypes.c_uint64, ...]:
-        numbers = (self._address, loads, nanoseconds, self._sink_address)
-        return tuple(ctypes.c_uint64(number) for number in numbers)
 
 
 def _piece(address: int, nbytes: int, most: int) -> Extent:

@@ -12,7 +12,7 @@ END_BYTES = 5009
 """A fill just behind what is timed. A prime, which hardly anybody fills."""
 
 END = f"fill of {END_BYTES} bytes"
-LEAD_IN, HEAT = "harness_lead_in", "harness_heat"
+LEAD_IN, EVICT = "harness_lead_in", "harness_evict"
 """The call begins when the former ends."""
 STRIDED_COPY = "harness_strided_copy"
 _NAME_CHARS = 2000

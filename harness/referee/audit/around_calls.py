@@ -1,9 +1,9 @@
 """What the worker's device itself runs around the calls of a traced turn: a kernel of these names is its own only where
 it launches one.
 
-At a turn's beginning, or before the lead-in of each call that begins on an idle device, it reads memory
-(backends.cuda.lead_in); straight behind the mark at a call's end, on the same stream, it stores the outputs one by one
-(backends.cuda.snapshot): what lies in one piece by copies, what doesn't by one kernel.
+Before the lead-in of each call that begins on an idle device it clears the L2 cache (backends.cuda.lead_in); straight
+behind the mark at a call's end, on the same stream, it stores the outputs one by one (backends.cuda.snapshot): what
+lies in one piece by copies, what doesn't by one kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
+from harness.backends.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
 
 _Row = tuple[int, KernelRun]
 """With its place in the trace."""
@@ -63,11 +63,11 @@ class Surroundings:
 class DevicesOwn:
     """How long of the rows, by their place in the trace, the device was at work for itself."""
 
-    heating_ns: Mapping[int, int]
+    evicting_ns: Mapping[int, int]
     storing_ns: Mapping[int, int]
 
     def of(self, place: int) -> int:
-        return self.heating_ns.get(place, 0) + self.storing_ns.get(place, 0)
+        return self.evicting_ns.get(place, 0) + self.storing_ns.get(place, 0)
 
 
 def devices_own(ordered: Sequence[KernelRun], around: Surroundings) -> DevicesOwn:
@@ -75,9 +75,9 @@ def devices_own(ordered: Sequence[KernelRun], around: Surroundings) -> DevicesOw
     by_stream: dict[int, list[_Row]] = defaultdict(list)
     for place, row in enumerate(ordered):
         by_stream[row.stream].append((place, row))
-    heating = _before_lead_ins(by_stream) if around.is_idle else _before_the_turn(ordered)
+    evicting = _before_lead_ins(by_stream) if around.is_idle else ()
     storing = (found for rows in by_stream.values() for found in _behind_ends(rows, around))
-    return DevicesOwn({place: row.end_ns - row.start_ns for place, row in heating}, dict(storing))
+    return DevicesOwn({place: row.end_ns - row.start_ns for place, row in evicting}, dict(storing))
 
 
 def bytes_moved(row: KernelRun) -> int:
@@ -89,17 +89,8 @@ def bytes_moved(row: KernelRun) -> int:
 def _before_lead_ins(by_stream: Mapping[int, Sequence[_Row]]) -> Iterator[_Row]:
     for rows in by_stream.values():
         for (place, row), (_, following) in itertools.pairwise(rows):
-            if row.name == HEAT and following.name == LEAD_IN:
+            if row.name == EVICT and following.name == LEAD_IN:
                 yield place, row
-
-
-def _before_the_turn(ordered: Sequence[KernelRun]) -> Iterator[_Row]:
-    """The first, if it comes before any call."""
-    for place, row in enumerate(ordered):
-        if row.name in (HEAT, LEAD_IN):
-            if row.name == HEAT:
-                yield place, row
-            return
 
 
 def _behind_ends(rows: Sequence[_Row], around: Surroundings) -> Iterator[tuple[int, int]]:

@@ -63,7 +63,7 @@ class WallTurn:
 class Excess:
     """What a call of the solution costs besides, beyond the baseline's `usual_ns`. How far that may be off, by the
     noise of the solution's turns, and by that of the baseline's with the turns' constants. `known_ns`: what of
-    `usual_ns` is a call's own for certain, and no part of a turn's constant (the heat alone is 30 ms)."""
+    `usual_ns` is a call's own for certain, and no part of a turn's constant."""
 
     per_call_ns: float
     usual_ns: float

@@ -9,9 +9,6 @@ from harness.backends.base import MADE_TWICE, Conditions
 from harness.protocol.messages import CallTaken
 from harness.records.arms import ArmName, Metric
 
-_HEAT_NS = 30_000_000
-"""After a rest the first 15 to 20 ms of memory traffic run slower (H100: a kernel that reads 17 GB took 6.82, 6.81,
-6.54, 5.91, 5.91 ms one call after another)."""
 HOLD_NS = 900_000
 """A call's launches took the host 51 µs, one in a hundred over 453 and 676 at most (H100, one kernel a call, 1512
 calls). Held for 300 µs, of which 170 are left when the call begins, 11 of 504 came too late; held for this long 2 of
@@ -39,7 +36,7 @@ class Pacing:
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """`metric`: another than the headline's."""
         metric = metric or self.metric
-        return Conditions(metric, _HEAT_NS, self._hold_ns, late_inputs=metric in MADE_TWICE)
+        return Conditions(metric, self._hold_ns, late_inputs=metric in MADE_TWICE)
 
     def settle(self) -> None:
         """From now on nothing changes: samples of two metrics are never mixed."""

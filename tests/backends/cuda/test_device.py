@@ -15,7 +15,7 @@ import torch
 from harness.backends.base import Conditions, Measured
 from harness.backends.cuda.device import CudaDevice
 from harness.backends.cuda.floors import measure_floors
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN
+from harness.backends.cuda.markers import END, EVICT, LEAD_IN
 from harness.records.arms import Metric
 from harness.referee.timing.pacing import Pacing
 from tests.machine import ROOT
@@ -352,7 +352,7 @@ def test_a_trace_holds_marks_kernels_and_copies(device: CudaDevice, x: torch.Ten
     assert rows is not None
     names = [row.name for row in rows]
     assert (names.count(LEAD_IN), names.count(END)) == (2, 2)
-    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (HEAT, LEAD_IN)] == [0, 1]
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (EVICT, LEAD_IN)] == [0, 1]
     assert names.count(f"copy of {N * 4 // 8} bytes") == 16
     measure(device, lambda: x * 2, into)
     assert device.take_trace() is None  # nothing is recorded outside of traced turns
@@ -380,20 +380,21 @@ def test_a_trace_is_whole_after_torchs_profiler(device: CudaDevice, x: torch.Ten
     rows = device.take_trace() or ()
     (begin,) = (row.end_ns for row in rows if row.name == LEAD_IN)
     (end,) = (row.start_ns for row in rows if row.name == END)
-    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (HEAT, LEAD_IN)] == [0]
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (EVICT, LEAD_IN)] == [0]
     assert abs(end - begin - gpu_ns) < 50_000
 
 
 def test_a_trace_holds_what_runs_before_the_first_call(device: CudaDevice, x: torch.Tensor) -> None:
     into = torch.empty_like(x)
     device.start_trace()
-    device.begin(Conditions(heat_ns=1_000_000, hold_ns=100_000))
+    device.begin(Conditions())
     measure(device, lambda: x * 2, into)
     rows = device.take_trace()
     assert rows is not None
-    assert rows[0].name == HEAT
-    assert [row.call for row in rows if row.name == HEAT] == [None]
-    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (HEAT, LEAD_IN)] == [0]
+    kernels = [row for row in rows if row.kind == "kernel"]
+    assert [row.name for row in kernels[:2]] == [EVICT, LEAD_IN]
+    assert [row.call for row in rows if row.name == EVICT] == [None]
+    assert [row.call for row in rows if row.kind == "kernel" and row.name not in (EVICT, LEAD_IN)] == [0]
 
 
 def test_what_the_call_raises_is_passed_on(device: CudaDevice) -> None:

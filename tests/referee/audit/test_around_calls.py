@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import HEAT, LEAD_IN, STRIDED_COPY
+from harness.backends.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.around_calls import Output, Surroundings
 from harness.referee.audit.timeline import read_timeline, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
@@ -19,11 +19,11 @@ PIECES = (2**23,) * 8
 """Of LARGE."""
 
 
-def calls(*stored: int | tuple[int, ...], heat_us: int = 0, stream: int = 7) -> list[KernelRun]:
+def calls(*stored: int | tuple[int, ...], evict_us: int = 0, stream: int = 7) -> list[KernelRun]:
     return [
         row
         for at in (10_000, 20_000)
-        for row in (*call_of(at, 100, *stored, heat_us=heat_us, stream=stream), kernel(at + 5, 90, stream=stream))
+        for row in (*call_of(at, 100, *stored, evict_us=evict_us, stream=stream), kernel(at + 5, 90, stream=stream))
     ]
 
 
@@ -39,12 +39,10 @@ def calls(*stored: int | tuple[int, ...], heat_us: int = 0, stream: int = 7) -> 
         (calls(3, 450), around(SMALL, Output(0, 4), LARGE), 453),  # nothing is stored of what is empty
         (calls(9), around(Output(1, 1)), 9),
         (calls(800), around(HALVES), 800),  # as many elements as of float32
-        (calls(450, heat_us=300), around(LARGE, is_idle=True), 450),
-        (calls(PIECES, heat_us=300), around(LARGE, is_idle=True), 0),
-        ([kernel(-30_000, 30_000, HEAT), *calls(450)], around(LARGE), 450),
-        ([kernel(-30_000, 30_000, HEAT, stream=20), *calls(450)], around(LARGE), 450),
+        (calls(450, evict_us=300), around(LARGE, is_idle=True), 450),
+        (calls(PIECES, evict_us=300), around(LARGE, is_idle=True), 0),
         (calls(5_000), Surroundings((LARGE,)), 5_000),  # on a device of which nothing is known
-        ([*calls(PIECES), kernel(10_010, 20, HEAT), kernel(20_010, 20, STRIDED_COPY)], around(LARGE), 0),  # within
+        ([*calls(PIECES), kernel(10_010, 20, EVICT), kernel(20_010, 20, STRIDED_COPY)], around(LARGE), 0),  # within
     ],
 )
 def test_what_the_device_does_itself_is_nobodys_work(
@@ -91,14 +89,14 @@ def test_inputs_that_come_late_take_nothing_from_the_outputs() -> None:
         # Longer than it can take: 1.35 ms for LARGE.
         (calls(3_000), around(LARGE), 3_000 - 1_352),
         (calls(400), around(SMALL), 390),
-        # The memory is woken once, and not between the calls.
-        ([*calls(PIECES), kernel(19_300, 440, HEAT)], around(LARGE), 220),
-        ([kernel(-30_000, 30_000, HEAT), *calls(PIECES), kernel(9_000, 440, HEAT)], around(LARGE), 220),
-        (calls(PIECES, heat_us=300), around(LARGE), 150),
+        # Where the device isn't idle it clears the cache as it holds the device, by no kernel of this name.
+        ([*calls(PIECES), kernel(19_300, 440, EVICT)], around(LARGE), 220),
+        ([kernel(-30_000, 30_000, EVICT), *calls(PIECES)], around(LARGE), 15_000),
+        (calls(PIECES, evict_us=300), around(LARGE), 300),
         # On an idle device straight before each lead-in.
-        ([*calls(PIECES, heat_us=300), kernel(12_000, 440, HEAT)], around(LARGE, is_idle=True), 220),
-        ([*calls(PIECES), *(kernel(at, 440, HEAT, 9) for at in (9_300, 19_300))], around(LARGE, is_idle=True), 440),
-        ([kernel(-30_000, 30_000, HEAT), *calls(PIECES, heat_us=300)], around(LARGE, is_idle=True), 15_000),
+        ([*calls(PIECES, evict_us=300), kernel(12_000, 440, EVICT)], around(LARGE, is_idle=True), 220),
+        ([*calls(PIECES), *(kernel(at, 440, EVICT, 9) for at in (9_300, 19_300))], around(LARGE, is_idle=True), 440),
+        ([kernel(-30_000, 30_000, EVICT), *calls(PIECES, evict_us=300)], around(LARGE, is_idle=True), 15_000),
     ],
 )
 def test_what_only_bears_its_kernels_names_is_outside_of_what_is_timed(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import HEAT, STRIDED_COPY
+from harness.backends.cuda.markers import EVICT, STRIDED_COPY
 from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
 from harness.records.arms import ArmName
 from harness.records.evaluation import Work
@@ -69,7 +69,7 @@ def test_hidden_work_is_found_by_several_checks() -> None:
     assert auditor.found is not None  # kept for the record
 
 
-@pytest.mark.parametrize("name", [HEAT, STRIDED_COPY, "my_kernel"])
+@pytest.mark.parametrize("name", [EVICT, STRIDED_COPY, "my_kernel"])
 def test_work_between_calls_is_hidden_under_no_name(name: str) -> None:
     """800 µs for each call, in every turn: neither the trace nor the wall clock lets it pass."""
     auditor = Auditor("full", "eager", FACTS)

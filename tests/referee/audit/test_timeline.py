@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN
+from harness.backends.cuda.markers import END, LEAD_IN
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.referee.outcome import SolutionFailed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, around, kernel, marked, move
@@ -29,7 +29,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
         [kernel(1_020, 500, stream=13)],  # a side stream that nobody waits for
         [kernel(1_200, 300, stream=13), kernel(2_200, 300)],  # work deferred until after the end
         [kernel(700, 100)],  # work done ahead
-        [kernel(-30_000, 30_000, name=HEAT), kernel(-25_000, 100, stream=13)],  # ahead of the turn's first call
+        [kernel(-25_000, 100, stream=13)],  # ahead of the turn's first call
         [kernel(920, 75, stream=13), kernel(1_920, 75, stream=13)],  # on a side stream while the device is held
         [move(920, 75, OUTPUT_BYTES), move(1_920, 75, OUTPUT_BYTES)],  # by a copy engine, which isn't held
         [move(910 + 2 * piece, 1, 1_000) for piece in range(41)],  # in small pieces
@@ -46,7 +46,6 @@ def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
     "harmless",
     [
         [kernel(1_050, 65)],  # ends 15 µs late in one of two calls
-        [kernel(-30_000, 30_000, name=HEAT)],  # with which the device begins a turn
         [move(1_050, 30, 10**6), move(1_080, 10, 10**6, "fill")],  # a solution's copies inside its calls
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, HEAT, LEAD_IN, STRIDED_COPY
+from harness.backends.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.around_calls import Output, Surroundings
 
 OUTPUTS = (Output(1024, 4),)
@@ -42,13 +42,13 @@ def around(*outputs: Output, is_idle: bool = False) -> Surroundings:
 
 
 def call_of(
-    start_us: int, us: int, *stored: int | tuple[int, ...], heat_us: int = 0, stream: int = 7
+    start_us: int, us: int, *stored: int | tuple[int, ...], evict_us: int = 0, stream: int = 7
 ) -> list[KernelRun]:
     """As the device takes a call, with its outputs stored by kernels of so many µs, or by copies of so many bytes
-    each. `heat_us`: on an idle device."""
-    rows = [_row("fill of 4096 bytes", start_us - 210 - heat_us, 5, stream, "fill")]
-    if heat_us:
-        rows.append(_row(HEAT, start_us - 200 - heat_us, heat_us, stream))
+    each. `evict_us`: on an idle device."""
+    rows = [_row("fill of 4096 bytes", start_us - 210 - evict_us, 5, stream, "fill")]
+    if evict_us:
+        rows.append(_row(EVICT, start_us - 200 - evict_us, evict_us, stream))
     rows += [_row(LEAD_IN, start_us - 100, 100, stream), _row(END, start_us + us, 1, stream, "fill")]
     at = start_us + us + 2
     for one in stored:
