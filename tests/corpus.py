@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -112,7 +112,8 @@ def _on_sim(cases: Sequence[Case]) -> list[Case]:
 
 
 class Corpus:
-    """Evaluates cases when first asked for one: all that this test run has selected, in a session per config."""
+    """Evaluates cases when first asked for one: all that this test run has selected, in a session per config. Each
+    answer comes as soon as it is there, so that a run that is stopped has told what it knew. To be closed."""
 
     def __init__(
         self,
@@ -129,36 +130,56 @@ class Corpus:
         self._results = results
         self._selected = list(selected)
         self._found: dict[tuple[CorpusBackend, str], Evaluation] = {}
+        self._coming: Generator[Evaluation, None, None] | None = None
 
     def evaluation(self, backend: CorpusBackend, case: Case) -> Evaluation:
-        if (backend, case.name) not in self._found:
-            wanted = {one.name: one for chosen, one in self._selected if chosen == backend} | {case.name: case}
-            with self._meanwhile:
-                self._evaluate(backend, [one for one in wanted.values() if (backend, one.name) not in self._found])
+        while (backend, case.name) not in self._found:
+            if self._coming is None or next(self._coming, None) is None:
+                self.close()
+                self._coming = self._evaluations(backend, self._missing(backend, case))
+        if not self._missing(backend):
+            self.close()
         return self._found[backend, case.name]
 
-    def _evaluate(self, backend: CorpusBackend, cases: Sequence[Case]) -> None:
+    def close(self) -> None:
+        """End what is under way."""
+        if self._coming is not None:
+            self._coming.close()
+        self._coming = None
+
+    def _missing(self, backend: CorpusBackend, *more: Case) -> list[Case]:
+        wanted = {one.name: one for one in (*(case for chosen, case in self._selected if chosen == backend), *more)}
+        return [case for case in wanted.values() if (backend, case.name) not in self._found]
+
+    def _evaluations(self, backend: CorpusBackend, cases: Sequence[Case]) -> Generator[Evaluation, None, None]:
         by_config = defaultdict(list)
         for case in cases:
             by_config[case.config].append(case)
-        for config, these in by_config.items():
-            tasks = [self._task(backend, case) for case in these]
-            settings = self._workspace.config(config)
-            with open_session(
-                backend, self._workspace.root, self._results, settings, None, lambda what: None
-            ) as session:
-                first, others = _by_extension(backend, tasks)
-                self._take(backend, session, first)
-                _BUILT.update({(backend, _extension(task)): task for task in first})
-                for text, of_one in others.items():
-                    if (built := _BUILT.get((backend, text))) is not None:
-                        share_builds(backend, built.solution, [task.solution for task in of_one])
-                self._take(backend, session, [task for of_one in others.values() for task in of_one])
+        with self._meanwhile:
+            for config, these in by_config.items():
+                yield from self._of_config(backend, config, these)
 
-    def _take(self, backend: CorpusBackend, session: Session, tasks: Sequence[Task]) -> None:
-        for evaluation in session.evaluate(tasks, lambda job, what: None):
-            self._found[backend, f"{evaluation.problem.name}/{evaluation.solution.name}"] = evaluation
-            self._observe(evaluation)
+    def _of_config(
+        self, backend: CorpusBackend, config: str, cases: Sequence[Case]
+    ) -> Generator[Evaluation, None, None]:
+        tasks, settings = [self._task(backend, case) for case in cases], self._workspace.config(config)
+        with open_session(backend, self._workspace.root, self._results, settings, None, lambda what: None) as session:
+            first, others = _by_extension(backend, tasks)
+            yield from self._taken(backend, session, first)
+            _BUILT.update({(backend, _extension(task)): task for task in first})
+            for text, of_one in others.items():
+                if (built := _BUILT.get((backend, text))) is not None:
+                    share_builds(backend, built.solution, [task.solution for task in of_one])
+            yield from self._taken(backend, session, [task for of_one in others.values() for task in of_one])
+
+    def _taken(
+        self, backend: CorpusBackend, session: Session, tasks: Sequence[Task]
+    ) -> Generator[Evaluation, None, None]:
+        with closing(session.evaluate(tasks, lambda job, what: None)) as evaluations:
+            for evaluation in evaluations:
+                self._found[backend, f"{evaluation.problem.name}/{evaluation.solution.name}"] = evaluation
+                self._observe(evaluation)
+                yield evaluation
 
     def _task(self, backend: CorpusBackend, case: Case) -> Task:
         problem = self._workspace.problem(case.problem)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from harness.records.evaluation import Evaluation
@@ -32,8 +33,8 @@ def main(backend: CorpusBackend, wanted: Sequence[str]) -> int:
             print(_line(evaluation, case), flush=True)
             caught[case.family][" + ".join(_caught_by(evaluation))] += 1
 
-        with tempfile.TemporaryDirectory() as results:
-            corpus = Corpus(root, Path(results), [(backend, case) for case in cases], say)
+        selected = [(backend, case) for case in cases]
+        with tempfile.TemporaryDirectory() as results, closing(Corpus(root, Path(results), selected, say)) as corpus:
             bad += sum(not _is_right(corpus.evaluation(backend, case), case) for case in cases)
     print()
     for family, counts in caught.items():

@@ -6,6 +6,8 @@ All of the corpus on a GPU: `pytest tests/cheats tests/faults -m gpu`. What need
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,9 @@ BACKENDS = [pytest.param(backend, marks=mark) for backend, mark in MARKS.items()
 
 
 @pytest.fixture(scope="module")
-def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return Corpus(HERE, tmp_path_factory.mktemp("results"), selected_in(request))
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    with closing(Corpus(HERE, tmp_path_factory.mktemp("results"), selected_in(request))) as corpus:
+        yield corpus
 
 
 @pytest.mark.parametrize(("backend", "case"), parameters(CASES))

@@ -6,6 +6,8 @@ look-alikes stand beside the faults. How to run all of the corpus: tests/cheats/
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,8 +26,12 @@ def lookout() -> Lookout:
 
 
 @pytest.fixture(scope="module")
-def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, lookout: Lookout) -> Corpus:
-    return Corpus(HERE, tmp_path_factory.mktemp("results"), selected_in(request), meanwhile=lookout)
+def corpus(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, lookout: Lookout
+) -> Iterator[Corpus]:
+    results = tmp_path_factory.mktemp("results")
+    with closing(Corpus(HERE, results, selected_in(request), meanwhile=lookout)) as corpus:
+        yield corpus
 
 
 @pytest.mark.parametrize(("backend", "case"), parameters(CASES))

@@ -215,16 +215,16 @@ def unqueued(arm: ArmName, turns: int) -> Callable[[Turn], Turn]:
 
 @pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
 def test_a_device_that_waited_for_the_host(arm: ArmName, name: str) -> None:
-    assert measured(turns=unqueued(arm, 3)).noises == (
-        f"in 3 of 48 calls of {name} the device waited for the host, so that their times hold launches; at most 5 % "
+    assert measured(turns=unqueued(arm, 5)).noises == (
+        f"in 5 of 48 calls of {name} the device waited for the host, so that their times hold launches; at most 10 % "
         "are ranked as gpu_cold",
     )
 
 
 def test_a_few_late_calls_are_a_remark() -> None:
-    found = measured(turns=unqueued("solution", 2))
+    found = measured(turns=unqueued("solution", 4))
     assert found.noises == ()
-    assert found.oddities == ("in 2 of 48 calls of the solution the device waited for the host",)
+    assert found.oddities == ("in 4 of 48 calls of the solution the device waited for the host",)
 
 
 def test_end_to_end_times_hold_launches_anyway() -> None:
@@ -239,17 +239,17 @@ def test_a_further_metric_between_events_that_holds_launches_says_so(
 ) -> None:
     """As of an arm that waits for the device by itself: the headline went over to end_to_end, this one can't."""
     found = measured(metric=metric)
-    late = unqueued(arm, 2)
+    late = unqueued(arm, 3)
     row = Row(further, tuple(late(turn) for turn in found.rows[0].turns))
     assert replace(found, rows=(row,)).oddities == (
-        f"{further}: in 2 of 24 calls of {name} the device waited for the host, so that their times hold launches",
+        f"{further}: in 3 of 24 calls of {name} the device waited for the host, so that their times hold launches",
     )
     assert replace(found, rows=(row,)).noises == ()
 
 
-def test_further_metrics_are_told_of_where_more_than_a_call_in_twenty_was_late() -> None:
+def test_further_metrics_are_told_of_where_more_than_a_call_in_ten_was_late() -> None:
     found = measured()
-    late = unqueued("solution", 1)
+    late = unqueued("solution", 2)
     row = Row("gpu_warm", tuple(late(turn) for turn in found.rows[0].turns))
     assert found.oddities == replace(found, rows=(row,)).oddities == ()
 
