@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.statistics import Interval, paired_ratio, pairs
+from harness.records.statistics import Interval, pairs
 from harness.records.timing import Timing
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
@@ -64,9 +64,9 @@ def coverage(scatter: float, precision: float, most: int, look_at: Sequence[int]
 
 
 def _measured_until(ratios: Sequence[float], precision: float, look_at: Sequence[int]) -> tuple[int, Sequence[float]]:
-    """How many blocks, and their ratios: of times of a millisecond."""
+    """How many blocks, and their ratios."""
     for taken in (*(count for count in look_at if count < len(ratios)), len(ratios)):
-        interval = paired_ratio([_MS * ratio for ratio in ratios[:taken]], [_MS] * taken)
+        interval = pairs(ratios[:taken], [1.0] * taken)
         assert interval is not None
         if interval.half_width <= precision:
             break

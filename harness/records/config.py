@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,8 +53,8 @@ class TimingConfig:
     """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
     the placement of code) then differs, too."""
     precision: float | None = None
-    """Half the width of the headline's 95 % interval, relative to it; above 0.001, which every interval is wider by
-    because workers differ. None measures all blocks."""
+    """Half the width of the headline's 95 % interval, relative to it; above 0.003 / √processes, by which workers differ
+    that run the same. None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
     lock_sm_mhz: int | None = None
@@ -70,10 +71,11 @@ class TimingConfig:
             raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
         if not 1 <= self.processes <= 20:
             raise ValueError("timing: processes must be between 1 and 20")
-        if self.precision is not None and not BETWEEN_WORKERS < self.precision < 1:
+        least = BETWEEN_WORKERS / math.sqrt(max(1, self.processes))
+        if self.precision is not None and not least < self.precision < 1:
             raise ValueError(
-                f"timing: precision must be above {BETWEEN_WORKERS} and below 1, as 0.01 for ±1 %, or null; no "
-                f"interval is narrower than ±{100 * BETWEEN_WORKERS:g} %, by which two workers differ that run the same"
+                f"timing: precision must be above {least:.2g} and below 1, as 0.01 for ±1 %, or null: workers that run "
+                f"the same differ by ±{100 * BETWEEN_WORKERS:g} %, which only more processes average out"
             )
         if self.lock_sm_mhz is not None and self.lock_sm_mhz < 1:
             raise ValueError("timing: lock_sm_mhz must be positive; leave it out, or null, to leave clocks alone")

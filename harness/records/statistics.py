@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from harness.records.correlation import independent
 
-BETWEEN_WORKERS = 0.001
+BETWEEN_WORKERS = 0.003
 PLACES_NS = 70
 """By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
-memory lies elsewhere: by a thousandth (on a log scale), and each by so many ns, which is 0.5 % of two times of 20 µs.
+memory lies elsewhere: by so large a share (on a log scale), and each by so many ns, which is 0.5 % of two times of
+20 µs. Both as half an interval of 95 %.
 
-From benchmarks/equal_arms.py on an H100. Of 59 intervals over 10 µs ten left out 1 without any of it, and three with
-the thousandth. Of 70 later ones, in runs of their own, nine did with the thousandth, all but one at 21 and 87 µs; of 32
-at these sizes, since outputs change places from call to call, two. What was off by most was so by 0.19 µs at 21, 0.28
-at 87."""
+From benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its own in each
+worker, 16 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 38 lay up to 0.11 %. At
+21 and 87 µs, where outputs change places from call to call, 32 lay up to 0.19 and 0.28 µs from it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def paired_ratio(
     confidence: float = 0.95,
     places_ns: float = PLACES_NS,
 ) -> Interval | None:
-    """The ratio of paired times with its interval: that of their pairs(), wider on both sides by between_workers().
+    """The ratio of paired times with its interval: that of their pairs() and between_workers(), as independent errors.
 
     `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times. None
     with too few pairs for the `confidence`.
@@ -79,15 +79,24 @@ def paired_ratio(
     interval = pairs(numerators_ns, denominators_ns, fresh_at, confidence)
     if interval is None:
         return None
-    wider = math.exp(between_workers(numerators_ns, denominators_ns, places_ns))
-    return Interval(interval.estimate, interval.low / wider, interval.high * wider, interval.confidence)
+    processes = len(_starts(fresh_at, len(numerators_ns)))
+    apart = between_workers(numerators_ns, denominators_ns, processes, places_ns)
+    below = math.hypot(math.log(interval.estimate / interval.low), apart)
+    above = math.hypot(math.log(interval.high / interval.estimate), apart)
+    estimate = interval.estimate
+    return Interval(estimate, estimate * math.exp(-below), estimate * math.exp(above), interval.confidence)
 
 
 def between_workers(
-    numerators_ns: Sequence[float], denominators_ns: Sequence[float], places_ns: float = PLACES_NS
+    numerators_ns: Sequence[float],
+    denominators_ns: Sequence[float],
+    processes: int = 1,
+    places_ns: float = PLACES_NS,
 ) -> float:
-    """By how much the ratio of two workers' times may be off, whatever number of them is measured; on a log scale."""
-    return BETWEEN_WORKERS + places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
+    """By how much the ratio of two workers' times may be off, whatever number of them is measured; on a log scale.
+    `processes`: so often were both started anew, and have places drawn anew."""
+    places = places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
+    return math.hypot(BETWEEN_WORKERS, places) / math.sqrt(processes)
 
 
 def pairs(
@@ -106,7 +115,7 @@ def pairs(
     median.
     """
     logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
-    starts = sorted({0, *(start for start in fresh_at if 0 < start < len(logs))})
+    starts = _starts(fresh_at, len(logs))
     parts = [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
     interval = median_interval([value for part in parts for value in independent(part)], confidence)
     if interval is None:
@@ -115,6 +124,11 @@ def pairs(
     low, high = math.exp(min(interval.low, *own)), math.exp(max(interval.high, *own))
     estimate = min(max(math.exp(median(own)), low), high)
     return Interval(estimate, low, high, interval.confidence)
+
+
+def _starts(fresh_at: Sequence[int], count: int) -> list[int]:
+    """Of so many pairs those at which processes begin."""
+    return sorted({0, *(start for start in fresh_at if 0 < start < count)})
 
 
 def geometric_mean(intervals: Sequence[Interval]) -> Interval:

@@ -224,7 +224,7 @@ class Timing:
     def between_workers(self) -> float:
         """By how much the headline may be off because of where its workers' memory lies, on a log scale: no number of
         blocks makes its interval narrower than that."""
-        return between_workers(self.block_ns(self.baselines[0]), self.block_ns("solution"))
+        return between_workers(self.block_ns(self.baselines[0]), self.block_ns("solution"), self.processes)
 
     def launch_ratio_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's launch time over the solution's, paired by block; None where that wasn't measured."""

@@ -78,7 +78,7 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
         "20261121T100000-aaaaaaaa",
         "eager 3.000 [3.000, 3.000] 3.000 to 3.000 0.00 % 0 24",
         "solution 1.000 [1.000, 1.000] 1.000 to 1.000 0.00 % 0 24",
-        "gpu_cold eager / solution 3.0000× [2.9968, 3.0032] faster",
+        "gpu_cold eager / solution 3.0000× [2.9910, 3.0090] faster",
         "checks against the float64 oracle",
         "small 1 complete 4 0 0.12",
         "relu sm_90 32 4096 8 16",
@@ -169,8 +169,8 @@ def test_before_the_first_run_there_is_nothing_to_show(harness: Shell, workspace
 
 def test_history_shows_what_changed(harness: Shell, results: Path) -> None:
     lines = [" ".join(line.split()) for line in harness("history", "maxpool2d", "plain").out.splitlines()]
-    assert "2026-11-21 10:00 a49ed80 1.000 3.0000× [2.9968, 3.0032] passed" in lines
-    assert "2026-11-21 11:00 bbbbbbb 0.5000 6.0000× [5.9932, 6.0069] +100.0% passed" in lines
+    assert "2026-11-21 10:00 a49ed80 1.000 3.0000× [2.9910, 3.0090] passed" in lines
+    assert "2026-11-21 11:00 bbbbbbb 0.5000 6.000× [5.982, 6.018] +100.0% passed" in lines
     assert "broken" not in " ".join(lines)
 
 
@@ -188,7 +188,7 @@ def test_history_of_one_run(harness: Shell, results: Path) -> None:
 
 def test_diff_tells_source_speed_and_environment(harness: Shell, results: Path) -> None:
     out = harness("diff", "aaaaaaaa", "bbbbbbbb").out
-    assert "2.0000× [1.9969, 2.0031]: the second is faster" in out
+    assert "2.0000× [1.9915, 2.0085]: the second is faster" in out
     assert "-    fast = False\n+    fast = True" in out
     assert "commit: a49ed80c5a78 → bbbbbbbbbbbb" in out
     assert "caution" not in out

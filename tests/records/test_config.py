@@ -33,14 +33,19 @@ def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
         TimingConfig(**values)
 
 
-@pytest.mark.parametrize("precision", [-0.01, 0.0, 0.0005, 0.001, 1.0, math.nan])
+@pytest.mark.parametrize("precision", [-0.01, 0.0, 0.0015, 0.003, 1.0, math.nan])
 def test_a_precision_that_no_interval_reaches_is_refused(precision: float) -> None:
     with pytest.raises(
-        ValueError,
-        match=r"precision must be above 0\.001 and below 1, .* is narrower than ±0\.1 %, by which two workers differ",
+        ValueError, match=r"precision must be above 0\.003 and below 1, .* differ by ±0\.3 %, which only more processes"
     ):
         TimingConfig(precision=precision)
-    assert TimingConfig(precision=0.0011).precision == 0.0011
+    assert TimingConfig(precision=0.0031).precision == 0.0031
+
+
+def test_more_processes_reach_a_finer_precision() -> None:
+    assert TimingConfig(precision=0.0018, processes=3).precision == 0.0018
+    with pytest.raises(ValueError, match=r"above 0\.0017 and below 1"):
+        TimingConfig(precision=0.0017, processes=3)
 
 
 @pytest.mark.parametrize(

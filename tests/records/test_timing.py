@@ -52,7 +52,7 @@ def test_too_few_blocks_have_no_speedup() -> None:
 def test_the_speedup_is_reference_over_solution() -> None:
     speedup = timing(eager_ns=3_000_000, solution_ns=1_500_000).speedup
     assert speedup is not None
-    assert (speedup.low, speedup.estimate, speedup.high) == pytest.approx((1.9978968, 2.0, 2.0021055), rel=1e-7)
+    assert (speedup.low, speedup.estimate, speedup.high) == pytest.approx((1.9940081, 2.0, 2.0060099), rel=1e-7)
 
 
 @pytest.mark.parametrize(("call_ns", "wall_ns"), [((), 5), ((0,), 5), ((3, -1), 5), ((3,), 0)])
@@ -147,16 +147,16 @@ def test_processes_that_disagree_widen_the_interval() -> None:
     found = Timing("full", tuple(turns), fresh_at=(5, 6, 11))
     assert found.fresh_pairs == (0, 1, 6)
     assert found.speedup is not None
-    assert (found.speedup.low, found.speedup.high) == pytest.approx((0.9989995, 1.1122239), rel=1e-7)
+    assert (found.speedup.low, found.speedup.high) == pytest.approx((0.9982694, 1.1111269), rel=1e-7)
     alone = replace(found, fresh_at=()).speedup
     assert alone is not None
-    assert alone.high == pytest.approx(1.0010015, rel=1e-7)
+    assert alone.high == pytest.approx(1.0030045, rel=1e-7)
 
 
 def test_the_control_says_what_equal_arms_measure() -> None:
     control = measured().control_ratio
     assert control is not None
-    assert (control.low, control.high) == pytest.approx((0.998221, 1.002000), abs=1e-6)
+    assert (control.low, control.high) == pytest.approx((0.996992, 1.003233), abs=1e-6)
     assert measured().delta == 0.01
     assert timing().control_ratio is None
 
@@ -169,7 +169,7 @@ def test_the_word_is_no_finer_than_the_control() -> None:
         return replace(turn, call_ns=ns, wall_ns=sum(ns))
 
     found = measured(turns=scaled)
-    assert found.delta == pytest.approx(1.1 / 1.04 * 1.0010932 - 1)
+    assert found.delta == pytest.approx(1.1 / 1.04 * 1.0030059 - 1)
     assert found.speed == "same"
     without = replace(found, turns=tuple(turn for turn in found.turns if turn.arm != "control"), rows=())
     assert without.speed == "faster"

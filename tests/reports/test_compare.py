@@ -70,8 +70,8 @@ def test_a_timed_comparison() -> None:
         "maxpool2d on NVIDIA H100 80GB HBM3, torch 2.11.0+cu130\n"
         "eager: 3.000 ms; speed-up is eager over solution\n"
         "#  solution  verdict           ms           speed-up [95 %]\n"
-        "1  tiled     passed         1.200  2.5000× [2.4973, 2.5027]  faster\n"
-        "2  plain     passed         1.500  2.0000× [1.9979, 2.0021]  faster, kept\n"
+        "1  tiled     passed         1.200  2.5000× [2.4925, 2.5075]  faster\n"
+        "2  plain     passed         1.500  2.0000× [1.9940, 2.0060]  faster, kept\n"
         "   broken    wrong_values       —                         —\n"
         "   known     wrong_values       —                         —  as expected\n"
         "   lost      harness_error      —                         —\n"
@@ -83,7 +83,7 @@ def test_a_timed_comparison() -> None:
         "\n"
         "5 solutions of 1 problem: 2 passed, 2 wrong_values, 1 harness_error; 1 kept from\n"
         "earlier runs\n"
-        "geometric mean: 2.2361× [2.2344, 2.2377]\n"
+        "geometric mean: 2.2361× [2.2313, 2.2408]\n"
         "  over 2 speed-ups (eager over solution), of 5 evaluated\n"
         "fast_p, the share of 4 samples right and over p times as fast:\n"
         "    p    0 0.25  0.5 0.75    1 1.25  1.5    2   3   5  10\n"
@@ -107,8 +107,8 @@ def test_several_problems_are_ranked_apart_and_summed_up_together() -> None:
         ["1", "tiled"],
     ]
     assert "3 solutions of 3 problems: 2 passed, 1 wrong_values" in text
-    assert "geometric mean: 1.5000× [1.4989, 1.5011]\n  over 2 speed-ups (eager over solution), of 3" in text
-    assert "  over the best of each of 2 problems, of 3: 1.5000× [1.4989, 1.5011]" in text
+    assert "geometric mean: 1.5000× [1.4968, 1.5032]\n  over 2 speed-ups (eager over solution), of 3" in text
+    assert "  over the best of each of 2 problems, of 3: 1.5000× [1.4968, 1.5032]" in text
 
 
 def test_every_baseline_has_its_column_and_the_first_leads() -> None:
@@ -122,13 +122,13 @@ def test_every_baseline_has_its_column_and_the_first_leads() -> None:
     )
     text = report([passed("tiled", timing=timed), failed("broken")])
     assert "compile: 2.000 ms; speed-up is compile over solution" in text
-    assert "1  tiled     passed        1.000  2.0000× [1.9978, 2.0022]" in text
+    assert "1  tiled     passed        1.000  2.0000× [1.9940, 2.0060]" in text
     assert "speed-up over each baseline:" in text
     assert ["tiled", "2.000×", "3.000×", "1.500×", "2.500×", "1.000×"] in [line.split() for line in text.splitlines()]
     assert "(compile over solution)" in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
-    assert "tiled channels-last 1.000 1.0000× [0.9989, 1.0011]" in rows
-    assert "over the fastest baseline of each of 1 solution: 1.0000× [0.9989, 1.0011]" in rows
+    assert "tiled channels-last 1.000 1.0000× [0.9970, 1.0030]" in rows
+    assert "over the fastest baseline of each of 1 solution: 1.0000× [0.9970, 1.0030]" in rows
 
 
 def end_to_end(solution_ns: int) -> Timing:
@@ -140,7 +140,7 @@ def test_what_waits_for_the_device_is_not_compared_with_what_does_not() -> None:
     lines = text.splitlines()
     assert [line.split()[:2] for line in lines if " passed " in line] == [["1", "plain"], ["waits", "passed"]]
     assert "not ranked: waits: measured end to end: it waits for the device itself" in lines
-    assert "geometric mean: 3.0000× [2.9968, 3.0032]\n  over 1 speed-up (eager over solution), of 3" in text
+    assert "geometric mean: 3.0000× [2.9910, 3.0090]\n  over 1 speed-up (eager over solution), of 3" in text
     assert "fast_p, the share of 2 samples" in text
     assert max(map(len, lines)) <= 80
 

@@ -23,9 +23,9 @@ class Series:
     """As many measurements as the config wants processes, all of one metric. They share the budget: what one leaves of
     it, those after it have.
 
-    Each is measured until its own interval is narrow enough, the last one also until that over all of them is: blocks
-    of three processes scatter by √3 less than those of one, but their interval holds what workers differ by, too.
-    `remarks` say what was begun anew.
+    Each is measured until its own blocks scatter within the precision, what workers differ by left aside; the last one
+    also until the interval over all of them, which holds the median of each, is as narrow as that. `remarks` say what
+    was begun anew.
     """
 
     def __init__(self, config: TimingConfig, clock: Clock = time.monotonic) -> None:
@@ -57,17 +57,18 @@ class Series:
         return self._clock() - self._began_at > self._share_s
 
     def is_enough(self, timing: Timing) -> bool:
-        """Of a process's blocks so far: its own interval is narrow enough; in the last process that over all is, too.
-
-        That one holds the median of each process. Where those of the processes before lie too far apart for it, no
-        further block would help.
-        """
-        if not self._suffices(timing):
+        """Of a process's blocks so far: they scatter little enough; in the last process the interval over all is narrow
+        enough, too, or the processes before lie too far apart for it, and no further block would help."""
+        if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
+            return True  # no ratio will be claimed
+        precision = self._config.precision
+        if precision is None or not _is_within(timing, math.hypot(precision, timing.between_workers)):
             return False
         is_last = len(self.parts) == self._config.processes - 1
         if not is_last or timing.metric != self.metric:
             return True
-        return self._suffices(joined([*self.parts, timing])) or self._is_out_of_reach
+        whole = joined([*self.parts, timing])
+        return _is_within(whole, precision) or self._is_out_of_reach(precision, whole.between_workers)
 
     def add(self, timing: Timing) -> None:
         """A process's measurement. Where it couldn't keep the metric it is the first of all anew."""
@@ -80,24 +81,22 @@ class Series:
             self.parts.clear()
         self.parts.append(timing)
 
-    def _suffices(self, timing: Timing) -> bool:
-        if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
-            return True  # no ratio will be claimed
-        wanted, speedup = self._wanted(timing), timing.speedup
-        return wanted is not None and speedup is not None and speedup.half_width <= wanted
-
-    def _wanted(self, timing: Timing) -> float | None:
-        """The precision that blocks are measured for. For short calls it is more than the config's: what workers differ
-        by can't be measured away, and scatter that is a quarter of that is little enough."""
-        precision = self._config.precision
-        return None if precision is None else max(precision, _LITTLE_SCATTER * timing.between_workers)
-
-    @property
-    def _is_out_of_reach(self) -> bool:
+    def _is_out_of_reach(self, precision: float, apart: float) -> bool:
         medians = [math.log(part.speedup.estimate) for part in self.parts if part.speedup]
-        if not medians or (wanted := self._wanted(self.parts[0])) is None:
+        if not medians:
             return False
-        return (max(medians) - min(medians)) / 2 + self.parts[0].between_workers > wanted
+        return math.hypot((max(medians) - min(medians)) / 2, apart) > _attainable(precision, apart)
+
+
+def _is_within(timing: Timing, precision: float) -> bool:
+    speedup = timing.speedup
+    return speedup is not None and speedup.half_width <= _attainable(precision, timing.between_workers)
+
+
+def _attainable(precision: float, apart: float) -> float:
+    """For short calls more than was asked for: what workers differ by can't be measured away, and scatter that makes up
+    a quarter of an interval is little enough."""
+    return max(precision, _LITTLE_SCATTER * apart)
 
 
 def joined(parts: Sequence[Timing]) -> Timing:

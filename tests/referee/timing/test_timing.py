@@ -233,7 +233,7 @@ def test_stages_lie_half_as_many_blocks_apart_as_there_are(most: int, stages: tu
 
 
 def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
-    least = TimingConfig(blocks=50, precision=0.0011, budget_s=100.0)
+    least = TimingConfig(blocks=50, precision=0.0031, budget_s=100.0)
     player = ScriptedPlayer(2_000_000, 1_000_000)
     assert len(measure(player, least, random.Random(1), 4, clock=ticking(0)).block_ns("solution")) == 6
 

@@ -43,15 +43,15 @@ def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
     assert [" ".join(line.split()) for line in lines[3:]] == [
         "relu, strict float32",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 fast 1.000 3.000 3.0000× [2.9968, 3.0032] faster",
-        "2 slow 6.000 3.000 0.5000× [0.4995, 0.5005] slower",
+        "1 fast 1.000 3.000 3.0000× [2.9910, 3.0090] faster",
+        "2 slow 6.000 3.000 0.5000× [0.4985, 0.5015] slower",
         "relu, half (float16, bfloat16)",
         "rank solution ms eager ms speed-up [95 %]",
-        "1 half 0.5000 3.000 6.0000× [5.9932, 6.0069] faster",
+        "1 half 0.5000 3.000 6.000× [5.982, 6.018] faster",
         "not ranked: bad: timeout: no answer within the time limit",
         "",
-        "strict float32: 3.0000× [2.9968, 3.0032], geometric mean over 1 of 1 problems",
-        "half (float16, bfloat16): 6.0000× [5.9932, 6.0069], geometric mean over 1 of 1",
+        "strict float32: 3.0000× [2.9910, 3.0090], geometric mean over 1 of 1 problems",
+        "half (float16, bfloat16): 6.000× [5.982, 6.018], geometric mean over 1 of 1",
         "problems",
     ]
 
@@ -64,10 +64,10 @@ def against_two() -> Board:
 
 def test_the_fastest_of_several_baselines_is_told_in_every_form() -> None:
     rows = [" ".join(line.split()) for line in table(against_two())]
-    assert "1 fast 1.000 3.000 3.0000× [2.9968, 3.0032] faster" in rows
+    assert "1 fast 1.000 3.000 3.0000× [2.9910, 3.0090] faster" in rows
     assert "over the fastest of several baselines:" in rows
-    assert "fast compile 2.000 2.0000× [1.9978, 2.0022]" in rows
-    assert "| `fast` | compile | 2.000 | 2.0000× [1.9978, 2.0022] |" in leaderboard_markdown(against_two()).splitlines()
+    assert "fast compile 2.000 2.0000× [1.9940, 2.0060]" in rows
+    assert "| `fast` | compile | 2.000 | 2.0000× [1.9940, 2.0060] |" in leaderboard_markdown(against_two()).splitlines()
     (standing,) = json.loads(leaderboard_json(against_two()))["problems"][0]["standings"]
     assert standing["speedup"]["estimate"] == pytest.approx(3)
     fastest = standing["fastest_baseline"]
@@ -113,7 +113,7 @@ def test_boards_tell_the_control_and_times_that_are_no_kernels() -> None:
 def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
     text = leaderboard_markdown(example())
     assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] | speed |" in text
-    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [2.9968, 3.0032] | faster |\n| 2 | `slow` |" in text
+    assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [2.9910, 3.0090] | faster |\n| 2 | `slow` |" in text
     assert "### half (float16, bfloat16)" in text
     assert "Not ranked:\n\n- `bad`: timeout: no answer within the time limit" in text
     assert text.count("\n- ") > 9

@@ -25,7 +25,7 @@ def varied(solution_ns: int) -> Timing:
 def test_a_heading_names_what_was_measured_where_and_when() -> None:
     heading = heading_of(passed(timing=timing()), timing())
     assert heading.title == "maxpool2d / tiled"
-    assert heading.verdict == "faster than eager: 3.0000× [2.9968, 3.0032], 95 % interval"
+    assert heading.verdict == "faster than eager: 3.0000× [2.9910, 3.0090], 95 % interval"
     assert heading.origin == (
         "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, case full, 2026-11-21 03:10 UTC, "
         "evaluation 20261121T031040-b1084b09"
