@@ -48,9 +48,9 @@ def test_every_metric_has_its_ratio_and_the_headline_its_word() -> None:
     lines = printed(timing_report(measured()))
     start = lines.index("metric ratio ratio [95 %]")
     assert lines[start + 1 : start + 6] == [
-        "gpu_cold eager / solution 3.0009× [2.9913, 3.0104] faster",
+        "gpu_cold eager / solution 3.0009× [2.9913, 3.0105] faster",
         "gpu_cold eager / control (A/A) 1.0001× [0.9970, 1.0032]",
-        "gpu_warm eager / solution 2.9992× [2.9899, 3.0083]",
+        "gpu_warm eager / solution 2.9992× [2.9899, 3.0084]",
         "gpu_warm eager / control (A/A) 0.9993× [0.9974, 1.0018]",
         "launch eager / solution 1.9836× [1.9777, 1.9896]",
     ]

@@ -72,8 +72,8 @@ def test_without_a_precision_all_blocks_are_measured() -> None:
 
 @pytest.mark.parametrize(("speedup", "is_enough"), [(2.005, True), (2.0085, False)])
 def test_the_last_process_goes_on_until_the_interval_over_all_is_narrow_enough(speedup: float, is_enough: bool) -> None:
-    """Each by itself is exact. Together they lie 0.25 or 0.425 % apart. The interval holds both: below its estimate that
-    of the two alike, and as far above as they lie apart, with 0.3 / √3 % to either side."""
+    """Each by itself is exact; together they lie 0.25 or 0.425 % apart. So far the interval reaches up from the two
+    that are alike, and to either side by 0.3 / √3 %."""
     earlier = (part(), part())
     found = part(speedup)
     assert found.speedup is not None

@@ -23,7 +23,7 @@ def test_the_mean_is_over_the_best_solution_of_each_problem() -> None:
     (total,) = totals(made)
     assert total.mean_of_best is not None
     assert total.mean_of_best.estimate == pytest.approx(2.0)
-    assert total_sentence(total) == "strict float32: 2.0000× [1.9958, 2.0042], geometric mean over 2 of 3 problems"
+    assert total_sentence(total) == "strict float32: 2.0000× [1.9958, 2.0043], geometric mean over 2 of 3 problems"
 
 
 def test_fast_p_counts_failures_in_its_denominator() -> None:
