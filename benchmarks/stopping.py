@@ -24,7 +24,7 @@ SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)
 """Of blocks' ratios: standard deviations, in units of the precision."""
 UNTIL = ((0.0025, 100), (0.01, 24), (0.01, 100))
 """A precision, and at most how many blocks."""
-PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.008, 0.0005))
+PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.002, 0.0005), (0.002, 0.0015))
 """The jitter of a call, and by how much processes differ: standard deviations."""
 _MS = 1e6
 """In ns."""

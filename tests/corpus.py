@@ -133,13 +133,20 @@ class Corpus:
         self._coming: Generator[Evaluation, None, None] | None = None
 
     def evaluation(self, backend: CorpusBackend, case: Case) -> Evaluation:
-        while (backend, case.name) not in self._found:
-            if self._coming is None or next(self._coming, None) is None:
-                self.close()
-                self._coming = self._evaluations(backend, self._missing(backend, case))
+        wanted = (backend, case.name)
+        if not self._is_found(wanted):
+            self.close()
+            self._coming = self._evaluations(backend, self._missing(backend, case))
+            self._is_found(wanted)
         if not self._missing(backend):
             self.close()
-        return self._found[backend, case.name]
+        return self._found[wanted]
+
+    def _is_found(self, wanted: tuple[CorpusBackend, str]) -> bool:
+        """By what is under way, if by anything."""
+        while wanted not in self._found and self._coming is not None and next(self._coming, None) is not None:
+            pass
+        return wanted in self._found
 
     def close(self) -> None:
         """End what is under way."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.codec import encode
 from harness.records.arms import Baseline, Metric
-from harness.records.statistics import BETWEEN_WORKERS
+from harness.records.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
 SANITIZED_SLOWER = 10
 """So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
@@ -53,8 +53,8 @@ class TimingConfig:
     """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
     the placement of code) then differs, too."""
     precision: float | None = None
-    """Half the width of the headline's 95 % interval, relative to it; above 0.003 / √processes, by which workers differ
-    that run the same. None measures all blocks."""
+    """Half the width of the headline's 95 % interval, relative to it: 0.0038 at least for one process, 0.0025 for
+    three, since workers differ that run the same. None measures all blocks."""
     checked_turns: int = 2
     """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
     lock_sm_mhz: int | None = None
@@ -71,11 +71,12 @@ class TimingConfig:
             raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
         if not 1 <= self.processes <= 20:
             raise ValueError("timing: processes must be between 1 and 20")
-        least = BETWEEN_WORKERS / math.sqrt(max(1, self.processes))
-        if self.precision is not None and not least < self.precision < 1:
+        least = LITTLE_SCATTER * BETWEEN_WORKERS * of_medians(self.processes)
+        if self.precision is not None and not least <= self.precision < 1:
             raise ValueError(
-                f"timing: precision must be above {least:.2g} and below 1, as 0.01 for ±1 %, or null: workers that run "
-                f"the same differ by ±{100 * BETWEEN_WORKERS:g} %, which only more processes average out"
+                f"timing: precision must be {math.ceil(1e4 * least) / 1e4} at least and below 1, as 0.01 for ±1 %, or "
+                f"null: workers that run the same differ by ±{100 * BETWEEN_WORKERS:g} %, which only more processes "
+                "average out"
             )
         if self.lock_sm_mhz is not None and self.lock_sm_mhz < 1:
             raise ValueError("timing: lock_sm_mhz must be positive; leave it out, or null, to leave clocks alone")

@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from harness.records.correlation import independent
 
@@ -22,6 +23,10 @@ From benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose worksp
 worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to 0.16 %. The
 means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean square),
 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
+
+LITTLE_SCATTER = 1.25
+"""An interval so many times as wide as what workers differ by: three quarters of that are scatter, as an independent
+error. Less is not worth its time."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +77,15 @@ def paired_ratio(
     confidence: float = 0.95,
     places_ns: float = PLACES_NS,
 ) -> Interval | None:
-    """The ratio of paired times with its interval: that of their pairs() and between_workers(), as independent errors.
+    """The ratio of paired times with its interval: scatter as in pairs() and between_workers(), as independent errors.
 
     `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times. None
     with too few pairs for the `confidence`.
     """
-    interval = pairs(numerators_ns, denominators_ns, fresh_at, confidence)
-    if interval is None:
-        return None
-    processes = len(_starts(fresh_at, len(numerators_ns)))
-    apart = between_workers(numerators_ns, denominators_ns, processes, places_ns)
-    below = math.hypot(math.log(interval.estimate / interval.low), apart)
-    above = math.hypot(math.log(interval.high / interval.estimate), apart)
-    estimate = interval.estimate
-    return Interval(estimate, estimate * math.exp(-below), estimate * math.exp(above), interval.confidence)
+    processes = len(starts_of(fresh_at, len(numerators_ns)))
+    usual = between_workers(numerators_ns, denominators_ns, processes, places_ns)
+    apart = usual * _deviations(confidence) / _deviations()
+    return _interval(numerators_ns, denominators_ns, fresh_at, confidence, apart)
 
 
 def between_workers(
@@ -94,10 +94,21 @@ def between_workers(
     processes: int = 1,
     places_ns: float = PLACES_NS,
 ) -> float:
-    """By how much the ratio of two workers' times may be off, whatever number of them is measured; on a log scale.
-    `processes`: so often were both started anew, and have places drawn anew."""
+    """By how much the ratio of two workers' times may be off, whatever number of blocks is measured: half an interval
+    of 95 %, on a log scale. `processes`: so often were both started anew."""
     places = places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
-    return math.hypot(BETWEEN_WORKERS, places) / math.sqrt(processes)
+    return math.hypot(BETWEEN_WORKERS, places) * of_medians(processes)
+
+
+def _deviations(confidence: float = 0.95) -> float:
+    """So many standard deviations to either side hold a normal variable with this probability."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def of_medians(count: int) -> float:
+    """The standard deviation of the median of so many normal variables, in theirs: of three 0.66 (exactly 0.67), of
+    many 1.25 / √count."""
+    return math.sqrt(math.pi / 2 / (count + math.pi / 2 - 1))
 
 
 def pairs(
@@ -112,24 +123,33 @@ def pairs(
     ten is, by 0.16, 0.12 and 0.10; where all differ by 0.3 %, by 0.26, 0.19 and 0.22
     (tests/records/test_false_alarms.py). The mean is a seventh better among equals, and follows one that is off.
 
-    The interval is that of all pairs, of each process as many as are independent(), and wide enough for each process's
-    median.
+    The interval is that of all pairs, of each process as many as are independent(), and wide enough for the processes'
+    medians: for all of them, or from six on for their own interval.
     """
-    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
-    starts = _starts(fresh_at, len(logs))
-    parts = [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
-    interval = median_interval([value for part in parts for value in independent(part)], confidence)
-    if interval is None:
-        return None
-    own = [median(part) for part in parts]
-    low, high = math.exp(min(interval.low, *own)), math.exp(max(interval.high, *own))
-    estimate = min(max(math.exp(median(own)), low), high)
-    return Interval(estimate, low, high, interval.confidence)
+    return _interval(numerators, denominators, fresh_at, confidence, 0.0)
 
 
-def _starts(fresh_at: Sequence[int], count: int) -> list[int]:
+def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
     """Of so many pairs those at which processes begin."""
     return sorted({0, *(start for start in fresh_at if 0 < start < count)})
+
+
+def _interval(
+    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int], confidence: float, apart: float
+) -> Interval | None:
+    """`apart`: half an interval of an error that is independent of the pairs' scatter, on a log scale."""
+    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
+    starts = starts_of(fresh_at, len(logs))
+    parts = [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
+    scatter = median_interval([value for part in parts for value in independent(part)], confidence)
+    if scatter is None:
+        return None
+    medians = [median(part) for part in parts]
+    estimate, own = median(medians), median_interval(medians, confidence)
+    least, most = (own.low, own.high) if own else (min(medians), max(medians))
+    low = min(least, estimate - math.hypot(max(0.0, estimate - scatter.low), apart))
+    high = max(most, estimate + math.hypot(max(0.0, scatter.high - estimate), apart))
+    return Interval(math.exp(estimate), math.exp(low), math.exp(high), scatter.confidence)
 
 
 def geometric_mean(intervals: Sequence[Interval]) -> Interval:

@@ -11,7 +11,7 @@ from harness.records.arms import ArmName, Baseline, Metric
 from harness.records.noise import is_doubtful, reasons, remarks
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
-from harness.records.statistics import Interval, between_workers, median, median_interval, paired_ratio
+from harness.records.statistics import Interval, between_workers, median, median_interval, paired_ratio, starts_of
 
 FLOORS = 3
 """No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
@@ -190,7 +190,7 @@ class Timing:
     @property
     def processes(self) -> int:
         """How many times the workers were started."""
-        return len({0, *self.fresh_pairs})
+        return len(starts_of(self.fresh_pairs, len({turn.block for turn in self.turns})))
 
     def is_below_floor(self, arm: ArmName) -> bool:
         """Whether the arm's calls are too short for a ratio.

@@ -36,16 +36,17 @@ def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("precision", [-0.01, 0.0, 0.0015, 0.003, 1.0, math.nan])
 def test_a_precision_that_no_interval_reaches_is_refused(precision: float) -> None:
     with pytest.raises(
-        ValueError, match=r"precision must be above 0\.003 and below 1, .* differ by ±0\.3 %, which only more processes"
+        ValueError,
+        match=r"precision must be 0\.0038 at least and below 1, .* differ by ±0\.3 %, which only more",
     ):
         TimingConfig(precision=precision)
-    assert TimingConfig(precision=0.0031).precision == 0.0031
+    assert TimingConfig(precision=0.0038).precision == 0.0038
 
 
 def test_more_processes_reach_a_finer_precision() -> None:
-    assert TimingConfig(precision=0.0018, processes=3).precision == 0.0018
-    with pytest.raises(ValueError, match=r"above 0\.0017 and below 1"):
-        TimingConfig(precision=0.0017, processes=3)
+    assert TimingConfig(precision=0.0025, processes=3).precision == 0.0025
+    with pytest.raises(ValueError, match=r"0\.0025 at least and below 1"):
+        TimingConfig(precision=0.0024, processes=3)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from statistics import pstdev
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.records.statistics import (
     geometric_mean,
     median,
     median_interval,
+    of_medians,
     paired_ratio,
     pairs,
     ratio,
@@ -122,11 +124,35 @@ def test_what_workers_differ_by_is_an_error_independent_of_scatter() -> None:
     assert (-math.log(interval.low), math.log(interval.high)) == pytest.approx((0.005, 0.003 * math.sqrt(2)), rel=1e-6)
 
 
-@pytest.mark.parametrize("processes", [1, 3, 4])
-def test_workers_that_are_started_anew_differ_independently(processes: int) -> None:
-    interval = long_ratio([1.0] * 12, [1.0] * 12, fresh_at=[3 * process for process in range(processes)])
+@pytest.mark.parametrize(("processes", "share"), [(1, 1.0), (3, 0.6633), (12, 0.3535)])
+def test_workers_that_are_started_anew_differ_independently(processes: int, share: float) -> None:
+    """The deviation of a median of so many."""
+    interval = long_ratio([1.0] * 24, [1.0] * 24, fresh_at=[2 * process for process in range(processes)])
     assert interval is not None
-    assert interval.half_width == pytest.approx(0.003 / math.sqrt(processes), rel=1e-4)
+    assert interval.half_width == pytest.approx(0.003 * share, rel=1e-3)
+
+
+def test_what_workers_differ_by_is_as_certain_as_was_asked_for() -> None:
+    interval = paired_ratio([1e12] * 24, [1e12] * 24, confidence=0.99)
+    assert interval is not None
+    assert interval.half_width == pytest.approx(0.003 * 2.5758 / 1.96, rel=1e-4)
+
+
+@pytest.mark.parametrize("count", [3, 5, 9])
+def test_a_median_of_normal_variables_deviates_as_said(count: int) -> None:
+    rng = random.Random(count)
+    medians = [median([rng.gauss(0, 1) for _ in range(count)]) for _ in range(20_000)]
+    assert of_medians(count) == pytest.approx(pstdev(medians), rel=0.03)
+
+
+def test_one_process_of_many_is_no_bound() -> None:
+    """Of six processes all medians are held, of twelve those that make an interval of 95 %."""
+    six, twelve = ([1.05 if process == 0 else 1.0 for process in range(count) for _ in range(4)] for count in (6, 12))
+    of_six = pairs(six, [1.0] * 24, fresh_at=range(0, 24, 4))
+    of_twelve = pairs(twelve, [1.0] * 48, fresh_at=range(0, 48, 4))
+    assert of_six is not None
+    assert of_twelve is not None
+    assert (of_six.high, of_twelve.high) == pytest.approx((1.05, 1.0))
 
 
 @pytest.mark.parametrize(("apart", "holds"), [(1.0028, True), (1 / 1.0028, True), (1.0033, False), (1 / 1.0033, False)])

@@ -66,7 +66,7 @@ def test_a_guard_that_is_gone_is_found() -> None:
 
 
 def test_a_trace_begins_before_anything_else_of_a_turn_runs() -> None:
-    """Else a thread that a turn wakes up has the time of the heat for itself."""
+    """Else a thread that a turn wakes up has what comes before the first call for itself."""
     device = Noting()
     arm = arm_of(device)
     arm.take_turn(TakeTurn((), Conditions(), traced=True))

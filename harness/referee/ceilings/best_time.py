@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 _WARM_UP_S = 0.05
-"""After a rest an H100's memory is slower for the first 15 to 20 ms of traffic."""
+"""By then code is loaded, algorithms are chosen, and what was freed before is cleared (referee.timing.quiet)."""
 _REPEATS = 20
 _LONGEST_S = 0.5
 

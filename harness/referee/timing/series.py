@@ -11,12 +11,13 @@ from typing import Literal
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
+from harness.records.statistics import LITTLE_SCATTER
 from harness.records.timing import PeakMemory, Row, Timing, Turn
 
 Clock = Callable[[], float]
 
-_LITTLE_SCATTER = 1.25
-"""Half an interval's width, as a multiple of what workers differ by."""
+_MANY = 6
+"""Processes, whose medians have an interval of 95 % of their own."""
 
 
 class Series:
@@ -59,16 +60,17 @@ class Series:
     def is_enough(self, timing: Timing) -> bool:
         """Of a process's blocks so far: they scatter little enough; in the last process the interval over all is narrow
         enough, too, or the processes before lie too far apart for it, and no further block would help."""
-        if timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution"):
+        is_anew = bool(self.parts) and timing.metric != self.metric
+        earlier = [] if is_anew else self.parts
+        whole = joined([*earlier, timing])
+        if _is_below_floor(timing) or _is_below_floor(whole):
             return True  # no ratio will be claimed
         precision = self._config.precision
         if precision is None or not _is_within(timing, math.hypot(precision, timing.between_workers)):
             return False
-        is_last = len(self.parts) == self._config.processes - 1
-        if not is_last or timing.metric != self.metric:
+        if len(earlier) < self._config.processes - 1:
             return True
-        whole = joined([*self.parts, timing])
-        return _is_within(whole, precision) or self._is_out_of_reach(precision, whole.between_workers)
+        return _is_within(whole, precision) or self._is_out_of_reach(_attainable(precision, whole.between_workers))
 
     def add(self, timing: Timing) -> None:
         """A process's measurement. Where it couldn't keep the metric it is the first of all anew."""
@@ -81,11 +83,14 @@ class Series:
             self.parts.clear()
         self.parts.append(timing)
 
-    def _is_out_of_reach(self, precision: float, apart: float) -> bool:
+    def _is_out_of_reach(self, precision: float) -> bool:
+        """An interval over few processes holds all their medians."""
         medians = [math.log(part.speedup.estimate) for part in self.parts if part.speedup]
-        if not medians:
-            return False
-        return math.hypot((max(medians) - min(medians)) / 2, apart) > _attainable(precision, apart)
+        return 0 < len(medians) < _MANY and (max(medians) - min(medians)) / 2 > precision
+
+
+def _is_below_floor(timing: Timing) -> bool:
+    return timing.is_below_floor(timing.baselines[0]) or timing.is_below_floor("solution")
 
 
 def _is_within(timing: Timing, precision: float) -> bool:
@@ -94,9 +99,8 @@ def _is_within(timing: Timing, precision: float) -> bool:
 
 
 def _attainable(precision: float, apart: float) -> float:
-    """For short calls more than was asked for: what workers differ by can't be measured away, and scatter that makes up
-    a quarter of an interval is little enough."""
-    return max(precision, _LITTLE_SCATTER * apart)
+    """For short calls more than was asked for: what workers differ by can't be measured away."""
+    return max(precision, LITTLE_SCATTER * apart)
 
 
 def joined(parts: Sequence[Timing]) -> Timing:

@@ -97,6 +97,7 @@ def test_inputs_that_come_late_take_nothing_from_the_outputs() -> None:
         ([*calls(PIECES, evict_us=300), kernel(12_000, 440, EVICT)], around(LARGE, is_idle=True), 220),
         ([*calls(PIECES), *(kernel(at, 440, EVICT, 9) for at in (9_300, 19_300))], around(LARGE, is_idle=True), 440),
         ([kernel(-30_000, 30_000, EVICT), *calls(PIECES, evict_us=300)], around(LARGE, is_idle=True), 15_000),
+        (calls(PIECES, evict_us=5_900), around(LARGE, is_idle=True), 900),
     ],
 )
 def test_what_only_bears_its_kernels_names_is_outside_of_what_is_timed(
