@@ -6,8 +6,7 @@ How often each reason is a false alarm is simulated in tests/records/test_false_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from harness.records.statistics import median
 from harness.records.trend import mann_kendall, theil_sen, two_levels
@@ -20,10 +19,10 @@ WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
 ms that moved by more during the run says no more either."""
 _CONTROL = 0.99
-"""The confidence at which the A/A interval must hold 1; that of 95 % where no eight independent blocks are left for it.
-One of 95 % leaves it out by a hair in one fair run of twenty. Simulated, of 1000 fair runs of twelve blocks, whose
-calls jitter by 0.05 to 2 % and whose workers differ as usual, three to twelve are noisy for anything; of six blocks,
-which have no interval of more than 97 %, 18 to 32."""
+"""The confidence at which the A/A interval must hold 1; where no eight independent blocks are left for it, that of 95 %
+as to scatter. One of 95 % leaves it out by a hair in one fair run of twenty. Simulated, of 1000 fair runs whose calls
+jitter by 0.05 to 2 % and whose workers differ as usual, 3 to 12 of twelve blocks are noisy for anything; of six
+blocks, which have no interval of more than 97 %, 6 to 27."""
 _DRIFT = 0.02
 _SURE = 0.01
 """The p value below which a trend is no accident."""
@@ -38,9 +37,7 @@ rest differ by 0.7 % (H100); and of the one and before the solution was loaded, 
 (referee.timing.quiet). Whoever works on the device by then works on in the turn."""
 _THROTTLED = 0.1
 _UNQUEUED = 0.1
-"""So many values that are too large make of a median at most the 56th percentile of the others."""
-_UNQUEUED_BLOCKS = 0.2
-"""The 63rd: a block that is a mean is too large for one call in it."""
+"""So many that are too large make of a median at most the 56th percentile of the others; a mean leaves them out."""
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 _LEAST_BLOCKS = 6
@@ -83,9 +80,9 @@ def remarks(timing: Timing) -> Iterator[str]:
             "where drift cancels"
         )
     for arm in _judged(timing):
-        late = _late(timing, arm)
-        if late.count and not late.are_many:
-            yield f"in {late} of {_named(arm)} the device waited for the host"
+        late, all_calls = _late(timing, arm)
+        if 0 < late <= _UNQUEUED * all_calls:
+            yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
     for row in timing.rows:
         yield from _host_in(timing.of_row(row))
     capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
@@ -98,11 +95,11 @@ def _host_in(row: Timing) -> Iterator[str]:
     """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
     arms: tuple[ArmName, ...] = (*row.baselines, "solution")
     for arm in arms:
-        late = _late(row, arm)
-        if late.are_many:
+        late, all_calls = _late(row, arm)
+        if late > _UNQUEUED * all_calls:
             yield (
-                f"{row.metric}: in {late} of {_named(arm)} the device waited for the host, so that their times hold "
-                "launches"
+                f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
+                "that their times hold launches"
             )
 
 
@@ -129,7 +126,7 @@ def _control(timing: Timing) -> Iterator[str]:
     if not timing.has_control:
         return
     baseline = timing.baselines[0]
-    ratio = timing.ratio(baseline, "control", _CONTROL) or timing.control_ratio
+    ratio = timing.ratio(baseline, "control", _CONTROL) or timing.ratio(baseline, "control", of_workers=_CONTROL)
     if ratio is None:
         return
     bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}] at {_percent(ratio.confidence)}"
@@ -230,42 +227,18 @@ def _company(timing: Timing) -> Iterator[str]:
 
 def _unqueued(timing: Timing) -> Iterator[str]:
     for arm in _judged(timing):
-        late = _late(timing, arm)
-        if late.are_many:
+        late, all_calls = _late(timing, arm)
+        if late > _UNQUEUED * all_calls:
             yield (
-                f"in {late} of {_named(arm)} the device waited for the host, so that their times hold launches; at "
-                f"most {_percent(late.most, 0)} are ranked as gpu_cold"
+                f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
+                f"hold launches; at most {_percent(_UNQUEUED, 0)} are ranked as gpu_cold"
             )
 
 
-@dataclass(frozen=True)
-class _Late:
-    """Of how many values that a median is taken of how many weren't proven to be queued."""
-
-    count: int
-    of: int
-    values: Literal["calls", "blocks"]
-
-    @property
-    def most(self) -> float:
-        return _UNQUEUED if self.values == "calls" else _UNQUEUED_BLOCKS
-
-    @property
-    def are_many(self) -> bool:
-        return self.count > self.most * self.of
-
-    def __str__(self) -> str:
-        return f"{self.count} of {self.of} {self.values}"
-
-
-def _late(timing: Timing, arm: ArmName) -> _Late:
-    """None where that is no part of the metric. A block's value is the median of its calls, or their mean."""
-    turns = [turn for turn in timing.turns if turn.arm == arm and timing.metric in _BETWEEN_EVENTS]
-    if timing.is_averaged:
-        late = {turn.block for turn in turns if False in turn.queued}
-        return _Late(len(late), len({turn.block for turn in turns if turn.queued}), "blocks")
-    proofs = [proof for turn in turns for proof in turn.queued]
-    return _Late(proofs.count(False), len(proofs), "calls")
+def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:
+    """How many of how many calls weren't proven to be queued, where that is part of the metric."""
+    proofs = [proof for turn in timing.turns if turn.arm == arm for proof in turn.queued]
+    return (proofs.count(False), len(proofs)) if timing.metric in _BETWEEN_EVENTS else (0, 0)
 
 
 def _turns_held_back(timing: Timing, counts: Callable[[str], bool]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from harness.records.correlation import independent
 
@@ -25,8 +25,10 @@ means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of 
 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
 
 LITTLE_SCATTER = 1.25
-"""An interval so many times as wide as what workers differ by: three quarters of that are scatter, as an independent
-error. Less is not worth its time."""
+"""An interval is so many times as wide as what workers differ by where scatter, as an independent error, is three
+quarters of that. Less is not worth its time."""
+
+_HELD_UP = 1.5
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,17 @@ def median(values: Sequence[float]) -> float:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
+def usual_mean(values: Sequence[float]) -> float:
+    """The mean without what was held up: the largest tenth of the values, at most, as far as they exceed the median by
+    half."""
+    ordered = sorted(values)
+    most = _HELD_UP * median(ordered)
+    for _ in range(max(1, len(values) // 10)):
+        if ordered[-1] > most:
+            ordered.pop()
+    return fmean(ordered)
+
+
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """The median between two order statistics, so far out that they cover it with `confidence`.
 
@@ -76,15 +89,16 @@ def paired_ratio(
     fresh_at: Sequence[int] = (),
     confidence: float = 0.95,
     places_ns: float = PLACES_NS,
+    of_workers: float | None = None,
 ) -> Interval | None:
     """The ratio of paired times with its interval: scatter as in pairs() and between_workers(), as independent errors.
 
-    `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times. None
-    with too few pairs for the `confidence`.
+    `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times.
+    `of_workers`: the confidence of that part, where it isn't the same. None with too few pairs for the `confidence`.
     """
     processes = len(starts_of(fresh_at, len(numerators_ns)))
     usual = between_workers(numerators_ns, denominators_ns, processes, places_ns)
-    apart = usual * _deviations(confidence) / _deviations()
+    apart = usual * _deviations(of_workers or confidence) / _deviations()
     return _interval(numerators_ns, denominators_ns, fresh_at, confidence, apart)
 
 
@@ -106,8 +120,8 @@ def _deviations(confidence: float = 0.95) -> float:
 
 
 def of_medians(count: int) -> float:
-    """The standard deviation of the median of so many normal variables, in theirs: of three 0.66 (exactly 0.67), of
-    many 1.25 / √count."""
+    """The standard deviation of the median of so many normal variables, in theirs: of two 0.78 (exactly 0.71, on the
+    safe side), of three 0.66 (exactly 0.67), of many 1.25 / √count."""
     return math.sqrt(math.pi / 2 / (count + math.pi / 2 - 1))
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
 
 from harness.records.arms import ArmName, Baseline, Metric
 from harness.records.noise import is_doubtful, reasons, remarks
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
-from harness.records.statistics import Interval, between_workers, median, median_interval, paired_ratio, starts_of
+from harness.records.statistics import (
+    Interval,
+    between_workers,
+    median,
+    median_interval,
+    paired_ratio,
+    starts_of,
+    usual_mean,
+)
 
 FLOORS = 3
 """No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
@@ -152,12 +159,12 @@ class Timing:
 
     @cached_property
     def is_averaged(self) -> bool:
-        """Whether a block's value is the mean of its calls, for all arms alike: where any arm's calls are short.
+        """Whether a block's value is a mean of its calls, for all arms alike: where any arm's calls are short.
 
         The clock's step is up to 0.5 µs (cudaEventElapsedTime's documented resolution), so a median of short calls
-        stands on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A mean takes in
-        what held a single call up, and such a block is then one of many under a median. Without floors (older records)
-        launches weren't queued either: there a short call holds the host's own delays, and the median stays.
+        stands on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A call that was
+        held up is left out of it, or 0.1 ms of one would be a quarter of the block's value. Without floors (older
+        records) launches weren't queued either: there a short call holds the host's own delays, and the median stays.
         """
         return self.floors is not None and min(self.median_ns(arm) for arm in self.arms) < SHORT_NS
 
@@ -170,7 +177,7 @@ class Timing:
         for turn in self.turns:
             if turn.arm == arm:
                 blocks.setdefault(turn.block, []).extend(turn.call_ns)
-        value_of = fmean if self.is_averaged else median
+        value_of = usual_mean if self.is_averaged else median
         return tuple(value_of(blocks[number]) for number in sorted(blocks))
 
     def spread(self, arm: ArmName) -> Spread:
@@ -278,6 +285,10 @@ class Timing:
         """What a reader should know of this measurement, and what makes it no less certain."""
         return tuple(remarks(self))
 
-    def ratio(self, above: ArmName, below: ArmName, confidence: float = 0.95) -> Interval | None:
-        """Of any two arms' times, paired by block; None with too few blocks for an interval."""
-        return paired_ratio(self.block_ns(above), self.block_ns(below), self.fresh_pairs, confidence)
+    def ratio(
+        self, above: ArmName, below: ArmName, confidence: float = 0.95, of_workers: float | None = None
+    ) -> Interval | None:
+        """Of any two arms' times, paired by block; None with too few blocks for an interval. `of_workers`: the
+        confidence of what workers differ by, where it isn't the same."""
+        times_ns = self.block_ns(above), self.block_ns(below)
+        return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers)

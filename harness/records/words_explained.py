@@ -35,7 +35,8 @@ WORDS: dict[str, Explanation] = {
         "the interval of the speed-up reaches over 1 + δ or 1 / (1 + δ), or there is none: too few blocks, or calls "
         "below the floor",
         "a difference of about δ, or an interval that is wider than the difference",
-        "measure longer (timing.blocks, timing.budget_s, a smaller timing.precision in the config), or a larger case",
+        "measure longer (timing.blocks, timing.budget_s, a smaller timing.precision in the config), with more "
+        "timing.processes, or a larger case",
         "timing; 'harness show --statistics' has the interval and δ",
     ),
     "noisy": Explanation(
@@ -45,8 +46,8 @@ WORDS: dict[str, Explanation] = {
         "drifts by more than 2 %, or times by more than 5 %; blocks at two speeds, with nothing between; a fill of "
         "the referee's own that moved by more than 15 %; fills that differ by more than 2 % before the turns of one "
         "side and of the other, or by 5 % from what they took before the solution was loaded; clocks held back by heat "
-        "or hardware in a tenth of the turns; another program on the GPU; more than a tenth of a side's calls that "
-        "weren't queued before the device began (where calls are short, more than a fifth of the blocks with one)",
+        "or hardware in more than a tenth of the turns; another program on the GPU; more than a tenth of a side's "
+        "calls that weren't queued before the device began",
         "another program, a hot GPU, clocks that change, calls of a few microseconds",
         "end other programs, let the GPU cool, measure again, or longer, or a larger case. Nothing is deleted: the "
         "samples are all in the record",

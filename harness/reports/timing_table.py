@@ -74,7 +74,7 @@ def _circumstances(timing: Timing) -> Iterator[Text]:
         shown = f"{timing.processes} processes count alike; the interval of a ratio holds the median of each"
         yield Text(shown, style="dim")
     if timing.is_averaged:
-        yield Text("calls are short: a block's value is the mean of its calls", style="dim")
+        yield Text("calls are short: a block's value is the mean of its calls that weren't held up", style="dim")
     if timing.floors:
         floors = timing.floors
         shown = f"floors: {_us(floors.events_ns)} for nothing, {_us(floors.kernel_ns)} for an empty kernel"

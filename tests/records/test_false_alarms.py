@@ -36,11 +36,37 @@ def measurement(seed: int, jitter: float, blocks: int, speedup: float = 1.0, pla
 
 @pytest.mark.parametrize(
     ("jitter", "blocks", "most"),
-    [(0.0005, 12, 0.02), (0.005, 6, 0.03), (0.005, 12, 0.01), (0.005, 40, 0.01), (0.02, 12, 0.02), (0.02, 40, 0.01)],
+    [
+        (0.0005, 6, 0.03),
+        (0.0005, 12, 0.02),
+        (0.005, 6, 0.03),
+        (0.005, 12, 0.01),
+        (0.005, 40, 0.01),
+        (0.02, 12, 0.02),
+        (0.02, 40, 0.01),
+    ],
 )
 def test_fair_measurements_are_seldom_noisy(jitter: float, blocks: int, most: float) -> None:
     noisy = sum(measurement(seed, jitter, blocks, placement=USUAL).noise is not None for seed in range(RUNS))
     assert noisy <= most * RUNS
+
+
+@pytest.mark.parametrize("blocks", [6, 12, 24])
+def test_a_host_that_is_late_now_and_then_makes_nothing_noisy(blocks: int) -> None:
+    """By 0.1 ms in two calls of 1000, as seen on an H100; calls of 15 µs, 24 in each block."""
+    noisy = 0
+    for seed in range(RUNS):
+        rng = random.Random(seed)
+        turns = []
+        for block in range(blocks):
+            for arm in ("eager", "control", "solution") * 2:
+                queued = tuple(rng.random() > 0.002 for _ in range(12))
+                ns = tuple(int(15_000 * rng.gauss(1, 0.015)) + (0 if in_time else 100_000) for in_time in queued)
+                turns.append(Turn(arm, block, ns, sum(ns) + 50, queued=queued))
+        found = Timing("full", tuple(turns), floors=Floors(1_500.0, 2_400.0))
+        assert found.is_averaged
+        noisy += found.noise is not None
+    assert noisy <= 0.01 * RUNS
 
 
 @pytest.mark.parametrize(("jitter", "blocks"), [(0.005, 6), (0.005, 12), (0.02, 12), (0.02, 40), (0.05, 12)])

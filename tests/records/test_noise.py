@@ -227,21 +227,6 @@ def test_a_few_late_calls_are_a_remark() -> None:
     assert found.oddities == ("in 4 of 48 calls of the solution the device waited for the host",)
 
 
-@pytest.mark.parametrize(("late", "noises"), [(2, 0), (3, 1)])
-def test_of_short_calls_one_that_is_late_makes_its_block_too_large(late: int, noises: int) -> None:
-    """Blocks are means there."""
-
-    def short(turn: Turn) -> Turn:
-        queued = (not (turn.arm == "eager" and turn.block < late), *[True] * (len(turn.call_ns) - 1))
-        return replace(turn, call_ns=tuple(ns // 100 for ns in turn.call_ns), queued=queued)
-
-    found = measured(turns=short, floors=Floors(1_000.0, 1_500.0))
-    assert found.is_averaged
-    words = f"in {late} of 12 blocks of eager the device waited for the host"
-    assert [words in reason for reason in found.noises] == [True] * noises
-    assert (words in found.oddities) is not bool(noises)
-
-
 def test_end_to_end_times_hold_launches_anyway() -> None:
     assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
 

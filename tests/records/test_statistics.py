@@ -18,6 +18,7 @@ from harness.records.statistics import (
     paired_ratio,
     pairs,
     ratio,
+    usual_mean,
 )
 
 
@@ -143,6 +144,7 @@ def test_a_median_of_normal_variables_deviates_as_said(count: int) -> None:
     rng = random.Random(count)
     medians = [median([rng.gauss(0, 1) for _ in range(count)]) for _ in range(20_000)]
     assert of_medians(count) == pytest.approx(pstdev(medians), rel=0.03)
+    assert of_medians(2) > math.sqrt(0.5)
 
 
 def test_one_process_of_many_is_no_bound() -> None:
@@ -163,6 +165,22 @@ def test_equal_arms_in_two_places_of_the_memory_hold_1(apart: float, holds: bool
     interval = long_ratio([apart * one for one in scatter], [1.0] * 12)
     assert interval is not None
     assert (interval.low <= 1 <= interval.high) is holds
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([4.0, 6.0, 5.0, 5.0], 5.0),
+        ([4.0, 5.0, 6.0, 100.0], 5.0),  # one was held up
+        ([4.0, 6.0, 100.0, 100.0], 36.666666666666664),  # two of four weren't by chance
+        ([5.0] * 18 + [100.0, 90.0], 5.0),  # two of twenty may be
+        ([5.0] * 17 + [100.0, 90.0, 80.0], 9.166666666666666),  # of three the third counts
+        ([5.0] * 15 + [7.0] * 5, 5.5),  # less than half as much again is scatter
+        ([3.0], 3.0),
+    ],
+)
+def test_a_mean_leaves_out_what_was_held_up(values: list[float], mean: float) -> None:
+    assert usual_mean(values) == pytest.approx(mean)
 
 
 def test_too_few_pairs_have_no_interval() -> None:

@@ -100,7 +100,7 @@ class SamplesPicture:
     borders: tuple[int, ...]
     fresh: tuple[int, ...]
     is_averaged: bool
-    """A block's value is the mean of its calls, not their median."""
+    """A block's value is a mean of its calls, not their median."""
     wall_ns: int
     """The referee's wall clock over all turns together."""
 
