@@ -194,7 +194,7 @@ template <int M> struct Tree<0, M> { static constexpr long value = M; };
 static_assert(Tree<24, 0>::value != 0);
 #endif
 """
-    found = evaluate("endless", before=endless, timeout_s=20)
+    found = evaluate("endless", before=endless, timeout_s=8)
     assert found.verdict.value == "passed", found.failure
     check = found.builds[0].nvcc
     assert check is not None
