@@ -36,8 +36,9 @@ _FILLS, _WIDEST_FILL = 0.02, 0.05
 rest differ by 0.7 % (H100); and of the one and before the solution was loaded, as much as a turn doesn't wait for
 (referee.timing.quiet). Whoever works on the device by then works on in the turn."""
 _THROTTLED = 0.1
-_UNQUEUED = 0.1
-"""So many that are too large make of a median at most the 56th percentile of the others; a mean leaves them out."""
+_UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
+"""So many calls that are too long make of a median at most the 56th percentile of the others; and a mean at most 1 %
+longer, since it leaves out what exceeds the median by half."""
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 _LEAST_BLOCKS = 6
@@ -81,7 +82,7 @@ def remarks(timing: Timing) -> Iterator[str]:
         )
     for arm in _judged(timing):
         late, all_calls = _late(timing, arm)
-        if 0 < late <= _UNQUEUED * all_calls:
+        if 0 < late <= _most_late(timing) * all_calls:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
     for row in timing.rows:
         yield from _host_in(timing.of_row(row))
@@ -96,7 +97,7 @@ def _host_in(row: Timing) -> Iterator[str]:
     arms: tuple[ArmName, ...] = (*row.baselines, "solution")
     for arm in arms:
         late, all_calls = _late(row, arm)
-        if late > _UNQUEUED * all_calls:
+        if late > _most_late(row) * all_calls:
             yield (
                 f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
                 "that their times hold launches"
@@ -228,11 +229,15 @@ def _company(timing: Timing) -> Iterator[str]:
 def _unqueued(timing: Timing) -> Iterator[str]:
     for arm in _judged(timing):
         late, all_calls = _late(timing, arm)
-        if late > _UNQUEUED * all_calls:
+        if late > _most_late(timing) * all_calls:
             yield (
                 f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
-                f"hold launches; at most {_percent(_UNQUEUED, 0)} are ranked as gpu_cold"
+                f"hold launches; at most {_percent(_most_late(timing), 0)} are ranked as gpu_cold"
             )
+
+
+def _most_late(timing: Timing) -> float:
+    return _UNQUEUED_OF_MEANS if timing.is_averaged else _UNQUEUED
 
 
 def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:

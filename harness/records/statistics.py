@@ -25,10 +25,11 @@ means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of 
 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
 
 LITTLE_SCATTER = 1.25
-"""An interval is so many times as wide as what workers differ by where scatter, as an independent error, is three
-quarters of that. Less is not worth its time."""
+"""An interval is so many times as wide as what workers differ by when scatter, an independent error, has come down to
+three quarters of that. To bring it down further isn't worth the time."""
 
 _HELD_UP = 1.5
+"""Times the median: calls that take longer were held up by something else."""
 
 
 @dataclass(frozen=True)

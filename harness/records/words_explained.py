@@ -47,7 +47,7 @@ WORDS: dict[str, Explanation] = {
         "the referee's own that moved by more than 15 %; fills that differ by more than 2 % before the turns of one "
         "side and of the other, or by 5 % from what they took before the solution was loaded; clocks held back by heat "
         "or hardware in more than a tenth of the turns; another program on the GPU; more than a tenth of a side's "
-        "calls that weren't queued before the device began",
+        "calls that weren't queued before the device began (2 % where calls are short)",
         "another program, a hot GPU, clocks that change, calls of a few microseconds",
         "end other programs, let the GPU cool, measure again, or longer, or a larger case. Nothing is deleted: the "
         "samples are all in the record",

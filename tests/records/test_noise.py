@@ -227,6 +227,22 @@ def test_a_few_late_calls_are_a_remark() -> None:
     assert found.oddities == ("in 4 of 48 calls of the solution the device waited for the host",)
 
 
+@pytest.mark.parametrize(("late", "noisy"), [(1, False), (2, True)])
+def test_of_short_calls_fewer_may_be_late(late: int, noisy: bool) -> None:
+    """A block's value is a mean there, which takes in what is longer by less than half: 1 and 2 of 72 calls."""
+    turns = unqueued("eager", late)
+
+    def short(turn: Turn) -> Turn:
+        queued = (*turns(turn).queued, True) if turn.arm == "eager" else ()
+        return replace(turn, call_ns=(9_000, 9_100, 9_050), tail_ns=(), launch_ns=(), queued=queued)
+
+    found = measured(turns=short, floors=Floors(1_500.0, 2_400.0))
+    assert found.is_averaged
+    words = f"in {late} of 72 calls of eager the device waited for the host"
+    assert any(words in reason for reason in found.noises) is noisy
+    assert (words in found.oddities) is not noisy
+
+
 def test_end_to_end_times_hold_launches_anyway() -> None:
     assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
 
