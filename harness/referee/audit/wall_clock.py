@@ -37,7 +37,7 @@ _OWN_NOISE_SHARE = 0.25
 """... by so much of what a call is known to cost: else pauses at random would excuse hidden work of any length.
 (Reasoned, not measured.)"""
 _BOUNDS_NOTHING = 0.25
-"""Of a call's wall time: where the difference is more uncertain than that, the record says so."""
+"""Of a call's wall time: where the difference is more uncertain than that, both ways, the record says so."""
 _LEAST_TURNS = 3
 """Of a length, for it to count."""
 
@@ -133,7 +133,7 @@ def require_explained(
         tolerance_ns = max(_LEAST_NS, _SHARE * call_ns) + excess.tolerated_ns(claimed_ns)
         if excess.per_call_ns > tolerance_ns + allowance_ns:
             raise _unexplained(excess, claimed_ns, tolerance_ns, allowance_ns)
-    return _remarks(excesses[0], call_ns)
+    return _remarks(min(excess.uncertain_ns for excess in excesses), call_ns)
 
 
 def _unexplained(excess: Excess, claimed_ns: float, tolerance_ns: float, allowance_ns: float) -> SolutionFailed:
@@ -150,12 +150,12 @@ def _unexplained(excess: Excess, claimed_ns: float, tolerance_ns: float, allowan
     )
 
 
-def _remarks(excess: Excess, call_ns: float) -> tuple[str, ...]:
-    if excess.uncertain_ns <= _BOUNDS_NOTHING * call_ns:
+def _remarks(uncertain_ns: float, call_ns: float) -> tuple[str, ...]:
+    if uncertain_ns <= _BOUNDS_NOTHING * call_ns:
         return ()
     return (
         f"the wall clock can't bound what is claimed: turns vary so much that a call's cost is uncertain by "
-        f"{excess.uncertain_ns / 1e3:.0f} of {call_ns / 1e3:.0f} µs",
+        f"{uncertain_ns / 1e3:.0f} of {call_ns / 1e3:.0f} µs",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 
 import pytest
 
@@ -146,3 +147,15 @@ def test_where_both_arms_are_noisy_the_noise_counts() -> None:
 
 def test_a_quiet_measurement_needs_no_remark() -> None:
     assert require_explained(turns(MS, 420_000, noise_ns=60_000), turns(2 * MS, 400_000, noise_ns=60_000), 0) == ()
+
+
+def test_slopes_alone_may_be_uncertain() -> None:
+    """Few turns of each length, as each process of several has: the longest still bound what a call costs."""
+    solution, baseline = (
+        [WallTurn(calls, calls * MS, (9 + 2 * calls) * MS + away_ns) for calls in (2, 3) for away_ns in wander_ns]
+        for wander_ns in ((-900_000, -200_000, 300_000, 900_000), (-800_000, -300_000, 200_000, 800_000))
+    )
+    by_slopes, in_longest = excesses_of(solution, baseline)
+    call_ns = statistics.median(turn.wall_ns / turn.calls for turn in solution)
+    assert by_slopes.uncertain_ns > 0.25 * call_ns > in_longest.uncertain_ns
+    assert require_explained(solution, baseline, 0) == ()
