@@ -55,8 +55,9 @@ def _harness(results: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def _heed_interrupts() -> None:
-    """Shells start what runs in the background with SIGINT ignored, and children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Shells start what runs in the background with SIGINT ignored, nohup with SIGHUP, and children inherit that."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _read_until(process: subprocess.Popen[str], *wanted: str) -> None:
