@@ -182,11 +182,11 @@ class Evaluation:
 
     @property
     def share_of_light(self) -> float | None:
-        """The speed-of-light time over the solution's median; 1 is the limit, and what lies above it is shown as it is.
+        """The speed-of-light time over the solution's; 1 is the limit, and what lies above it is shown as it is.
         None where nothing was timed, or no ceilings are known."""
         if self.speed_of_light is None or self.timing is None:
             return None
-        return self.speed_of_light.ns / self.timing.median_ns("solution")
+        return self.speed_of_light.ns / self.timing.time_ns("solution")
 
     @property
     def worst(self) -> float | None:

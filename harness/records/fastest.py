@@ -11,11 +11,11 @@ from harness.records.timing import Timing
 
 @dataclass(frozen=True)
 class Fastest:
-    """The baseline of the lowest median. Chosen after it was measured, it looks a little faster than it is: what errs
+    """The baseline of the lowest time. Chosen after it was measured, it looks a little faster than it is: what errs
     in the speed-up over it errs against the solution."""
 
     baseline: Baseline
-    median_ns: float
+    time_ns: float
     speedup: Interval | None
     """Its time over the solution's, paired by block as over any other."""
     ties: tuple[Baseline, ...]
@@ -26,10 +26,10 @@ def fastest_baseline(timing: Timing) -> Fastest | None:
     """None where there was nothing to choose from."""
     if len(timing.baselines) == 1:
         return None
-    fastest = min(timing.baselines, key=timing.median_ns)
+    fastest = min(timing.baselines, key=timing.time_ns)
     others = (baseline for baseline in timing.baselines if baseline != fastest)
     ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
-    return Fastest(fastest, timing.median_ns(fastest), timing.speedup_over(fastest), ties)
+    return Fastest(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
 
 
 def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:

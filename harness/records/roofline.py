@@ -60,4 +60,4 @@ def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> float | Non
         return None
     arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
     light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
-    return light.ns / evaluation.timing.median_ns(baseline)
+    return light.ns / evaluation.timing.time_ns(baseline)

@@ -155,6 +155,7 @@ class Timing:
         return tuple(ns for turn in self.turns if turn.arm == arm for ns in turn.launch_ns)
 
     def median_ns(self, arm: ArmName) -> float:
+        """Of all calls; `time_ns` is what reports say that a call takes."""
         return median(self.calls_ns(arm))
 
     @cached_property
@@ -184,8 +185,12 @@ class Timing:
         """Of all calls, in ns."""
         return spread(self.calls_ns(arm))
 
+    def time_ns(self, arm: ArmName) -> float:
+        """What a call takes: the median of the blocks' values."""
+        return median(self.block_ns(arm))
+
     def interval_ns(self, arm: ArmName) -> Interval | None:
-        """The median of the blocks' values with its interval; None with too few blocks for one."""
+        """`time_ns` with its interval; None with too few blocks for one."""
         return median_interval(self.block_ns(arm))
 
     @property

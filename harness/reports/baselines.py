@@ -20,7 +20,7 @@ from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.untrusted import one_line
 
 _NAME_WIDTH = 8
-MARKS = "* the fastest by its median"
+MARKS = "* the fastest"
 TIES = "= not told apart from it"
 
 
@@ -30,7 +30,7 @@ class OverFastest:
 
     solution: str
     baseline: str
-    median_ns: float
+    time_ns: float
     speedup: Interval | None
     ties: tuple[str, ...]
 
@@ -45,7 +45,7 @@ def over_fastest(evaluation: Evaluation) -> OverFastest | None:
     fastest = fastest_baseline(evaluation.timing) if evaluation.timing else None
     if fastest is None:
         return None
-    return OverFastest(evaluation.solution.name, fastest.baseline, fastest.median_ns, fastest.speedup, fastest.ties)
+    return OverFastest(evaluation.solution.name, fastest.baseline, fastest.time_ns, fastest.speedup, fastest.ties)
 
 
 def over_fastest_of(entry: Entry) -> OverFastest | None:
@@ -64,7 +64,7 @@ def fastest_table(rows: Sequence[OverFastest]) -> Table:
     table = _table("solution", "fastest baseline", "its ms", "speed-up over it [95 %]")
     for row in rows:
         speedup = format_speedup(row.speedup)
-        table.add_row(Text(one_line(row.solution)), row.named, format_ms(row.median_ns), speedup)
+        table.add_row(Text(one_line(row.solution)), row.named, format_ms(row.time_ns), speedup)
     return table
 
 
@@ -130,7 +130,7 @@ def _every_pair(timed: Sequence[tuple[str, Timing]]) -> Table:
             table.add_row(
                 Text("" if number else one_line(name)),
                 f"{baseline} {mark_of(baseline, fastest)}".rstrip(),
-                format_ms(timing.median_ns(baseline)),
+                format_ms(timing.time_ns(baseline)),
                 format_speedup(timing.speedup_over(baseline)),
             )
     return table

@@ -89,7 +89,7 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
     if others := _other_baselines(ranked):
         fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
-        parts += [Text("over the fastest of them, by its median:", style="dim"), fastest_table(fastest)]
+        parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)]
     parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]
     return Group(*parts)
 
@@ -134,7 +134,7 @@ def _row(evaluation: Evaluation, timed: bool) -> list[str | Text]:
     row: list[str | Text] = [Text(harmless(evaluation.solution.name)), verdict_text(evaluation.verdict)]
     if timed:
         timing = evaluation.timing
-        row += [format_ms(timing.median_ns("solution")), format_speedup(timing.speedup)] if timing else ["—", "—"]
+        row += [format_ms(timing.time_ns("solution")), format_speedup(timing.speedup)] if timing else ["—", "—"]
     return row
 
 
@@ -162,7 +162,7 @@ def _title(evaluations: Sequence[Evaluation], metric: Metric | None) -> Text:
     timings = [e.timing for e in evaluations if e.timing and e.timing.metric == metric]
     if timings:
         baseline = timings[0].baselines[0]
-        times = sorted(timing.median_ns(baseline) for timing in timings if baseline in timing.baselines)
+        times = sorted(timing.time_ns(baseline) for timing in timings if baseline in timing.baselines)
         span = " to ".join(dict.fromkeys((format_ms(times[0]), format_ms(times[-1]))))
         head.append(f"\n{baseline}: {span} ms; speed-up is {baseline} over solution", style="dim")
     if metric == "end_to_end":

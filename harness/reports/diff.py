@@ -72,7 +72,7 @@ def difference_json(found: Difference) -> dict[str, Any]:
         "old": found.old.id,
         "new": found.new.id,
         "verdicts": [found.old.verdict.value, found.new.verdict.value],
-        "solution_ns": [_median_ns(found.old), _median_ns(found.new)],
+        "solution_ns": [_time_ns(found.old), _time_ns(found.new)],
         "speed": asdict(found.speed) if found.speed else None,
         "judgement": found.judgement,
         "caution": found.caution,
@@ -145,8 +145,8 @@ def _caution(old: Evaluation, new: Evaluation) -> str | None:
     return "; ".join(reason for reason, holds in reasons.items() if holds) or None
 
 
-def _median_ns(evaluation: Evaluation) -> float | None:
-    return evaluation.timing.median_ns("solution") if evaluation.timing else None
+def _time_ns(evaluation: Evaluation) -> float | None:
+    return evaluation.timing.time_ns("solution") if evaluation.timing else None
 
 
 def _overview(found: Difference) -> Table:
@@ -159,7 +159,7 @@ def _overview(found: Difference) -> Table:
     table.add_row("at (UTC)", *(e.started_at[:19].replace("T", " ") for e in both))
     table.add_row("verdict", *(verdict_text(e.verdict) for e in both))
     table.add_row("err/tol", *(format_error(e.checks) for e in both))
-    table.add_row("ms", *("—" if (ns := _median_ns(e)) is None else format_ms(ns) for e in both))
+    table.add_row("ms", *("—" if (ns := _time_ns(e)) is None else format_ms(ns) for e in both))
     table.add_row("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both))
     return table
 

@@ -44,6 +44,15 @@ def test_each_block_has_its_own_median() -> None:
     assert TWO_BLOCKS.block_ns("solution") == (5.0, 8)
 
 
+def test_what_a_call_takes_is_the_median_of_the_blocks() -> None:
+    assert TWO_BLOCKS.time_ns("eager") == 62.5
+    assert TWO_BLOCKS.time_ns("solution") == 6.5
+    example = timing()
+    interval = example.interval_ns("eager")
+    assert interval is not None
+    assert example.time_ns("eager") == interval.estimate
+
+
 def test_too_few_blocks_have_no_speedup() -> None:
     assert TWO_BLOCKS.speedup is None
     assert timing(blocks=5).speedup is None

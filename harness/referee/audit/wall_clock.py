@@ -155,7 +155,7 @@ def _remarks(uncertain_ns: float, call_ns: float) -> tuple[str, ...]:
         return ()
     return (
         f"the wall clock can't bound what is claimed: turns vary so much that a call's cost is uncertain by "
-        f"{uncertain_ns / 1e3:.0f} of {call_ns / 1e3:.0f} µs",
+        f"{uncertain_ns / 1e3:.0f} µs, of {call_ns / 1e3:.0f} that a call takes by it",
     )
 
 

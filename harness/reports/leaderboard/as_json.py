@@ -103,7 +103,7 @@ def _fastest(row: OverFastest | None) -> dict[str, Any] | None:
     return {
         "baseline": row.baseline,
         "ties": list(row.ties),
-        "baseline_ns": row.median_ns,
+        "baseline_ns": row.time_ns,
         "speedup": _interval(row.speedup),
     }
 

@@ -74,7 +74,7 @@ def _row(standing: Standing) -> str:
 
 
 def _row_over_fastest(row: OverFastest) -> str:
-    return f"| {code(row.solution)} | {row.named} | {format_ms(row.median_ns)} | {format_speedup(row.speedup)} |"
+    return f"| {code(row.solution)} | {row.named} | {format_ms(row.time_ns)} | {format_speedup(row.speedup)} |"
 
 
 def _plain(text: str) -> str:

@@ -244,7 +244,7 @@ def _baselines(evaluation: Evaluation) -> Pairs:
     over = tuple(
         (
             name + marks[mark_of(name, fastest)],
-            f"{format_speedup(timing.speedup_over(name))}, {name} takes {format_ms(timing.median_ns(name))} ms",
+            f"{format_speedup(timing.speedup_over(name))}, {name} takes {format_ms(timing.time_ns(name))} ms",
         )
         for name in timing.baselines
     )
