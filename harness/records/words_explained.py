@@ -72,7 +72,8 @@ WORDS: dict[str, Explanation] = {
     "gpu_warm": Explanation(
         "the device's time for a call, with the L2 cache as a call on other values left it",
         "as gpu_cold, but instead of the sweep a call comes first; then the inputs get their own values, on the device",
-        "data that fit into the cache make it faster than gpu_cold; data that don't leave it the same",
+        "data that fit into the cache make it faster than gpu_cold; with others it is the same, or a little slower "
+        "where the cache still holds outputs that are to be written back",
         "quote it beside gpu_cold, never in its place: in a model, other layers sweep the cache",
         _ROWS,
     ),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from harness.records.arms import ArmName, Metric
 from harness.records.speed_verdict import SpeedVerdict
 from harness.records.spread import spread
-from harness.records.statistics import Interval, median_interval
+from harness.records.statistics import Interval, median, median_interval
 from harness.records.timing import Timing
 
 
@@ -17,9 +17,9 @@ from harness.records.timing import Timing
 class ArmNumbers:
     """One arm by one metric; times in ns. Quartiles, deviation and outliers are of all calls.
 
-    `typical_ns` is the median of the blocks' values with its interval, None with too few blocks. `ratio` is the arm's
-    time over the solution's; of the control the first baseline's time over its own; of the solution None. `speed` is
-    said of the headline alone.
+    `time_ns` is the median of the blocks' values, `typical_ns` the same with its interval, None with too few blocks.
+    `ratio` is the arm's time over the solution's; of the control the first baseline's time over its own; of the
+    solution None. `speed` is said of the headline alone.
     """
 
     metric: Metric | Literal["launch"]
@@ -32,6 +32,7 @@ class ArmNumbers:
     q3_ns: float
     mad_ns: float
     outliers: int
+    time_ns: float
     typical_ns: Interval | None
     ratio: Interval | None
     speed: SpeedVerdict | None
@@ -124,6 +125,7 @@ def _row(
         q3_ns=found.q3,
         mad_ns=found.mad,
         outliers=found.outliers,
+        time_ns=median(blocks),
         typical_ns=median_interval(blocks),
         ratio=ratio,
         speed=speed,

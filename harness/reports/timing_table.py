@@ -45,9 +45,9 @@ _IN_MS = 100_000
 
 
 def _time(row: ArmNumbers, unit: _Unit) -> str:
-    """The median of the blocks with its interval; of all calls where there are too few blocks."""
+    """The median of the blocks, with its interval where there are enough."""
     if row.typical_ns is None:
-        return _shown(row.median_ns, unit)
+        return _shown(row.time_ns, unit)
     typical = row.typical_ns
     return f"{_shown(typical.estimate, unit)} [{_shown(typical.low, unit)}, {_shown(typical.high, unit)}]"
 

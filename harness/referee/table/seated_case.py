@@ -109,7 +109,7 @@ class SeatedCase:
             return []
         return [
             f"{self.setting.case}: too little memory to keep outputs beside those of the next call; whether these "
-            f"share foreign memory was observed in other cases alone"
+            f"share foreign memory is observed only in cases with room for that"
         ]
 
     @property

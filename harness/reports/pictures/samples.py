@@ -50,8 +50,8 @@ class ArmSamples:
 
     @property
     def typical_ns(self) -> float:
-        """The middle of the interval; the median of all calls where there is none."""
-        return self.interval.estimate if self.interval else self.median_ns
+        """The median of the blocks, the middle of the interval where there is one."""
+        return median([block.ns for block in self.blocks])
 
     @cached_property
     def fences_ns(self) -> tuple[float, float]:

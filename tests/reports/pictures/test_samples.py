@@ -62,8 +62,9 @@ def test_what_is_typical_is_the_median_of_the_blocks() -> None:
     assert (solution.median_ns, solution.typical_ns) == (100, 201.5)
 
 
-def test_with_too_few_blocks_the_median_of_all_calls_is_typical() -> None:
-    assert arm_of(100, 101, 105).typical_ns == 101
+def test_it_is_so_with_too_few_of_them_for_an_interval() -> None:
+    eager = samples_picture(TWO_BLOCKS).arms[0]
+    assert (eager.interval, eager.median_ns, eager.typical_ns) == (None, 315, 320)
 
 
 def test_the_interval_of_a_median_is_that_of_its_blocks() -> None:

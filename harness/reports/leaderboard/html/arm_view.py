@@ -28,19 +28,18 @@ def arm_views(timing: Timing | None) -> tuple[ArmView, ...]:
     """Baselines first, then their control, the solution last."""
     if timing is None:
         return ()
-    return tuple(_arm(name, timing.calls_ns(name)) for name in timing.arms)
+    return tuple(_arm(name, timing.calls_ns(name), timing.time_ns(name)) for name in timing.arms)
 
 
-def _arm(name: str, calls: tuple[int, ...]) -> ArmView:
+def _arm(name: str, calls: tuple[int, ...], time_ns: float) -> ArmView:
     ordered = sorted(calls)
     q1, q3 = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
     reach = 4 * max(q3 - q1, 1)  # far-out calls would squeeze all others into a bin
     low, high = max(ordered[0], q1 - reach), min(ordered[-1], q3 + reach)
-    middle = ordered[len(ordered) // 2]
     return ArmView(
         name=name,
         calls=len(ordered),
-        median=format_ms(middle),
+        median=format_ms(time_ns),
         middle=f"{format_ms(q1)} – {format_ms(q3)}",
         low=("≤ " if low > ordered[0] else "") + format_ms(low),
         high=("≥ " if high < ordered[-1] else "") + format_ms(high),
