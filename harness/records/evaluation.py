@@ -182,7 +182,7 @@ class Evaluation:
 
     @property
     def share_of_light(self) -> float | None:
-        """The speed-of-light time over the solution's; 1 is the limit, and what lies above it is shown as it is.
+        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it is shown as it is.
         None where nothing was timed, or no ceilings are known."""
         if self.speed_of_light is None or self.timing is None:
             return None

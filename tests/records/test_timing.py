@@ -53,6 +53,14 @@ def test_what_a_call_takes_is_the_median_of_the_blocks() -> None:
     assert example.time_ns("eager") == interval.estimate
 
 
+def test_the_least_that_a_call_takes_is_by_calls_or_by_blocks() -> None:
+    assert TWO_BLOCKS.least_ns("eager") == 30  # the median of all calls
+    gathered = Timing(
+        "full", (turn("eager", 0, 9), turn("solution", 0, 2), turn("eager", 1, 9), turn("solution", 1, 4, 4, 4))
+    )
+    assert (gathered.median_ns("solution"), gathered.least_ns("solution")) == (4, 3)
+
+
 def test_too_few_blocks_have_no_speedup() -> None:
     assert TWO_BLOCKS.speedup is None
     assert timing(blocks=5).speedup is None
