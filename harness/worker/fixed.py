@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 FIXED = {
-    "harness.backends.cuda.device.CudaDevice": "_aside _can_poison",
+    "harness.backends.cuda.device.CudaDevice": "_aside _captures _can_poison",
     "harness.backends.cuda.lead_in.LeadIn": "_nbytes _kept_bytes _memory _sink _blocks _address _sink_address _loads "
     "_counts _counts_address _here _meter _lead_in _evict _nothing",
     "harness.backends.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "

@@ -11,6 +11,7 @@ import torch
 
 from harness.backends.base import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.cuda import runtime
+from harness.backends.cuda.captures import Captures
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
 from harness.backends.cuda.meter import DeviceFault, Meter, clock_ns
@@ -68,6 +69,7 @@ class CudaDevice:
         self._aside: list[int] = []
         self._laid_out: tuple[int, ...] = ()
         self._metric: str = Conditions().metric
+        self._captures = Captures()
         self._hold_ns = 0
         self._late_inputs = False
         self._peak_bytes: int | None = None
@@ -85,6 +87,8 @@ class CudaDevice:
         runtime.close_ipc(buffer.data_ptr())
 
     def begin(self, conditions: Conditions) -> None:
+        if conditions.metric != self._metric and "graph" in (conditions.metric, self._metric):
+            self._captures.start_over()
         self._metric, self._hold_ns = conditions.metric, conditions.hold_ns
         self._late_inputs = conditions.late_inputs
         self._peak_bytes = None
@@ -106,9 +110,11 @@ class CudaDevice:
         if self._metric == "gpu_warm":
             late = self._lead_in.pieces(late)
         self._lead_in.exchange_halves(late, stream)
-        call = _captured(call) if self._metric == "graph" else call
         self._give_back(self._aside)  # of a call that raised
-        self._poison(meter, stream)
+        if self._metric == "graph":
+            call = self._captures.capture(call)
+        else:  # a graph's outputs don't come from where the poison is
+            self._poison(meter, stream)
         meter.forget_persisting()
         held_bytes = _most_allocated_anew()
         if self._metric == "end_to_end":
@@ -275,20 +281,3 @@ def _most_allocated_anew() -> int | None:
     if _reset_peak is not None:
         _reset_peak(0)
     return _most_allocated()
-
-
-def _captured(call: Callable[[], object]) -> Callable[[], object]:
-    """The call as a CUDA graph: what is returned replays it into the outputs of its capture.
-
-    Raises: RuntimeError where it can't be captured, as where it synchronises.
-    """
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = call()
-    graph.replay()  # the first one also brings it to the device
-
-    def replay() -> object:
-        graph.replay()
-        return result
-
-    return replay
