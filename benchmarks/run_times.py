@@ -6,14 +6,16 @@ in a run of its own: another session, other workers, other inputs. Two runs agre
 the union of the two is an interval that holds both speed-ups.
 
 A line for each run as it comes: seconds without compiling, seconds of timing alone, the speed-up with its interval.
-Needs a GPU and nvcc. A run with `publish` may take five minutes; where the GPU is lent for ten, pick:
+Needs a GPU and nvcc. A run with `publish` takes about half a minute. `--results` keeps the evaluations, which
+`harness show ID --results FOLDER` explains:
 
-    python benchmarks/run_times.py --size 10us --size 1ms --config publish --repeats 2 [--json]
+    python benchmarks/run_times.py --size 10us --size 1ms --config publish --repeats 2 [--results FOLDER] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import tempfile
@@ -148,7 +150,7 @@ def main() -> None:
         workspace = make_workspace(Path(folder), options.size)
         for size, config in itertools.product(options.size, options.config):
             for run in range(1, options.repeats + 1):
-                rows.append(measured(workspace, size, config, run))
+                rows.append(measured(workspace, size, config, run, options.results))
                 print(json.dumps(asdict(rows[-1])) if options.json else line_of(rows[-1]), flush=True)
     if not options.json:
         print("\n".join(summary(rows)))
@@ -168,15 +170,15 @@ def make_workspace(root: Path, sizes: Sequence[str]) -> Workspace:
     return Workspace(root)
 
 
-def measured(workspace: Workspace, size: str, config_name: str, run: int) -> Row:
-    """One run, in a session of its own."""
+def measured(workspace: Workspace, size: str, config_name: str, run: int, results: Path | None = None) -> Row:
+    """One run, in a session of its own; its evaluation is written below `results`."""
     config = workspace.config(str(CONFIGS / f"{config_name}.yaml"))
     (solution,) = workspace.solutions(size)
     task = Task(workspace.problem(size), solution, (FULL,))
     started = time.monotonic()
     with (
-        tempfile.TemporaryDirectory() as results,
-        open_session("cuda", workspace.root, Path(results), config, None, lambda what: None, lanes=1) as session,
+        contextlib.nullcontext(results) if results else tempfile.TemporaryDirectory() as kept,
+        open_session("cuda", workspace.root, Path(kept), config, None, lambda what: None, lanes=1) as session,
     ):
         (evaluation,) = session.evaluate([task], lambda job, what: None)
     return row_of(evaluation, size, config_name, run, time.monotonic() - started)
@@ -264,6 +266,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--size", action="append", choices=list(SIZES), help="repeatable; default: all")
     parser.add_argument("--config", action="append", choices=["quick", "publish"], help="repeatable; default: both")
     parser.add_argument("--repeats", type=int, default=2, help="runs of each")
+    parser.add_argument("--results", type=Path, help="where evaluations are kept; default: nowhere")
     parser.add_argument("--json", action="store_true", help="a line of JSON per run, and no table")
     options = parser.parse_args()
     options.size = list(dict.fromkeys(options.size or SIZES))
