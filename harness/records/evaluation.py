@@ -15,6 +15,7 @@ from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evidence import Evidence
+from harness.records.precision import missed_precision
 from harness.records.timing import Timing
 from harness.records.trace import Trace
 from harness.records.verdict import Verdict
@@ -187,6 +188,11 @@ class Evaluation:
         if self.speed_of_light is None or self.timing is None:
             return None
         return self.speed_of_light.ns / self.timing.time_ns("solution")
+
+    @property
+    def missed_precision(self) -> str | None:
+        """That the speed-up's interval is wider than the config asked for, and why; None where it isn't."""
+        return missed_precision(self.timing, self.config.timing) if self.timing else None
 
     @property
     def worst(self) -> float | None:

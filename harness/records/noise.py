@@ -12,7 +12,7 @@ from harness.records.statistics import median
 from harness.records.trend import mann_kendall, theil_sen, two_levels
 
 if TYPE_CHECKING:
-    from harness.records.arms import ArmName
+    from harness.records.arms import ArmName, Baseline
     from harness.records.timing import Timing
 
 WIDEST = 0.05
@@ -61,15 +61,24 @@ def is_doubtful(timing: Timing) -> bool:
     return any(reason for part in (_no_interval, _doubts) for reason in part(timing))
 
 
+def reasons_over(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
+    arms = (baseline,)
+    yield from _below_floor(timing, arms)
+    yield from _times_drift(timing, baseline)
+    yield from _levels(timing, arms)
+    yield from _unqueued(timing, arms)
+
+
 def _doubts(timing: Timing) -> Iterator[str]:
     yield from _control(timing)
     yield from _drift(timing)
-    yield from _levels(timing)
+    yield from _levels(timing, _judged(timing))
     yield from _canary(timing)
     yield from _busy_memory(timing)
     yield from _throttled(timing)
     yield from _company(timing)
-    yield from _unqueued(timing)
+    yield from _unqueued(timing, _judged(timing))
 
 
 def remarks(timing: Timing) -> Iterator[str]:
@@ -80,7 +89,8 @@ def remarks(timing: Timing) -> Iterator[str]:
             f"{timing.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
             "where drift cancels"
         )
-    for arm in _judged(timing):
+    arms: tuple[ArmName, ...] = (*timing.baselines, "solution")
+    for arm in arms:
         late, all_calls = _late(timing, arm)
         if 0 < late <= _most_late(timing) * all_calls:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
@@ -105,15 +115,18 @@ def _host_in(row: Timing) -> Iterator[str]:
 
 
 def _no_interval(timing: Timing) -> Iterator[str]:
-    blocks = len(timing.block_ns("solution"))
-    for arm in _judged(timing):
+    yield from _below_floor(timing, _judged(timing))
+    if len(timing.block_ns("solution")) < _LEAST_BLOCKS:
+        yield "too few blocks for an interval"
+
+
+def _below_floor(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+    for arm in arms:
         if timing.floors and timing.is_below_floor(arm):
             yield (
                 f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
                 f"kernel ({_us(timing.floors.kernel_ns)}): no ratio is claimed"
             )
-    if blocks < _LEAST_BLOCKS:
-        yield "too few blocks for an interval"
 
 
 def _too_wide(timing: Timing) -> Iterator[str]:
@@ -143,11 +156,16 @@ def _drift(timing: Timing) -> Iterator[str]:
     itself drifts, or where times drift so far that a median in ms is one moment's."""
     baseline, solution = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
     ratios = [a / b for a, b in zip(baseline, solution, strict=True)]
-    of_ratio, of_times = _significant_drift(ratios), _significant_drift(baseline)
+    of_ratio = _significant_drift(ratios)
     if of_ratio is not None and abs(of_ratio) > _DRIFT:
         yield f"the speed-up drifted by {_signed(of_ratio)} over the run; at most {_percent(_DRIFT)} is ranked"
-    if of_times is not None and abs(of_times) > WIDEST:
-        yield f"{timing.baselines[0]} drifted by {_signed(of_times)} over the run; at most {_percent(WIDEST)} is ranked"
+    yield from _times_drift(timing, timing.baselines[0])
+
+
+def _times_drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    drift = _significant_drift(timing.block_ns(baseline))
+    if drift is not None and abs(drift) > WIDEST:
+        yield f"{baseline} drifted by {_signed(drift)} over the run; at most {_percent(WIDEST)} is ranked"
 
 
 def _significant_drift(values: Sequence[float]) -> float | None:
@@ -158,9 +176,9 @@ def _significant_drift(values: Sequence[float]) -> float | None:
     return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None
 
 
-def _levels(timing: Timing) -> Iterator[str]:
+def _levels(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
     """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
-    for arm in _judged(timing):
+    for arm in arms:
         values = timing.block_ns(arm)
         found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
         if found:
@@ -226,8 +244,8 @@ def _company(timing: Timing) -> Iterator[str]:
         yield f"another program was on the GPU in {busy} of {len(states)} turns: end it, or measure on another"
 
 
-def _unqueued(timing: Timing) -> Iterator[str]:
-    for arm in _judged(timing):
+def _unqueued(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+    for arm in arms:
         late, all_calls = _late(timing, arm)
         if late > _most_late(timing) * all_calls:
             yield (

@@ -61,14 +61,15 @@ def median(values: Sequence[float]) -> float:
 
 
 def usual_mean(values: Sequence[float]) -> float:
-    """The mean without what was held up: the largest tenth of the values, at most, as far as they exceed the median by
-    half."""
-    ordered = sorted(values)
-    most = _HELD_UP * median(ordered)
-    for _ in range(max(1, len(values) // 10)):
-        if ordered[-1] > most:
-            ordered.pop()
-    return fmean(ordered)
+    """The mean without what was held_up()."""
+    return fmean(sorted(values)[: len(values) - held_up(values)])
+
+
+def held_up(values: Sequence[float]) -> int:
+    """How many of the largest tenth of the values, of one at least, exceed the median by half."""
+    most = _HELD_UP * median(values)
+    largest = sorted(values)[-max(1, len(values) // 10) :]
+    return sum(value > most for value in largest)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
@@ -149,13 +150,25 @@ def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
     return sorted({0, *(start for start in fresh_at if 0 < start < count)})
 
 
+def between_processes(numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int]) -> float:
+    """Half of how far apart the median ratios of processes lie, on a log scale; 0 of one."""
+    medians = [median(part) for part in _logs_by_process(numerators, denominators, fresh_at)]
+    return (max(medians) - min(medians)) / 2
+
+
+def _logs_by_process(
+    numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int]
+) -> list[list[float]]:
+    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
+    starts = starts_of(fresh_at, len(logs))
+    return [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
+
+
 def _interval(
     numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int], confidence: float, apart: float
 ) -> Interval | None:
     """`apart`: half an interval of an error that is independent of the pairs' scatter, on a log scale."""
-    logs = [math.log(a / b) for a, b in zip(numerators, denominators, strict=True)]
-    starts = starts_of(fresh_at, len(logs))
-    parts = [logs[start:end] for start, end in zip(starts, [*starts[1:], len(logs)], strict=True)]
+    parts = _logs_by_process(numerators, denominators, fresh_at)
     scatter = median_interval([value for part in parts for value in independent(part)], confidence)
     if scatter is None:
         return None

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.records.arms import ArmName, Baseline, Metric
-from harness.records.noise import is_doubtful, reasons, remarks
+from harness.records.noise import is_doubtful, reasons, reasons_over, remarks
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
 from harness.records.statistics import (
     Interval,
     between_workers,
+    held_up,
     median,
     median_interval,
     paired_ratio,
@@ -174,12 +175,19 @@ class Timing:
 
         Neighbouring calls correlate, blocks much less: blocks are what intervals are made of.
         """
+        value_of = usual_mean if self.is_averaged else median
+        return tuple(map(value_of, self._calls_by_block(arm)))
+
+    def held_up(self, arm: ArmName) -> int:
+        """How many calls are in no block's value, since it `is_averaged` and they were held up."""
+        return sum(map(held_up, self._calls_by_block(arm))) if self.is_averaged else 0
+
+    def _calls_by_block(self, arm: ArmName) -> list[list[int]]:
         blocks: dict[int, list[int]] = {}
         for turn in self.turns:
             if turn.arm == arm:
                 blocks.setdefault(turn.block, []).extend(turn.call_ns)
-        value_of = usual_mean if self.is_averaged else median
-        return tuple(value_of(blocks[number]) for number in sorted(blocks))
+        return [blocks[number] for number in sorted(blocks)]
 
     def spread(self, arm: ArmName) -> Spread:
         """Of all calls, in ns."""
@@ -233,8 +241,11 @@ class Timing:
 
     @cached_property
     def control_ratio(self) -> Interval | None:
-        """The first baseline's time over its own twin's (A/A); None without a control, or with too few blocks."""
-        return self.ratio(self.baselines[0], "control") if self.has_control else None
+        """The first baseline's time over its own twin's (A/A); None without a control, with too few blocks, and where
+        calls are below the floor."""
+        if not self.has_control or self.is_below_floor(self.baselines[0]):
+            return None
+        return self.ratio(self.baselines[0], "control")
 
     @property
     def between_workers(self) -> float:
@@ -283,6 +294,10 @@ class Timing:
     def noise(self) -> str | None:
         """The first reason; None for a measurement that may be ranked."""
         return self.noises[0] if self.noises else None
+
+    def noises_over(self, baseline: Baseline) -> tuple[str, ...]:
+        """Why the ratio over this baseline is too uncertain to be quoted; over the first one that is `noises`."""
+        return self.noises if baseline == self.baselines[0] else tuple(reasons_over(self, baseline))
 
     @cached_property
     def is_doubtful(self) -> bool:

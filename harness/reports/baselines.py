@@ -75,7 +75,17 @@ def baselines_parts(evaluations: Sequence[Evaluation]) -> list[RenderableType]:
     if timed:
         marks = [mark_of(baseline, fastest_baseline(timing)) for _, timing in timed for baseline in timing.baselines]
         parts += [Text(f"over each baseline ({legend(marks)}):", style="dim"), _every_pair(timed)]
+    parts += [Text(line, style="yellow") for line in noisy_lines(evaluations)]
     return [*parts, *(Text(line, style="dim") for line in compiled_lines(evaluations))]
+
+
+def noisy_lines(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """'plain over compile: noisy: …', for each baseline beyond the first whose ratio isn't to be quoted."""
+    for evaluation in evaluations:
+        timing = evaluation.timing
+        for baseline in timing.baselines[1:] if timing else ():
+            for reason in timing.noises_over(baseline) if timing else ():
+                yield one_line(f"{evaluation.solution.name} over {baseline}: noisy: {reason}")
 
 
 def mark_of(baseline: Baseline, fastest: Fastest | None) -> str:

@@ -19,7 +19,7 @@ from harness.records.evidence import Evidence
 from harness.records.roofline import share_of_baseline
 from harness.records.timing import Timing
 from harness.records.trace import Trace
-from harness.reports.baselines import compiled_lines, over_fastest
+from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest
 from harness.reports.console import failure_text, nvcc_words, simulated_text, verdict_text
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
@@ -123,10 +123,14 @@ def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
 def _timing(evaluation: Evaluation, timing: Timing) -> Iterator[RenderableType]:
     """All arms, and what is to be known of the baselines: which of several is the fastest, and what compiling took."""
     yield timing_report(timing)
+    if evaluation.missed_precision:
+        yield Text(evaluation.missed_precision, style="dim")
     if row := over_fastest(evaluation):
         yield Text(f"over the fastest baseline, {row.baseline}: {format_speedup(row.speedup)}")
         if row.ties:
             yield Text(f"not told apart from it: {', '.join(row.ties)}", style="dim")
+    for line in noisy_lines([evaluation]):
+        yield Text(line, style="yellow")
     for line in compiled_lines([evaluation]):
         yield Text(line, style="dim")
 

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from harness.records.arms import ArmName, Metric
+from harness.records.evaluation import Evaluation
+from harness.records.fastest import fastest_baseline
 from harness.records.speed_verdict import SpeedVerdict
 from harness.records.spread import spread
 from harness.records.statistics import Interval, median, median_interval
@@ -17,9 +19,9 @@ from harness.records.timing import Timing
 class ArmNumbers:
     """One arm by one metric; times in ns. Quartiles, deviation and outliers are of all calls.
 
-    `time_ns` is the median of the blocks' values, `typical_ns` the same with its interval, None with too few blocks.
-    `ratio` is the arm's time over the solution's; of the control the first baseline's time over its own; of the
-    solution None. `speed` is said of the headline alone.
+    `held_up` counts those that are in no block's value. `time_ns` is the median of the blocks' values, `typical_ns` the
+    same with its interval, None with too few blocks. `ratio` is the arm's time over the solution's; of the control the
+    first baseline's time over its own; of the solution None. `speed` is said of the headline alone.
     """
 
     metric: Metric | Literal["launch"]
@@ -32,6 +34,7 @@ class ArmNumbers:
     q3_ns: float
     mad_ns: float
     outliers: int
+    held_up: int
     time_ns: float
     typical_ns: Interval | None
     ratio: Interval | None
@@ -45,16 +48,22 @@ def arm_numbers(timing: Timing) -> list[ArmNumbers]:
     return measured + list(_launches(timing))
 
 
-def timing_json(timing: Timing) -> dict[str, Any]:
-    """What is derived from a timing, as `harness show --statistics` prints it."""
+def timing_json(evaluation: Evaluation, timing: Timing) -> dict[str, Any]:
+    """What is derived from an evaluation's timing, as `harness show --statistics` prints it."""
+    fastest = fastest_baseline(timing)
     return {
         "case": timing.case,
         "metric": timing.metric,
         "speedup": _json(timing.speedup),
         "speed": timing.speed,
         "delta": timing.delta,
+        "precision": {"asked": evaluation.config.timing.precision, "missed": evaluation.missed_precision},
+        "between_workers": timing.between_workers,
         "control": _json(timing.control_ratio),
+        "share_of_light": evaluation.share_of_light,
+        "fastest_baseline": asdict(fastest) if fastest else None,
         "noise": list(timing.noises),
+        "noise_over": {baseline: list(timing.noises_over(baseline)) for baseline in timing.baselines[1:]},
         "remarks": list(timing.oddities),
         "floors": asdict(timing.floors) if timing.floors else None,
         "processes": timing.processes,
@@ -93,6 +102,7 @@ def _numbers(timing: Timing, arm: ArmName, is_headline: bool) -> ArmNumbers:
         timing.block_ns(arm),
         ratio,
         timing.speed_over(baseline) if baseline and is_headline else None,
+        timing.held_up(arm),
     )
 
 
@@ -112,6 +122,7 @@ def _row(
     blocks: Sequence[float],
     ratio: Interval | None,
     speed: SpeedVerdict | None,
+    held_up: int = 0,
 ) -> ArmNumbers:
     found = spread(calls)
     return ArmNumbers(
@@ -125,6 +136,7 @@ def _row(
         q3_ns=found.q3,
         mad_ns=found.mad,
         outliers=found.outliers,
+        held_up=held_up,
         time_ns=median(blocks),
         typical_ns=median_interval(blocks),
         ratio=ratio,

@@ -73,8 +73,13 @@ def _circumstances(timing: Timing) -> Iterator[Text]:
     if timing.processes > 1:
         shown = f"{timing.processes} processes count alike; the interval of a ratio holds the median of each"
         yield Text(shown, style="dim")
+    if timing.speedup is not None:
+        share = f"±{100 * timing.between_workers:.2f} %"
+        yield Text(f"workers that run the same may differ by {share}: a part of the interval", style="dim")
     if timing.is_averaged:
-        yield Text("calls are short: a block's value is the mean of its calls that weren't held up", style="dim")
+        left_out = ", ".join(f"{timing.held_up(arm)} of {arm}" for arm in timing.arms)
+        shown = f"calls are short: a block's value is the mean of its calls but for those held up ({left_out})"
+        yield Text(shown, style="dim")
     if timing.floors:
         floors = timing.floors
         shown = f"floors: {_us(floors.events_ns)} for nothing, {_us(floors.kernel_ns)} for an empty kernel"

@@ -10,7 +10,7 @@ import pytest
 
 from harness.records.arms import ArmName
 from harness.records.speed_verdict import LEAST_DELTA, speed_verdict
-from harness.records.statistics import BETWEEN_WORKERS, median, pairs
+from harness.records.statistics import BETWEEN_WORKERS, median, paired_ratio, pairs
 from harness.records.timing import Floors, Timing, Turn
 from tests.coverage import covers
 
@@ -171,3 +171,21 @@ def test_the_median_of_the_processes_medians_is_little_misled_by_one_that_is_off
         for number, value in enumerate((every, sum(medians) / 3, math.log(found.estimate))):
             squares[number] += value**2 / 1000
     assert [math.sqrt(square) for square in squares] == pytest.approx(errors, abs=6e-5)
+
+
+@pytest.mark.parametrize(("processes", "least"), [(1, 0.93), (3, 0.96), (5, 0.96)])
+def test_printed_intervals_cover_what_workers_differ_by(processes: int, least: float) -> None:
+    """Not the scatter alone: in each process both workers are off, by as much as is allowed for."""
+    held = 0
+    for seed in range(RUNS):
+        rng = random.Random(seed)
+        eager, solution = [], []
+        for _ in range(processes):
+            own = rng.gauss(1, USUAL), rng.gauss(1, USUAL)
+            for _ in range(12):
+                eager.append(2e7 * own[0] * rng.gauss(1, 0.002))
+                solution.append(1e7 * own[1] * rng.gauss(1, 0.002))
+        interval = paired_ratio(eager, solution, range(12, 12 * processes, 12))
+        assert interval is not None
+        held += interval.low <= 2 <= interval.high
+    assert held >= least * RUNS

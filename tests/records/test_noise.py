@@ -290,3 +290,38 @@ def test_the_first_of_several_reasons_is_the_reason() -> None:
 
 def test_reasons_are_derived_and_not_recorded() -> None:
     assert {"noise", "noises", "speedup"}.isdisjoint(Timing.__dataclass_fields__)
+
+
+def compiled_too(turns: Callable[[Turn], Turn] = lambda turn: turn) -> Timing:
+    """With a second baseline, whose turns are as `turns` changes them."""
+    found = measured()
+    theirs = [turns(replace(turn, arm="compile")) for turn in found.turns if turn.arm == "eager"]
+    return replace(found, baselines=("eager", "compile"), turns=(*found.turns, *theirs), rows=())
+
+
+def test_a_further_baseline_is_noisy_by_itself() -> None:
+    """The headline isn't over it."""
+    assert compiled_too().noises_over("compile") == ()
+    late = compiled_too(unqueued("compile", 24))
+    assert late.noises_over("compile") == (
+        "in 24 of 48 calls of compile the device waited for the host, so that their times hold launches; at most 10 % "
+        "are ranked as gpu_cold",
+    )
+    assert (late.noises, late.noises_over("eager")) == ((), ())
+    drifts = compiled_too(slowed(lambda turn: 1 + 0.1 * turn.block / 11))
+    assert [reason[:16] for reason in drifts.noises_over("compile")] == ["compile drifted "]
+    jumps = compiled_too(slowed(lambda turn: 1.1 if turn.block % 3 else 1.0))
+    assert [reason[:28] for reason in jumps.noises_over("compile")] == ["compile runs at two speeds: "]
+    short = compiled_too(lambda turn: replace(turn, call_ns=(7_000, 7_000)))
+    assert "the median of compile, 7 µs, is below three times" in short.noises_over("compile")[0]
+
+
+def test_a_few_late_calls_of_a_further_baseline_are_a_remark() -> None:
+    assert compiled_too(unqueued("compile", 3)).oddities == (
+        "in 3 of 48 calls of compile the device waited for the host",
+    )
+
+
+def test_below_the_floor_equal_arms_have_no_ratio_either() -> None:
+    short = measured(turns=lambda turn: replace(turn, call_ns=(7_000, 7_000)))
+    assert (short.speedup, short.control_ratio) == (None, None)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from harness.records.arms import BASELINES, ArmName, Baseline
 from harness.records.compiled import CompiledBaseline
+from harness.records.config import Config
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
 from harness.records.ranking import rank
 from harness.records.timing import Timing, Turn
@@ -129,6 +130,20 @@ def test_every_baseline_has_its_column_and_the_first_leads() -> None:
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "tiled channels-last 1.000 1.0000× [0.9970, 1.0030]" in rows
     assert "over the fastest baseline of each of 1 solution: 1.0000× [0.9970, 1.0030]" in rows
+
+
+def test_a_ratio_over_a_further_baseline_that_is_not_to_be_quoted_says_so() -> None:
+    both = several_baselines(eager=3_000_000, compile=2_000_000, solution=1_000_000)
+    late = tuple(replace(turn, queued=(turn.arm != "compile",)) for turn in both.turns)
+    text = " ".join(report([passed("a", timing=replace(both, turns=late))]).split())
+    assert "a over compile: noisy: in 6 of 6 calls of compile the device waited for the host" in text
+    assert "noisy" not in report([passed("a", timing=both)])
+
+
+def test_an_interval_that_is_wider_than_was_asked_for_says_why() -> None:
+    asked = replace(Config(), timing=replace(Config().timing, precision=0.01, blocks=6))
+    text = " ".join(report([passed("a", timing=spread(900_000, 1_100_000), config=asked)]).split())
+    assert "±1.00 % was asked for: the config allows no more than 6 blocks of each process" in text
 
 
 def end_to_end(solution_ns: int) -> Timing:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.records.timing import GpuState, Timing
+from harness.records.config import Config
+from harness.records.timing import GpuState, Timing, Turn
 from harness.reports.console import print_report, results_table
 from harness.reports.export import timings_csv
 from harness.reports.leaderboard.html.arm_view import arm_views
@@ -65,8 +66,9 @@ def test_several_processes_are_told(fresh_at: tuple[int, ...]) -> None:
 
 
 def test_the_circumstances_are_told() -> None:
-    assert printed(timing_report(measured()))[-5:] == [
+    assert printed(timing_report(measured()))[-6:] == [
         "equal is what differs by less than 1.0 %",
+        "workers that run the same may differ by ±0.30 %: a part of the interval",
         "floors: 1.50 µs for nothing, 2.40 µs for an empty kernel",
         "peak memory of eager: 64.0 MB by torch, 71.0 MB of the whole process",
         "peak memory of solution: 1.0 MB by torch",
@@ -124,7 +126,8 @@ def test_a_run_tells_who_is_faster_and_who_is_not() -> None:
 
 
 def test_programs_get_everything_that_is_derived() -> None:
-    data = timing_json(measured(fresh_at=(0, 4, 8)))
+    timing = measured(fresh_at=(0, 4, 8))
+    data = timing_json(passed(timing=timing), timing)
     assert (data["speed"], data["delta"], data["noise"], data["processes"]) == ("faster", 0.01, [], 3)
     assert data["control"]["low"] < 1 < data["control"]["high"]
     assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0, "fill_ns": None}
@@ -133,6 +136,32 @@ def test_programs_get_everything_that_is_derived() -> None:
     assert (first["arm"], first["calls"], first["blocks"], first["speed"]) == ("eager", 48, 12, "faster")
     assert first["typical_ns"]["low"] <= first["median_ns"] <= first["typical_ns"]["high"]
     assert data["peak_memory"][1] == {"arm": "solution", "torch_bytes": 1_000_000, "process_bytes": None}
+
+
+def test_programs_get_what_an_interval_misses_and_what_other_baselines_suffer_from() -> None:
+    alone = measured()
+    compiled = tuple(replace(t, arm="compile", queued=(False, True)) for t in alone.turns if t.arm == "eager")
+    timing = replace(alone, baselines=("eager", "compile"), turns=(*alone.turns, *compiled), rows=())
+    config = replace(Config(), timing=replace(Config().timing, precision=0.0038, blocks=12))
+    data = timing_json(passed(timing=timing, config=config), timing)
+    assert data["precision"]["asked"] == 0.0038
+    assert data["precision"]["missed"] is None
+    assert data["between_workers"] == pytest.approx(0.003, rel=0.01)
+    assert "of compile the device waited for the host" in data["noise_over"]["compile"][0]
+    assert (data["fastest_baseline"]["baseline"], data["share_of_light"]) == ("eager", None)
+
+
+def test_calls_that_are_left_out_of_means_are_counted() -> None:
+    def short(turn: Turn) -> Turn:
+        held_up = turn.arm == "eager" and turn.block == 3
+        ns = (12_000,) * 5 + (90_000 if held_up else 12_000,)
+        return replace(turn, call_ns=ns, tail_ns=(), launch_ns=(), queued=())
+
+    averaged = measured(turns=short)
+    assert averaged.held_up("eager") == 1  # of the two in the block, the mean leaves out a tenth
+    assert "(1 of eager, 0 of control, 0 of solution)" in " ".join(printed(timing_report(averaged)))
+    assert [row.held_up for row in arm_numbers(averaged)[:3]] == [1, 0, 0]
+    assert measured().held_up("eager") == 0
 
 
 def test_every_row_of_the_csv_has_every_cell() -> None:

@@ -231,7 +231,10 @@ def metric_remarks(timing: Timing) -> list[str]:
         return []
     measured = f"{timing.case}: measured end to end, from the call until the device is idle, on both sides: "
     if any(_keeps_its_host(timing, arm) for arm in {turn.arm for turn in timing.turns}):
-        why = "an arm waits for the device before it returns, so that launches can't be kept out of its time"
+        why = (
+            "an arm waits for the device before it returns, or launches for as long as the device works, so that "
+            "launches can't be kept out of its time"
+        )
     else:
         why = (
             "while arms warmed up launches came late, but in measured turns no arm waits for the device; it isn't to "

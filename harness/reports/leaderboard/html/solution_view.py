@@ -138,7 +138,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         facts=_facts(standing, evaluation),
         remarks=tuple(one_line(remark) for remark in evaluation.remarks),
         baselines=_baselines(evaluation),
-        speed=speed_rows(evaluation.timing),
+        speed=speed_rows(evaluation),
         kernels=_kernels(evaluation),
         trace=trace_words(evaluation.trace) if evaluation.trace else "",
         traced=tuple(kernel_rows(evaluation.trace.kernels)) if evaluation.trace else (),

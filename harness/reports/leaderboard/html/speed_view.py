@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from harness.records.timing import Timing
+from harness.records.evaluation import Evaluation
 from harness.reports.numbers import format_speedup
 from harness.reports.timing_table import gpu_words
 from harness.reports.untrusted import one_line
 
 
-def speed_rows(timing: Timing | None) -> tuple[tuple[str, str], ...]:
+def speed_rows(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
     """Ratios are over the first baseline; empty without a timing."""
+    timing = evaluation.timing
     if timing is None:
         return ()
     first = timing.baselines[0]
@@ -23,6 +24,7 @@ def speed_rows(timing: Timing | None) -> tuple[tuple[str, str], ...]:
         *((name, format_speedup(interval)) for name, interval in intervals if interval),
         *(("noisy", reason) for reason in timing.noises),
         *(("remark", remark) for remark in timing.oddities),
+        ("precision", evaluation.missed_precision or ""),
         ("GPU", gpu_words(timing)),
     )
     return tuple((name, one_line(text)) for name, text in rows if text)
