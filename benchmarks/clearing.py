@@ -9,6 +9,7 @@ both. Needs a GPU with 40 GB and nobody else on it; takes half a minute.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Sequence
 
@@ -23,6 +24,9 @@ _SHOWN = 24
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("clearing.py: no CUDA GPU that torch can use")
     with Canary() as canary:
         for _ in range(100):
             canary.quickest_ns()

@@ -5,6 +5,7 @@ How often each reason is a false alarm is simulated in tests/records/test_false_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,11 @@ _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 _LEAST_BLOCKS = 6
 """As few as an interval of 95 % needs."""
+
+_AROUND_NS = 2_400
+"""What a time between events has beyond the kernel's own, whatever its length: by benchmarks/equal_arms.py on an H100,
+in 40 runs of calls between 20 µs and 11 ms."""
+_MUCH_AROUND = 0.01
 
 _HELD_BACK = ("thermal", "hw")
 """In NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software is
@@ -94,12 +100,28 @@ def remarks(timing: Timing) -> Iterator[str]:
         late, all_calls = _late(timing, arm)
         if 0 < late <= _most_late(timing) * all_calls:
             yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
+    yield from _around(timing)
     for row in timing.rows:
         yield from _host_in(timing.of_row(row))
     capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
     if capped:
         words = _words(timing, lambda word: not _is_serious(word))
         yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+
+
+def _around(timing: Timing) -> Iterator[str]:
+    """What starting and ending a kernel makes of a ratio of short calls."""
+    if timing.speedup is None or timing.floors is None or timing.metric not in _BETWEEN_EVENTS:
+        return
+    above, below = (timing.time_ns(arm) for arm in _judged(timing))
+    if min(above, below) <= _AROUND_NS:
+        return
+    kernels = (above - _AROUND_NS) / (below - _AROUND_NS)
+    if abs(math.log(kernels / (above / below))) > _MUCH_AROUND:
+        yield (
+            f"starting and ending a kernel takes about {_us(_AROUND_NS)} of either time (H100): without it the "
+            f"speed-up would be about {kernels:.2f}"
+        )
 
 
 def _host_in(row: Timing) -> Iterator[str]:

@@ -325,3 +325,21 @@ def test_a_few_late_calls_of_a_further_baseline_are_a_remark() -> None:
 def test_below_the_floor_equal_arms_have_no_ratio_either() -> None:
     short = measured(turns=lambda turn: replace(turn, call_ns=(7_000, 7_000)))
     assert (short.speedup, short.control_ratio) == (None, None)
+
+
+@pytest.mark.parametrize(("eager_ns", "solution_ns", "about"), [(42_400, 22_400, "2.00"), (12_400, 22_400, "0.50")])
+def test_what_starting_a_kernel_makes_of_a_ratio_is_a_remark(eager_ns: int, solution_ns: int, about: str) -> None:
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(solution_ns if turn.arm == "solution" else eager_ns,) * 2)
+
+    assert measured(turns=short).oddities == (
+        "starting and ending a kernel takes about 2.4 µs of either time (H100): without it the speed-up would be about "
+        + about,
+    )
+    assert measured(turns=short, metric="end_to_end").oddities == ()
+    assert measured(turns=short, floors=None).oddities == ()
+
+
+def test_of_equal_short_calls_and_of_long_ones_it_makes_nothing() -> None:
+    assert measured(turns=lambda turn: replace(turn, call_ns=(22_400, 22_400))).oddities == ()
+    assert measured().oddities == ()
