@@ -188,8 +188,9 @@ class Host(Protocol):
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Environment variables of a worker; a building one doesn't see the GPU."""
 
-    def floors_ns(self) -> tuple[float, float] | None:
-        """What a timed call shows for nothing at all, and for an empty kernel; None where nothing is timed."""
+    def floors_ns(self) -> tuple[float, float, float] | None:
+        """What a timed call shows for nothing at all, and for an empty kernel, and what such a one takes by the host's
+        clock until the device is idle; None where nothing is timed."""
 
     def require_alive(self) -> None:
         """Raises: MachineError where the device doesn't do in time what it is told."""

@@ -144,10 +144,10 @@ def _no_interval(timing: Timing) -> Iterator[str]:
 
 def _below_floor(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
     for arm in arms:
-        if timing.floors and timing.is_below_floor(arm):
+        if timing.floor_ns is not None and timing.is_below_floor(arm):
             yield (
                 f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
-                f"kernel ({_us(timing.floors.kernel_ns)}): no ratio is claimed"
+                f"kernel ({_us(timing.floor_ns)}): no ratio is claimed"
             )
 
 

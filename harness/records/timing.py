@@ -76,11 +76,13 @@ class Turn:
 @dataclass(frozen=True)
 class Floors:
     """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
-    the device's memory, as `Turn.fill_ns`, before the solution was loaded."""
+    the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
+    launch of an empty kernel until the device is idle."""
 
     events_ns: float
     kernel_ns: float
     fill_ns: float | None = None
+    idle_ns: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.events_ns <= self.kernel_ns:
@@ -217,13 +219,15 @@ class Timing:
         return len(starts_of(self.fresh_pairs, len({turn.block for turn in self.turns})))
 
     def is_below_floor(self, arm: ArmName) -> bool:
-        """Whether the arm's calls are too short for a ratio.
+        """Whether the arm's calls are too short for a ratio."""
+        return self.floor_ns is not None and self.median_ns(arm) < FLOORS * self.floor_ns
 
-        The floors are those of the device's clock; `end_to_end` is taken by the host's.
-        """
-        if self.floors is None or self.metric == "end_to_end":
-            return False
-        return self.median_ns(arm) < FLOORS * self.floors.kernel_ns
+    @property
+    def floor_ns(self) -> float | None:
+        """What the metric's clock shows for an empty kernel; None where that wasn't measured."""
+        if self.floors is None:
+            return None
+        return self.floors.idle_ns if self.metric == "end_to_end" else self.floors.kernel_ns
 
     def speedup_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's time over the solution's, paired by block.

@@ -95,7 +95,10 @@ class Trial:
         outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
             floors_ns = self._workers.host.floors_ns()
-            floors = Floors(*floors_ns, self._still_fill_ns) if floors_ns else None
+            floors = None
+            if floors_ns:
+                events_ns, kernel_ns, idle_ns = floors_ns
+                floors = Floors(events_ns, kernel_ns, self._still_fill_ns, idle_ns)
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
         series = Series(timing)

@@ -57,6 +57,21 @@ def test_calls_below_the_floor() -> None:
     assert measured(turns=short, floors=None).noise is None
 
 
+def test_each_clock_has_a_floor_of_its_own() -> None:
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(21_000, 21_000), wall_ns=63_000)
+
+    floors = Floors(1_500.0, 2_400.0, idle_ns=7_100.0)
+    assert measured(turns=short, floors=floors).noise is None
+    by_host = measured(turns=short, floors=floors, metric="end_to_end")
+    assert by_host.speedup is None
+    assert by_host.noise == (
+        "the median of eager, 21 µs, is below three times that of an empty kernel (7.1 µs): no ratio is claimed"
+    )
+    older = Floors(1_500.0, 2_400.0)
+    assert measured(turns=short, floors=older, metric="end_to_end").noise is None
+
+
 def test_a_control_that_is_not_1() -> None:
     found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
     assert found.noises == (

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.records.config import Config
-from harness.records.timing import GpuState, Timing, Turn
+from harness.records.timing import Floors, GpuState, Timing, Turn
 from harness.reports.console import print_report, results_table
 from harness.reports.export import timings_csv
 from harness.reports.leaderboard.html.arm_view import arm_views
@@ -76,6 +76,12 @@ def test_the_circumstances_are_told() -> None:
     ]
 
 
+def test_the_floor_of_the_hosts_clock_is_told_where_it_was_measured() -> None:
+    lines = printed(timing_report(measured(floors=Floors(1_500.0, 2_400.0, idle_ns=7_250.0))), width=120)
+    floors = next(line for line in lines if line.startswith("floors"))
+    assert floors.endswith("2.40 µs for an empty kernel, 7.25 µs by the host's clock until idle")
+
+
 def test_what_is_unknown_is_left_out() -> None:
     text = "\n".join(printed(timing_report(timing())))
     assert [word for word in ("floors", "memory", "MHz", "launch", "A/A", "mean") if word in text] == []
@@ -130,7 +136,7 @@ def test_programs_get_everything_that_is_derived() -> None:
     data = timing_json(passed(timing=timing), timing)
     assert (data["speed"], data["delta"], data["noise"], data["processes"]) == ("faster", 0.01, [], 3)
     assert data["control"]["low"] < 1 < data["control"]["high"]
-    assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0, "fill_ns": None}
+    assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0, "fill_ns": None, "idle_ns": None}
     assert [row["metric"] for row in data["arms"]] == ["gpu_cold"] * 3 + ["gpu_warm"] * 3 + ["launch"] * 3
     first = data["arms"][0]
     assert (first["arm"], first["calls"], first["blocks"], first["speed"]) == ("eager", 48, 12, "faster")

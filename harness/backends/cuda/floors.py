@@ -6,18 +6,19 @@ import statistics
 from collections.abc import Callable
 
 from harness.backends.cuda.lead_in import LeadIn
-from harness.backends.cuda.meter import Meter
+from harness.backends.cuda.meter import Meter, clock_ns
 
 _SAMPLES = 50
 _HOLD_NS = 300_000
 
 
-def measure_floors() -> tuple[float, float]:
-    """Medians in ns: of an empty pair of events, and of a pair around an empty kernel. Raises: DeviceFault,
-    torch.OutOfMemoryError."""
+def measure_floors() -> tuple[float, float, float]:
+    """Medians in ns: of an empty pair of events, of a pair around an empty kernel, and by the host's clock from the
+    launch of an empty kernel until the device is idle. Raises: DeviceFault, torch.OutOfMemoryError."""
     meter = Meter()
     lead_in, stream = LeadIn(meter), meter.stream()
-    return tuple(_median_ns(meter, lead_in, work, stream) for work in (_nothing, lead_in.nothing))  # type: ignore[return-value]
+    between_events = (_median_ns(meter, lead_in, work, stream) for work in (_nothing, lead_in.nothing))
+    return (*between_events, _median_until_idle_ns(meter, lead_in, stream))  # type: ignore[return-value]
 
 
 def _nothing(stream: int) -> None:
@@ -33,4 +34,16 @@ def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], strea
         meter.record_end(stream)
         meter.await_idle()
         samples.append(meter.elapsed_ns())
+    return statistics.median(samples)
+
+
+def _median_until_idle_ns(meter: Meter, lead_in: LeadIn, stream: int) -> float:
+    samples = []
+    for _ in range(_SAMPLES):
+        lead_in.clear_cache(0, stream)
+        meter.await_idle()
+        started = clock_ns()
+        lead_in.nothing(stream)
+        meter.await_idle()
+        samples.append(clock_ns() - started)
     return statistics.median(samples)

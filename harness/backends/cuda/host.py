@@ -21,7 +21,7 @@ class CudaHost:
     torch_device = "cuda"
 
     def __init__(self) -> None:
-        self._floors_ns: tuple[float, float] | None = None
+        self._floors_ns: tuple[float, float, float] | None = None
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)
@@ -42,7 +42,7 @@ class CudaHost:
             return environment
         return {**environment, **equal_gpus()[0].variables}
 
-    def floors_ns(self) -> tuple[float, float] | None:
+    def floors_ns(self) -> tuple[float, float, float] | None:
         """None where memory is too short to ask."""
         if self._floors_ns is None:
             with contextlib.suppress(torch.OutOfMemoryError):

@@ -63,7 +63,7 @@ class SimHost:
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()
 
-    def floors_ns(self) -> tuple[float, float] | None:
+    def floors_ns(self) -> tuple[float, float, float] | None:
         return None
 
     def require_alive(self) -> None:
