@@ -58,3 +58,10 @@ def test_scatter_that_there_was_no_time_for(blocks: int, why: str) -> None:
     missed = missed_precision(three(2, 2, 2, scatter=0.01), replace(PUBLISH, blocks=blocks))
     assert missed is not None
     assert missed.endswith(f"±0.25 % was asked for: {why}")
+
+
+def test_short_calls_that_scatter_as_well() -> None:
+    """Wider than what workers differ by: more blocks would have helped."""
+    missed = missed_precision(three(2, 2, 2, scatter=0.03, solution_ns=12_000), PUBLISH)
+    assert missed is not None
+    assert missed.endswith("the 300 s for it were spent (timing.budget_s)")
