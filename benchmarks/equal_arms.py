@@ -31,7 +31,7 @@ from harness.protocol.messages import TurnTaken
 from harness.records.arms import ArmName
 from harness.records.config import Config
 from harness.records.statistics import Interval, median
-from harness.records.timing import Floors, Timing
+from harness.records.timing import Timing
 from harness.referee.audit import Canary
 from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.facts import outputs_of
@@ -181,8 +181,7 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         checked = timed.check(lambda what: None)
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
-        floors_ns = workers.host.floors_ns()
-        return timed.measure({}, config, lambda what: None, Floors(*floors_ns[:2]) if floors_ns else None).timing
+        return timed.measure({}, config, lambda what: None, workers.host.floors()).timing
 
 
 def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:

@@ -6,7 +6,7 @@ in a run of its own: another session, other workers, other inputs. Two runs agre
 the union of the two is an interval that holds both speed-ups.
 
 A line for each run as it comes: seconds without compiling, seconds of timing alone, the speed-up with its interval.
-Needs a GPU and nvcc. A run with `publish` takes about half a minute. `--results` keeps the evaluations, which
+Needs a GPU and nvcc. A run with `publish` takes 25 to 45 s. `--results` keeps the evaluations, which
 `harness show ID --results FOLDER` explains:
 
     python benchmarks/run_times.py --size 10us --size 1ms --config publish --repeats 2 [--results FOLDER] [--json]

@@ -11,6 +11,8 @@ from harness.records.arms import Metric
 if TYPE_CHECKING:
     import torch
 
+    from harness.records.timing import Floors
+
 
 MADE_TWICE: tuple[Metric, ...] = ("gpu_warm", "graph")
 """Metrics of calls that are made once before they are measured: with other inputs, or whoever remembers what it
@@ -188,9 +190,8 @@ class Host(Protocol):
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Environment variables of a worker; a building one doesn't see the GPU."""
 
-    def floors_ns(self) -> tuple[float, float, float] | None:
-        """What a timed call shows for nothing at all, and for an empty kernel, and what such a one takes by the host's
-        clock until the device is idle; None where nothing is timed."""
+    def floors(self) -> Floors | None:
+        """What the clock of a timed call shows by itself; None where nothing is timed."""
 
     def require_alive(self) -> None:
         """Raises: MachineError where the device doesn't do in time what it is told."""

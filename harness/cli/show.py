@@ -60,7 +60,7 @@ def _statistics(evaluation: Evaluation) -> str:
 
     if evaluation.timing is None:
         raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")
-    return json_module.dumps(timing_json(evaluation, evaluation.timing), indent=2)
+    return json_module.dumps(timing_json(evaluation), indent=2)
 
 
 def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:

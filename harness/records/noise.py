@@ -49,6 +49,8 @@ _AROUND_NS = 2_400
 """What a time between events has beyond the kernel's own, whatever its length: by benchmarks/equal_arms.py on an H100,
 in 40 runs of calls between 20 µs and 11 ms."""
 _MUCH_AROUND = 0.01
+_LEAST_AROUND = 3
+"""Of shorter calls too little is left to tell a ratio from."""
 
 _HELD_BACK = ("thermal", "hw")
 """In NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software is
@@ -58,7 +60,7 @@ how a GPU under a heavy matrix kernel always runs: a remark."""
 def reasons(timing: Timing) -> Iterator[str]:
     """Each in words with its numbers, the plainest first."""
     yield from _no_interval(timing)
-    yield from _too_wide(timing)
+    yield from _too_wide(timing, timing.baselines[0])
     yield from _doubts(timing)
 
 
@@ -71,14 +73,15 @@ def reasons_over(timing: Timing, baseline: Baseline) -> Iterator[str]:
     """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
     arms = (baseline,)
     yield from _below_floor(timing, arms)
-    yield from _times_drift(timing, baseline)
+    yield from _too_wide(timing, baseline)
+    yield from _drift(timing, baseline)
     yield from _levels(timing, arms)
     yield from _unqueued(timing, arms)
 
 
 def _doubts(timing: Timing) -> Iterator[str]:
     yield from _control(timing)
-    yield from _drift(timing)
+    yield from _drift(timing, timing.baselines[0])
     yield from _levels(timing, _judged(timing))
     yield from _canary(timing)
     yield from _busy_memory(timing)
@@ -114,13 +117,13 @@ def _around(timing: Timing) -> Iterator[str]:
     if timing.speedup is None or timing.floors is None or timing.metric not in _BETWEEN_EVENTS:
         return
     above, below = (timing.time_ns(arm) for arm in _judged(timing))
-    if min(above, below) <= _AROUND_NS:
+    if min(above, below) < _LEAST_AROUND * _AROUND_NS:
         return
     kernels = (above - _AROUND_NS) / (below - _AROUND_NS)
     if abs(math.log(kernels / (above / below))) > _MUCH_AROUND:
         yield (
-            f"starting and ending a kernel takes about {_us(_AROUND_NS)} of either time (H100): without it the "
-            f"speed-up would be about {kernels:.2f}"
+            f"starting and ending a kernel takes about {_us(_AROUND_NS)} of either time on an H100: without it "
+            f"the speed-up would be about {kernels:.2f}"
         )
 
 
@@ -151,15 +154,15 @@ def _below_floor(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
             )
 
 
-def _too_wide(timing: Timing) -> Iterator[str]:
-    speedup = timing.speedup
+def _too_wide(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    speedup = timing.speedup_over(baseline)
     if speedup is not None and speedup.half_width > WIDEST:
         half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
         yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
 
 
 def _control(timing: Timing) -> Iterator[str]:
-    if not timing.has_control:
+    if not timing.has_control or timing.is_below_floor(timing.baselines[0]):
         return
     baseline = timing.baselines[0]
     ratio = timing.ratio(baseline, "control", _CONTROL) or timing.ratio(baseline, "control", of_workers=_CONTROL)
@@ -173,21 +176,18 @@ def _control(timing: Timing) -> Iterator[str]:
         yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 
 
-def _drift(timing: Timing) -> Iterator[str]:
+def _drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
     """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
     itself drifts, or where times drift so far that a median in ms is one moment's."""
-    baseline, solution = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
-    ratios = [a / b for a, b in zip(baseline, solution, strict=True)]
-    of_ratio = _significant_drift(ratios)
+    above, below = timing.block_ns(baseline), timing.block_ns("solution")
+    of_ratio, of_times = (
+        _significant_drift([a / b for a, b in zip(above, below, strict=True)]),
+        _significant_drift(above),
+    )
     if of_ratio is not None and abs(of_ratio) > _DRIFT:
         yield f"the speed-up drifted by {_signed(of_ratio)} over the run; at most {_percent(_DRIFT)} is ranked"
-    yield from _times_drift(timing, timing.baselines[0])
-
-
-def _times_drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
-    drift = _significant_drift(timing.block_ns(baseline))
-    if drift is not None and abs(drift) > WIDEST:
-        yield f"{baseline} drifted by {_signed(drift)} over the run; at most {_percent(WIDEST)} is ranked"
+    if of_times is not None and abs(of_times) > WIDEST:
+        yield f"{baseline} drifted by {_signed(of_times)} over the run; at most {_percent(WIDEST)} is ranked"
 
 
 def _significant_drift(values: Sequence[float]) -> float | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from harness.records.config import TimingConfig
-from harness.records.statistics import LITTLE_SCATTER, between_processes
+from harness.records.statistics import LITTLE_SCATTER, MANY, between_processes, between_workers, paired_ratio
 from harness.records.timing import Timing
 
 
@@ -19,17 +22,25 @@ def missed_precision(timing: Timing, config: TimingConfig) -> str | None:
 def _why(timing: Timing, config: TimingConfig, asked: float, half_width: float) -> str:
     """Which of referee.timing.series' ends it was."""
     arms = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
+    last_at = max(timing.fresh_pairs, default=0)
     apart, attainable = between_processes(*arms, timing.fresh_pairs), LITTLE_SCATTER * timing.between_workers
-    if apart > max(asked, attainable):
+    is_last_quiet = _scatters_within(asked, arms[0][last_at:], arms[1][last_at:])
+    if apart > max(asked, attainable) and timing.processes < MANY and is_last_quiet:
         return f"its processes' own speed-ups lie ±{_percent(apart)} apart, which no more blocks change"
     if half_width <= attainable:
         return (
             f"workers that run the very same may differ by ±{_percent(timing.between_workers)} where calls are so "
             "short, which no more blocks change; more timing.processes do"
         )
-    if len(arms[0]) - max(timing.fresh_pairs, default=0) >= config.blocks:
+    if len(arms[0]) - last_at >= config.blocks:
         return f"the config allows no more than {config.blocks} blocks of each process (timing.blocks)"
     return f"the {config.budget_s:g} s for it were spent (timing.budget_s)"
+
+
+def _scatters_within(asked: float, above_ns: Sequence[float], below_ns: Sequence[float]) -> bool:
+    """Whether one process's blocks do, what workers differ by left aside."""
+    own, apart = paired_ratio(above_ns, below_ns), between_workers(above_ns, below_ns)
+    return own is not None and own.half_width <= max(math.hypot(asked, apart), LITTLE_SCATTER * apart)
 
 
 def _percent(share: float) -> str:

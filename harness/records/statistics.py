@@ -28,6 +28,9 @@ LITTLE_SCATTER = 1.25
 """An interval is so many times as wide as what workers differ by when scatter, an independent error, has come down to
 three quarters of that. To bring it down further isn't worth the time."""
 
+MANY = 9
+"""Processes, of whose medians an interval of 95 % leaves out the outermost."""
+
 _HELD_UP = 1.5
 """Times the median: calls that take longer were held up by something else."""
 

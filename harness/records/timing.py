@@ -87,6 +87,8 @@ class Floors:
     def __post_init__(self) -> None:
         if not 0 < self.events_ns <= self.kernel_ns:
             raise ValueError("nothing takes some time, and an empty kernel no less")
+        if self.idle_ns is not None and self.idle_ns <= 0:
+            raise ValueError("an empty kernel takes some time")
 
 
 @dataclass(frozen=True)

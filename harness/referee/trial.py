@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -94,13 +94,11 @@ class Trial:
         timing = self._subject.config.timing
         outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
-            floors_ns = self._workers.host.floors_ns()
-            floors = None
-            if floors_ns:
-                events_ns, kernel_ns, idle_ns = floors_ns
-                floors = Floors(events_ns, kernel_ns, self._still_fill_ns, idle_ns)
+            floors = self._workers.host.floors()
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
+            else:
+                floors = replace(floors, fill_ns=self._still_fill_ns)
         series = Series(timing)
         while not series.is_complete:
             if outcomes:

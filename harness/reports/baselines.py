@@ -83,8 +83,10 @@ def noisy_lines(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """'plain over compile: noisy: …', for each baseline beyond the first whose ratio isn't to be quoted."""
     for evaluation in evaluations:
         timing = evaluation.timing
-        for baseline in timing.baselines[1:] if timing else ():
-            for reason in timing.noises_over(baseline) if timing else ():
+        if timing is None:
+            continue
+        for baseline in timing.baselines[1:]:
+            for reason in timing.noises_over(baseline):
                 yield one_line(f"{evaluation.solution.name} over {baseline}: noisy: {reason}")
 
 

@@ -48,8 +48,11 @@ def arm_numbers(timing: Timing) -> list[ArmNumbers]:
     return measured + list(_launches(timing))
 
 
-def timing_json(evaluation: Evaluation, timing: Timing) -> dict[str, Any]:
-    """What is derived from an evaluation's timing, as `harness show --statistics` prints it."""
+def timing_json(evaluation: Evaluation) -> dict[str, Any]:
+    """What is derived from an evaluation's timing, as `harness show --statistics` prints it; empty without one."""
+    timing = evaluation.timing
+    if timing is None:
+        return {}
     fastest = fastest_baseline(timing)
     return {
         "case": timing.case,

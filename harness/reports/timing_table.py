@@ -83,7 +83,7 @@ def _circumstances(timing: Timing) -> Iterator[Text]:
     if timing.floors:
         floors = timing.floors
         shown = f"floors: {_us(floors.events_ns)} for nothing, {_us(floors.kernel_ns)} for an empty kernel"
-        shown += f", {_us(floors.idle_ns)} by the host's clock until idle" if floors.idle_ns else ""
+        shown += f", {_us(floors.idle_ns)} by the host's clock until idle" if floors.idle_ns is not None else ""
         yield Text(shown, style="dim")
     for peak in timing.memory:
         yield Text(f"peak memory of {peak.arm}: {_memory(peak)}", style="dim")

@@ -325,6 +325,11 @@ def test_a_further_baseline_is_noisy_by_itself() -> None:
     assert (late.noises, late.noises_over("eager")) == ((), ())
     drifts = compiled_too(slowed(lambda turn: 1 + 0.1 * turn.block / 11))
     assert [reason[:16] for reason in drifts.noises_over("compile")] == ["compile drifted "]
+    wanders = compiled_too(slowed(lambda turn: 1 + 0.045 * turn.block / 11))
+    assert "the speed-up drifted by +4.5 %" in wanders.noises_over("compile")[0]
+    rng = random.Random(4)
+    wide = compiled_too(slowed(lambda turn: rng.uniform(0.7, 1.3)))
+    assert any("wide; at most ±5 % is ranked" in reason for reason in wide.noises_over("compile"))
     jumps = compiled_too(slowed(lambda turn: 1.1 if turn.block % 3 else 1.0))
     assert [reason[:28] for reason in jumps.noises_over("compile")] == ["compile runs at two speeds: "]
     short = compiled_too(lambda turn: replace(turn, call_ns=(7_000, 7_000)))
@@ -338,8 +343,12 @@ def test_a_few_late_calls_of_a_further_baseline_are_a_remark() -> None:
 
 
 def test_below_the_floor_equal_arms_have_no_ratio_either() -> None:
-    short = measured(turns=lambda turn: replace(turn, call_ns=(7_000, 7_000)))
-    assert (short.speedup, short.control_ratio) == (None, None)
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(7_500 if turn.arm == "control" else 7_000,) * 2)
+
+    found = measured(turns=short)
+    assert (found.speedup, found.control_ratio) == (None, None)
+    assert not any("A/A" in reason for reason in found.noises)
 
 
 @pytest.mark.parametrize(("eager_ns", "solution_ns", "about"), [(42_400, 22_400, "2.00"), (12_400, 22_400, "0.50")])
@@ -348,7 +357,7 @@ def test_what_starting_a_kernel_makes_of_a_ratio_is_a_remark(eager_ns: int, solu
         return replace(turn, call_ns=(solution_ns if turn.arm == "solution" else eager_ns,) * 2)
 
     assert measured(turns=short).oddities == (
-        "starting and ending a kernel takes about 2.4 µs of either time (H100): without it the speed-up would be about "
+        "starting and ending a kernel takes about 2.4 µs of either time on an H100: without it the speed-up would be about "
         + about,
     )
     assert measured(turns=short, metric="end_to_end").oddities == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -65,3 +66,26 @@ def test_short_calls_that_scatter_as_well() -> None:
     missed = missed_precision(three(2, 2, 2, scatter=0.03, solution_ns=12_000), PUBLISH)
     assert missed is not None
     assert missed.endswith("the 300 s for it were spent (timing.budget_s)")
+
+
+def scattered(processes: int, blocks: int, scatter: float, outlier: float = 0.0) -> Timing:
+    """Processes that don't differ, but for the last one, which is off by `outlier`."""
+    rng = random.Random(7)
+    turns = []
+    for block in range(processes * blocks):
+        off = rng.gauss(1, scatter) * (1 + (outlier if block >= (processes - 1) * blocks else 0))
+        turns += [Turn("eager", block, (round(2e7 * off),), 10**9), Turn("solution", block, (10_000_000,), 10**9)]
+    floors = Floors(1_250.0, 3_000.0)
+    return Timing("full", tuple(turns), floors=floors, fresh_at=tuple(range(blocks, processes * blocks, blocks)))
+
+
+def test_processes_whose_blocks_scatter_are_not_said_to_differ() -> None:
+    missed = missed_precision(scattered(3, 6, 0.01), PUBLISH)
+    assert missed is not None
+    assert "apart" not in missed
+    assert missed.endswith("(timing.budget_s)")
+
+
+def test_of_many_processes_the_outermost_is_not_in_the_interval() -> None:
+    twelve = replace(PUBLISH, processes=12, precision=0.0025, blocks=6)
+    assert missed_precision(scattered(12, 6, 0.0001, outlier=0.02), twelve) is None

@@ -133,7 +133,7 @@ def test_a_run_tells_who_is_faster_and_who_is_not() -> None:
 
 def test_programs_get_everything_that_is_derived() -> None:
     timing = measured(fresh_at=(0, 4, 8))
-    data = timing_json(passed(timing=timing), timing)
+    data = timing_json(passed(timing=timing))
     assert (data["speed"], data["delta"], data["noise"], data["processes"]) == ("faster", 0.01, [], 3)
     assert data["control"]["low"] < 1 < data["control"]["high"]
     assert data["floors"] == {"events_ns": 1500.0, "kernel_ns": 2400.0, "fill_ns": None, "idle_ns": None}
@@ -149,7 +149,7 @@ def test_programs_get_what_an_interval_misses_and_what_other_baselines_suffer_fr
     compiled = tuple(replace(t, arm="compile", queued=(False, True)) for t in alone.turns if t.arm == "eager")
     timing = replace(alone, baselines=("eager", "compile"), turns=(*alone.turns, *compiled), rows=())
     config = replace(Config(), timing=replace(Config().timing, precision=0.0038, blocks=12))
-    data = timing_json(passed(timing=timing, config=config), timing)
+    data = timing_json(passed(timing=timing, config=config))
     assert data["precision"]["asked"] == 0.0038
     assert data["precision"]["missed"] is None
     assert data["between_workers"] == pytest.approx(0.003, rel=0.01)

@@ -7,18 +7,21 @@ from collections.abc import Callable
 
 from harness.backends.cuda.lead_in import LeadIn
 from harness.backends.cuda.meter import Meter, clock_ns
+from harness.records.timing import Floors
 
 _SAMPLES = 50
 _HOLD_NS = 300_000
 
 
-def measure_floors() -> tuple[float, float, float]:
-    """Medians in ns: of an empty pair of events, of a pair around an empty kernel, and by the host's clock from the
-    launch of an empty kernel until the device is idle. Raises: DeviceFault, torch.OutOfMemoryError."""
+def measure_floors() -> Floors:
+    """Medians. Raises: DeviceFault, torch.OutOfMemoryError."""
     meter = Meter()
     lead_in, stream = LeadIn(meter), meter.stream()
-    between_events = (_median_ns(meter, lead_in, work, stream) for work in (_nothing, lead_in.nothing))
-    return (*between_events, _median_until_idle_ns(meter, lead_in, stream))  # type: ignore[return-value]
+    return Floors(
+        events_ns=_median_ns(meter, lead_in, _nothing, stream),
+        kernel_ns=_median_ns(meter, lead_in, lead_in.nothing, stream),
+        idle_ns=_median_until_idle_ns(meter, lead_in, stream),
+    )
 
 
 def _nothing(stream: int) -> None:

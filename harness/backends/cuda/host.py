@@ -12,6 +12,7 @@ from harness.backends.cuda import health, runtime
 from harness.backends.cuda.driver import worker_environment
 from harness.backends.cuda.floors import measure_floors
 from harness.backends.cuda.gpus import equal_gpus
+from harness.records.timing import Floors
 
 
 class CudaHost:
@@ -21,7 +22,7 @@ class CudaHost:
     torch_device = "cuda"
 
     def __init__(self) -> None:
-        self._floors_ns: tuple[float, float, float] | None = None
+        self._floors: Floors | None = None
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)
@@ -42,13 +43,13 @@ class CudaHost:
             return environment
         return {**environment, **equal_gpus()[0].variables}
 
-    def floors_ns(self) -> tuple[float, float, float] | None:
+    def floors(self) -> Floors | None:
         """None where memory is too short to ask."""
-        if self._floors_ns is None:
+        if self._floors is None:
             with contextlib.suppress(torch.OutOfMemoryError):
-                self._floors_ns = measure_floors()
+                self._floors = measure_floors()
             torch.cuda.empty_cache()
-        return self._floors_ns
+        return self._floors
 
     def require_alive(self) -> None:
         health.require_alive()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from harness.backends.base import BufferHandle, SharedBuffer
 from harness.backends.sim.toolkit import Toolkit
+
+if TYPE_CHECKING:
+    from harness.records.timing import Floors
 
 _ALIGNMENT = 16
 """The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
@@ -63,7 +66,7 @@ class SimHost:
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()
 
-    def floors_ns(self) -> tuple[float, float, float] | None:
+    def floors(self) -> Floors | None:
         return None
 
     def require_alive(self) -> None:

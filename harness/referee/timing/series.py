@@ -11,13 +11,10 @@ from typing import Literal
 
 from harness.records.arms import ArmName, Metric
 from harness.records.config import TimingConfig
-from harness.records.statistics import LITTLE_SCATTER
+from harness.records.statistics import LITTLE_SCATTER, MANY
 from harness.records.timing import PeakMemory, Row, Timing, Turn
 
 Clock = Callable[[], float]
-
-_MANY = 9
-"""Processes, of whose medians an interval of 95 % leaves out the outermost."""
 
 
 class Series:
@@ -86,7 +83,7 @@ class Series:
     def _is_out_of_reach(self, precision: float) -> bool:
         """An interval over few processes holds all their medians."""
         medians = [math.log(part.speedup.estimate) for part in self.parts if part.speedup]
-        return 0 < len(medians) < _MANY - 1 and (max(medians) - min(medians)) / 2 > precision
+        return 0 < len(medians) < MANY - 1 and (max(medians) - min(medians)) / 2 > precision
 
 
 def _is_below_floor(timing: Timing) -> bool:
