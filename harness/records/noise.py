@@ -180,10 +180,8 @@ def _drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
     """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
     itself drifts, or where times drift so far that a median in ms is one moment's."""
     above, below = timing.block_ns(baseline), timing.block_ns("solution")
-    of_ratio, of_times = (
-        _significant_drift([a / b for a, b in zip(above, below, strict=True)]),
-        _significant_drift(above),
-    )
+    of_ratio = _significant_drift([a / b for a, b in zip(above, below, strict=True)])
+    of_times = _significant_drift(above)
     if of_ratio is not None and abs(of_ratio) > _DRIFT:
         yield f"the speed-up drifted by {_signed(of_ratio)} over the run; at most {_percent(_DRIFT)} is ranked"
     if of_times is not None and abs(of_times) > WIDEST:

@@ -324,7 +324,7 @@ def test_a_further_baseline_is_noisy_by_itself() -> None:
     )
     assert (late.noises, late.noises_over("eager")) == ((), ())
     drifts = compiled_too(slowed(lambda turn: 1 + 0.1 * turn.block / 11))
-    assert [reason[:16] for reason in drifts.noises_over("compile")] == ["compile drifted "]
+    assert [reason[:16] for reason in drifts.noises_over("compile")] == ["the speed-up dri", "compile drifted "]
     wanders = compiled_too(slowed(lambda turn: 1 + 0.045 * turn.block / 11))
     assert "the speed-up drifted by +4.5 %" in wanders.noises_over("compile")[0]
     rng = random.Random(4)
@@ -357,8 +357,8 @@ def test_what_starting_a_kernel_makes_of_a_ratio_is_a_remark(eager_ns: int, solu
         return replace(turn, call_ns=(solution_ns if turn.arm == "solution" else eager_ns,) * 2)
 
     assert measured(turns=short).oddities == (
-        "starting and ending a kernel takes about 2.4 µs of either time on an H100: without it the speed-up would be about "
-        + about,
+        "starting and ending a kernel takes about 2.4 µs of either time on an H100: without it the speed-up would be "
+        f"about {about}",
     )
     assert measured(turns=short, metric="end_to_end").oddities == ()
     assert measured(turns=short, floors=None).oddities == ()
