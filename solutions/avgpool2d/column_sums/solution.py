@@ -84,6 +84,7 @@ torch::Tensor avg_pool2d(torch::Tensor input, int64_t kernel_size, int64_t strid
         "avg_pool2d: padding must lie between 0 and half of kernel_size, not at ", padding);
 
     const int64_t height = input.size(2), width = input.size(3);
+    TORCH_CHECK(height > 0 && width > 0, "avg_pool2d: height and width must not be 0");
     TORCH_CHECK(kernel_size <= height + 2 * padding && kernel_size <= width + 2 * padding,
         "avg_pool2d: the window is larger than the padded input");
     const int64_t longest = std::max(height, width) + 2 * padding;
@@ -103,7 +104,7 @@ torch::Tensor avg_pool2d(torch::Tensor input, int64_t kernel_size, int64_t strid
     const int64_t segments = (out_width + outputs_per_segment - 1) / outputs_per_segment;
     const int64_t blocks = input.size(0) * input.size(1) * out_height * segments;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(blocks <= INT_MAX, "avg_pool2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "avg_pool2d: too many blocks for one launch; split the batch");
     const Pooling pooling{
         static_cast<int>(height), static_cast<int>(width),
         static_cast<int>(out_height), static_cast<int>(out_width),

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) whole_windows_kernel(
 void launch_whole_windows(
     const float* input, float* output, const Pooling& p, int64_t out_rows, cudaStream_t stream)
 {
-    TORCH_CHECK(out_rows <= INT_MAX, "avg_pool2d: too many blocks for one launch");
+    TORCH_CHECK(out_rows <= INT_MAX, "avg_pool2d: too many blocks for one launch; split the batch");
     whole_windows_kernel
         <<<static_cast<int>(out_rows), kRowThreads, p.width * sizeof(float), stream>>>(
             input, output, p);
@@ -140,7 +140,8 @@ void launch_column_sums(
     const int outputs_per_segment = (kMaxColumns - p.kernel_size) / p.stride + 1;
     const int segments = (p.out_width - 1) / outputs_per_segment + 1;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(out_rows * segments <= INT_MAX, "avg_pool2d: too many blocks for one launch");
+    TORCH_CHECK(out_rows * segments <= INT_MAX,
+        "avg_pool2d: too many blocks for one launch; split the batch");
     column_sums_kernel<<<static_cast<int>(out_rows * segments), kThreads, 0, stream>>>(
         input, output, p, segments, outputs_per_segment);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -161,6 +162,7 @@ torch::Tensor avg_pool2d(torch::Tensor input, int64_t kernel_size, int64_t strid
         "avg_pool2d: padding must lie between 0 and half of kernel_size, not at ", padding);
 
     const int64_t height = input.size(2), width = input.size(3);
+    TORCH_CHECK(height > 0 && width > 0, "avg_pool2d: height and width must not be 0");
     TORCH_CHECK(kernel_size <= height + 2 * padding && kernel_size <= width + 2 * padding,
         "avg_pool2d: the window is larger than the padded input");
     const int64_t longest = std::max(height, width) + 2 * padding;

@@ -336,7 +336,7 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 // Everything in the grid's x dimension: y and z end at 65535.
 int grid(int64_t blocks)
 {
-    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch; split the batch");
     return static_cast<int>(blocks);
 }
 

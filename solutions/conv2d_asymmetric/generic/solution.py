@@ -171,8 +171,9 @@ torch::Tensor conv2d(
     c.blocks_per_plane = static_cast<int>((out_plane + kThreads - 1) / kThreads);
     const int64_t blocks = input.size(0) * weight.size(0) * c.blocks_per_plane;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
-    AT_DISPATCH_FLOATING_TYPES_AND_HALF(input.scalar_type(), "conv2d", [&] {
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch; split the batch");
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::ScalarType::Half, at::ScalarType::BFloat16, input.scalar_type(), "conv2d", [&] {
         const scalar_t* bias_data = bias.has_value() ? bias->const_data_ptr<scalar_t>() : nullptr;
         conv2d_kernel<scalar_t>
             <<<static_cast<int>(blocks), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
@@ -193,7 +194,7 @@ extension = load_inline(
 
 
 class ModelNew(nn.Module):
-    """Convolution by the kernel above, for float16, float32 and float64 in NCHW layout."""
+    """Convolution by the kernel above, for float16, bfloat16, float32 and float64 in NCHW layout."""
 
     def __init__(
         self,

@@ -299,7 +299,7 @@ torch::Tensor conv2d(
     const int bytes = choose_tiles(c);
     const int64_t blocks = input.size(0) * groups * c.tiles_y * c.tiles_x * c.tiles_channel;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch; split the batch");
     const bool tuned = c.y.kernel == 5 && c.x.kernel == 7 && c.y.stride == 1 && c.x.stride == 1 &&
         c.y.dilation == 1 && c.x.dilation == 1;
     const auto kernel = tuned ? conv2d_kernel<true> : conv2d_kernel<false>;

@@ -535,7 +535,8 @@ void check_device()
     C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     C10_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
     TORCH_CHECK(major == 9 && minor == 0,
-        "conv2d: needs a GPU of compute capability 9.0, not ", major, ".", minor);
+        "conv2d: needs a GPU of compute capability 9.0, not ", major, ".", minor,
+        "; the solution implicit_gemm runs from 8.0 on");
 }
 
 bool is_made_for(const torch::Tensor& output, const Axis& ys, const Axis& xs, int64_t groups)
@@ -616,7 +617,7 @@ torch::Tensor conv2d(
         return output;
     }
     const int64_t blocks = (output.numel() + 255) / 256;
-    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch; split the batch");
     conv2d_general_kernel<<<static_cast<int>(blocks), 256, 0, at::cuda::getCurrentCUDAStream()>>>(
         input.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias_data,
         output.mutable_data_ptr<float>(), ys, xs, static_cast<int>(weight.size(0)),

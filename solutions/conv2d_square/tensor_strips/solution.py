@@ -546,7 +546,11 @@ int64_t out_size(
 {
     TORCH_CHECK(stride > 0 && dilation > 0 && padding >= 0,
         "conv2d: ", name, " needs a positive stride and dilation and no negative padding");
-    const int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1;
+    const int64_t padded = size + 2 * padding;
+    TORCH_CHECK(
+        padded <= INT_MAX / 2, "conv2d: the padded ", name, " is too large for 32-bit indices");
+    dilation = kernel == 1 ? 1 : std::min(dilation, padded);  // so that nothing wraps
+    const int64_t span = padded - dilation * (kernel - 1) - 1;
     TORCH_CHECK(span >= 0, "conv2d: the kernel's ", name, " is larger than the padded input's");
     return span / stride + 1;
 }
@@ -590,7 +594,8 @@ void check_device()
     const int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
     const int minor = device_attribute(cudaDevAttrComputeCapabilityMinor);
     TORCH_CHECK(major == 9 && minor == 0,
-        "conv2d: needs a GPU of compute capability 9.0, not ", major, ".", minor);
+        "conv2d: needs a GPU of compute capability 9.0, not ", major, ".", minor,
+        "; the solution float32_product runs from 8.0 on");
 }
 
 bool fits_tensor_cores(const Convolution& c)

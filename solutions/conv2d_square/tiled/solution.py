@@ -275,7 +275,7 @@ torch::Tensor conv2d(
     const int bytes = choose_tiles(c);
     const int64_t blocks = input.size(0) * groups * c.tiles_y * c.tiles_x * c.tiles_channel;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "conv2d: too many blocks for one launch; split the batch");
     const auto kernel = conv2d_kernel;
     // Large kernels need more than 48 KB, which a launch gets only if it is announced.
     C10_CUDA_CHECK(

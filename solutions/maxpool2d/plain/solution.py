@@ -72,12 +72,15 @@ torch::Tensor max_pool2d(
 
     const int64_t planes = input.size(0) * input.size(1);
     const int64_t height = input.size(2), width = input.size(3);
-    const int64_t reach = dilation * (kernel_size - 1) + 1;
-    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
-        "max_pool2d: the window is larger than the padded input");
+    TORCH_CHECK(height > 0 && width > 0, "max_pool2d: height and width must not be 0");
     const int64_t longest = std::max(height, width) + 2 * padding;
     TORCH_CHECK(longest <= INT_MAX / 2,
         "max_pool2d: height and width are too large for 32-bit indices");
+    // Cut to what is too large anyway, so that nothing wraps.
+    dilation = kernel_size == 1 ? 1 : std::min(dilation, longest);
+    const int64_t reach = dilation * (std::min(kernel_size, longest + 1) - 1) + 1;
+    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
+        "max_pool2d: the window is larger than the padded input");
     stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
@@ -93,7 +96,8 @@ torch::Tensor max_pool2d(
 
     const int64_t blocks_per_plane = (out_height * out_width + kThreads - 1) / kThreads;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(planes * blocks_per_plane <= INT_MAX, "max_pool2d: too many blocks for one launch");
+    TORCH_CHECK(planes * blocks_per_plane <= INT_MAX,
+        "max_pool2d: too many blocks for one launch; split the batch");
     const Pooling pooling{
         static_cast<int>(height), static_cast<int>(width),
         static_cast<int>(out_height), static_cast<int>(out_width),

@@ -132,12 +132,15 @@ torch::Tensor max_pool2d(
         "max_pool2d: padding must lie between 0 and half of kernel_size, not at ", padding);
 
     const int64_t height = input.size(2), width = input.size(3);
-    const int64_t reach = dilation * (kernel_size - 1) + 1;
-    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
-        "max_pool2d: the window is larger than the padded input");
+    TORCH_CHECK(height > 0 && width > 0, "max_pool2d: height and width must not be 0");
     const int64_t longest = std::max(height, width) + 2 * padding;
     TORCH_CHECK(longest <= INT_MAX / 2,
         "max_pool2d: height and width are too large for 32-bit indices");
+    // Cut to what is too large anyway, so that nothing wraps.
+    dilation = kernel_size == 1 ? 1 : std::min(dilation, longest);
+    const int64_t reach = dilation * (std::min(kernel_size, longest + 1) - 1) + 1;
+    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
+        "max_pool2d: the window is larger than the padded input");
     stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
@@ -158,7 +161,7 @@ torch::Tensor max_pool2d(
     choose_tile(pooling, reach);
     const int64_t blocks = input.size(0) * input.size(1) * pooling.tiles_y * pooling.tiles_x;
     // Everything in the grid's x dimension: y and z end at 65535.
-    TORCH_CHECK(blocks <= INT_MAX, "max_pool2d: too many blocks for one launch");
+    TORCH_CHECK(blocks <= INT_MAX, "max_pool2d: too many blocks for one launch; split the batch");
     max_pool2d_kernel<<<static_cast<int>(blocks), dim3(kThreadsX, kThreadsY), shared_bytes(pooling),
         at::cuda::getCurrentCUDAStream()>>>(
         input.const_data_ptr<float>(), output.mutable_data_ptr<float>(), pooling);

@@ -147,7 +147,8 @@ void launch_sliding(
     const int strips_x = (p.out_width + kStripWidth - 1) / kStripWidth;
     const int strips_y = (p.out_height + kStripRows - 1) / kStripRows;
     const int64_t strips = planes * strips_x * strips_y;
-    TORCH_CHECK(strips <= INT_MAX - kWarps, "max_pool2d: too many blocks for one launch");
+    TORCH_CHECK(strips <= INT_MAX - kWarps,
+        "max_pool2d: too many blocks for one launch; split the batch");
     sliding_max_kernel<kSize>
         <<<static_cast<int>((strips + kWarps - 1) / kWarps), 32 * kWarps, 0, stream>>>(
             input, output, p, strips_x, strips_y, static_cast<int>(strips));
@@ -186,7 +187,8 @@ void launch_general(
 {
     const int blocks_per_plane =
         (p.out_height * p.out_width + kGeneralThreads - 1) / kGeneralThreads;
-    TORCH_CHECK(planes * blocks_per_plane <= INT_MAX, "max_pool2d: too many blocks for one launch");
+    TORCH_CHECK(planes * blocks_per_plane <= INT_MAX,
+        "max_pool2d: too many blocks for one launch; split the batch");
     general_max_kernel
         <<<static_cast<int>(planes * blocks_per_plane), kGeneralThreads, 0, stream>>>(
             input, output, p, blocks_per_plane);
@@ -208,12 +210,15 @@ torch::Tensor max_pool2d(
 
     const int64_t planes = input.size(0) * input.size(1);
     const int64_t height = input.size(2), width = input.size(3);
-    const int64_t reach = dilation * (kernel_size - 1) + 1;
-    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
-        "max_pool2d: the window is larger than the padded input");
+    TORCH_CHECK(height > 0 && width > 0, "max_pool2d: height and width must not be 0");
     const int64_t longest = std::max(height, width) + 2 * padding;
     TORCH_CHECK(longest <= INT_MAX / 2,
         "max_pool2d: height and width are too large for 32-bit indices");
+    // Cut to what is too large anyway, so that nothing wraps.
+    dilation = kernel_size == 1 ? 1 : std::min(dilation, longest);
+    const int64_t reach = dilation * (std::min(kernel_size, longest + 1) - 1) + 1;
+    TORCH_CHECK(reach <= height + 2 * padding && reach <= width + 2 * padding,
+        "max_pool2d: the window is larger than the padded input");
     stride = std::min(stride, longest);  // beyond it there is but one output
     const int64_t out_height = (height + 2 * padding - reach) / stride + 1;
     const int64_t out_width = (width + 2 * padding - reach) / stride + 1;
