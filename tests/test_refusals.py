@@ -1,0 +1,69 @@
+"""Our pools refuse what torch refuses: empty images, windows that only fit because a number wrapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.records.environment import BackendName
+from tests.evaluations import evaluate_all
+from tests.machine import ROOT
+
+REFUSED = {
+    "maxpool2d": (
+        "((1, 1, 0, 4), (4, 1, 2, 1)), ((1, 1, 4, 0), (4, 1, 2, 1)), ((1, 1, 8, 8), (5, 1, 2, 2**62)), "
+        "((1, 1, 8, 8), (2**62, 1, 0, 1))"
+    ),
+    "avgpool2d": "((1, 1, 0, 4), (2, 1, 1)), ((1, 1, 4, 0), (2, 1, 1)), ((1, 1, 8, 8), (9, 1, 0))",
+}
+WORKS = {"maxpool2d": "max_pool2d", "avgpool2d": "avg_pool2d"}
+TRIES = """
+
+
+class ModelNew(ModelNew):
+    def forward(self, x):
+        for shape, settings in (REFUSED):
+            try:
+                WORK(x.new_zeros(shape), *settings)
+            except RuntimeError:
+                continue
+            raise ValueError(f"{shape} with {settings} went through")
+        return super().forward(x)
+"""
+CUDA = [
+    ("maxpool2d", "one_copy"),
+    ("maxpool2d", "sliding_rows"),
+    ("avgpool2d", "bulk_tile"),
+    ("avgpool2d", "wide_rows"),
+]
+SIM = [
+    ("maxpool2d", "plain"),
+    ("maxpool2d", "shared_tile"),
+    ("maxpool2d", "sliding_rows"),
+    ("avgpool2d", "column_sums"),
+]
+
+
+@pytest.mark.parametrize(
+    ("backend", "problem", "solution"),
+    [
+        *(pytest.param("sim", *names, marks=pytest.mark.sim) for names in SIM),
+        *(pytest.param("cuda", *names, marks=pytest.mark.gpu) for names in (*SIM, *CUDA)),
+    ],
+)
+def test_pool_refuses_what_torch_refuses(backend: BackendName, problem: str, solution: str, tmp_path: Path) -> None:
+    small = (ROOT / "problems" / problem / "problem.py").read_text()
+    for name, value in (("batch_size", 1), ("channels", 2), ("height", 24), ("width", 36)):
+        before = next(line for line in small.splitlines() if line.startswith(f"{name} = "))
+        small = small.replace(before, f"{name} = {value}")
+    (tmp_path / "problems" / problem).mkdir(parents=True)
+    (tmp_path / "problems" / problem / "problem.py").write_text(small)
+    copy = tmp_path / "solutions" / problem / solution / "solution.py"
+    copy.parent.mkdir(parents=True)
+    tries = TRIES.replace("REFUSED", REFUSED[problem]).replace("WORK", f"extension.{WORKS[problem]}")
+    copy.write_text((ROOT / "solutions" / problem / solution / "solution.py").read_text() + tries)
+    untimed = tmp_path / "untimed.yaml"
+    untimed.write_text("correctness: {seeds: 1}\ntiming: {enabled: false}\n")
+    found = evaluate_all(tmp_path, problem, tmp_path / "results", backend, config=str(untimed))[solution]
+    assert found.verdict.passed, found.failure
