@@ -38,7 +38,11 @@ def test_somebody_without_a_gpu_has_an_example(problem: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_solutions_pass_on_the_gpu(problem: str, tmp_path: Path) -> None:
-    for evaluation in evaluate_all(ROOT, problem, tmp_path, "cuda", config=QUICK).values():
+    for name, evaluation in evaluate_all(ROOT, problem, tmp_path, "cuda", config=QUICK).items():
+        (solution,) = Workspace(ROOT).solutions(problem, [name])
+        if not solution.about.runs_on(evaluation.environment.compute_capability):
+            assert evaluation.verdict is Verdict.UNSUPPORTED
+            continue
         assert evaluation.verdict.passed, evaluation.failure
         assert evaluation.timing is not None
         assert evaluation.timing.speedup is not None

@@ -33,6 +33,7 @@ _DESCRIPTIONS = {
     "SolutionFile.precision": "What it computes in.",
     "SolutionFile.expected_verdict": "How it is expected to end; a gallery of known failures names something else.",
     "SolutionFile.needs_gpu": "Whether it uses what the simulator doesn't have; there it is to be unsupported.",
+    "SolutionFile.compute_capability": "'9.0': GPUs of that compute capability alone; '8.0+': newer ones as well.",
     "Config.correctness": "How outputs are checked.",
     "Config.timing": "How speed is measured.",
     "Config.limits": "When a worker is given up.",

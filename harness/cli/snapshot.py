@@ -126,11 +126,12 @@ def _chosen(
 
 
 def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
-    """Whether there is nothing to accept, since it needs a GPU and had none."""
+    """Whether there is nothing to accept, since it needs a GPU and had none, or another one."""
     from harness.records.verdict import Verdict
 
     (now,) = workspace.solutions(evaluation.problem.name, [evaluation.solution.name])
-    return evaluation.verdict is Verdict.UNSUPPORTED and now.about.needs_gpu
+    elsewhere = now.about.needs_gpu or not now.about.runs_on(evaluation.environment.compute_capability)
+    return evaluation.verdict is Verdict.UNSUPPORTED and elsewhere
 
 
 def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:

@@ -140,15 +140,16 @@ def _first(evaluations: Sequence[Evaluation], verdict: Verdict) -> Evaluation | 
 
 
 def _unsupported(evaluation: Evaluation, snapshot: Snapshot | None) -> GateFinding:
-    """Tolerated where it needs a GPU and wasn't run on one, unless it was accepted as passed on this very device: what
-    could be judged here before isn't excused by a word in its solution.yaml."""
+    """Tolerated where it needs a GPU, or another one, and wasn't run on such, unless it was accepted as passed on this
+    very device: what could be judged here before isn't excused by a word in its solution.yaml."""
     needs_gpu = evaluation.solution.expected_verdict is Verdict.UNSUPPORTED
+    what = "a GPU" if evaluation.environment.backend == "sim" else "another GPU"
     message = f"unsupported: {_reason(evaluation)}"
     if needs_gpu and snapshot and _has_passed_here(evaluation, snapshot):
-        message = f"{snapshot.source} accepted it here as passed, and now it needs a GPU: {_reason(evaluation)}"
+        message = f"{snapshot.source} accepted it here as passed, and now it needs {what}: {_reason(evaluation)}"
         return replace(_of_evaluation(evaluation, "unsupported", "inconclusive", message), next_step=_ACCEPT_THE_NEED)
     if needs_gpu:
-        message = f"not judged, as it needs a GPU: {_reason(evaluation)}"
+        message = f"not judged, as it needs {what}: {_reason(evaluation)}"
     return _of_evaluation(evaluation, "unsupported", "tolerated" if needs_gpu else "inconclusive", message)
 
 

@@ -95,6 +95,8 @@ def evaluate(
     try:
         if environment.backend == "sim":
             require_no_triton(job.solution)
+        elif not job.solution.about.runs_on(environment.compute_capability):
+            raise _on_another_gpu(job, environment)
         if built.failed:
             raise built.failed
         assert workers is not None
@@ -146,11 +148,24 @@ def evaluate(
 def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
     """Who says that he needs a GPU is expected to be unsupported without one, if there is a reason in his files: that
     the simulator refused something is the word of a worker, which anybody can give. Should he be judged all the same,
-    as he says."""
+    as he says. Who says that he needs another GPU isn't judged on this one."""
+    if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
+        return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
     says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
     if says_so and beyond_simulator(job.solution_ref.files):
         return replace(job.solution_ref, expected_verdict=verdict)
     return job.solution_ref
+
+
+def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
+    needed = str(job.solution.about.compute_capability)
+    named = f"{needed[:-1]} or newer" if needed.endswith("+") else needed
+    return SolutionFailed(
+        Verdict.UNSUPPORTED,
+        f"it runs on GPUs of compute capability {named}, says solution.yaml; this one ({environment.gpu}) has "
+        f"{environment.compute_capability}",
+        next_step="run it on such a GPU; nothing is said of it here",
+    )
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:

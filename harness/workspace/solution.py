@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from harness.workspace.source_hash import hash_folder, hashed_files, refuse_link
 from harness.workspace.yaml_file import read_yaml
 
 _LARGEST_TEXT = 256 * 1024
+_CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]\+?")
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,23 @@ class SolutionFile:
     expected_verdict: Verdict = Verdict.PASSED
     needs_gpu: bool = False
     """It uses what the simulator doesn't have, as inline PTX: there it is expected to be `unsupported`."""
+    compute_capability: str | None = None
+    """'9.0' runs on such GPUs alone, '8.0+' on those and newer ones: on others it is expected to be `unsupported`. None
+    runs on every GPU."""
+
+    def __post_init__(self) -> None:
+        if self.compute_capability is not None and not _CAPABILITY.fullmatch(self.compute_capability):
+            raise ValueError(
+                f"compute_capability must be '9.0', for that one alone, or '9.0+', for newer ones as well, in quotes; "
+                f"not {self.compute_capability!r}"
+            )
+
+    def runs_on(self, compute_capability: str | None) -> bool:
+        """Whether on a GPU of this compute capability, as '9.0'; of one that isn't known it is assumed."""
+        if self.compute_capability is None or compute_capability is None:
+            return True
+        least, here = _version(self.compute_capability.rstrip("+")), _version(compute_capability)
+        return here >= least if self.compute_capability.endswith("+") else here == least
 
 
 @dataclass(frozen=True)
@@ -74,3 +93,7 @@ def load_solution(folder: Path) -> Solution:
     path = folder / "solution.yaml"
     about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
     return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)
+
+
+def _version(capability: str) -> tuple[int, ...]:
+    return tuple(map(int, capability.split(".")))

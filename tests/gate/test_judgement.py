@@ -94,6 +94,12 @@ def test_what_needs_a_gpu_is_tolerated_without_one_and_never_silently() -> None:
         assert one.findings[0].message.startswith("not judged, as it needs a GPU: ")
 
 
+def test_what_needs_another_gpu_is_tolerated_on_this_one() -> None:
+    one = judged(replace(NEEDS_GPU, environment=environment()))
+    assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
+    assert one.findings[0].message.startswith("not judged, as it needs another GPU: ")
+
+
 def test_what_passed_here_is_not_excused_by_needing_a_gpu_now() -> None:
     passed_here = snapshot_of(passed("tiled", environment=sim_environment()))
     one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=passed_here)

@@ -117,6 +117,31 @@ def test_a_solution_says_of_itself_what_its_file_says(workspace: Workspace) -> N
     assert solution.about == SolutionFile("me", "one thread each", "triton", "tf32", Verdict.WRONG_VALUES)
 
 
+@pytest.mark.parametrize(
+    ("asked", "runs_on", "not_on"),
+    [
+        (None, ("7.5", "9.0", "12.0"), ()),
+        ("9.0", ("9.0",), ("8.9", "10.0", "12.0")),
+        ("8.0+", ("8.0", "8.6", "9.0", "10.0", "12.1"), ("7.5",)),
+        ("10.0+", ("10.0", "12.0"), ("9.0",)),
+    ],
+)
+def test_a_solution_says_on_which_gpus_it_runs(
+    asked: str | None, runs_on: tuple[str, ...], not_on: tuple[str, ...]
+) -> None:
+    about = SolutionFile(compute_capability=asked)
+    assert all(about.runs_on(one) for one in (*runs_on, None))
+    assert not any(about.runs_on(one) for one in not_on)
+
+
+@pytest.mark.parametrize("word", ["sm_90", "'9'", "'>=9.0'", "'9.0-'"])
+def test_another_way_to_name_a_gpu_is_an_error(workspace: Workspace, word: str) -> None:
+    folder = workspace.root / "solutions" / "maxpool2d" / "plain"
+    (folder / "solution.yaml").write_text(f"compute_capability: {word}")
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*compute_capability must be '9\.0'"):
+        workspace.solutions("maxpool2d", ["plain"])
+
+
 def test_a_wrong_word_in_a_solution_s_file_is_named(workspace: Workspace) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text("expected_verdict: fails")
