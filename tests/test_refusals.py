@@ -31,17 +31,10 @@ class ModelNew(ModelNew):
             raise ValueError(f"{shape} with {settings} went through")
         return super().forward(x)
 """
+SIM = [("maxpool2d", "sliding_rows"), ("avgpool2d", "column_sums")]
 CUDA = [
-    ("maxpool2d", "one_copy"),
-    ("maxpool2d", "sliding_rows"),
-    ("avgpool2d", "bulk_tile"),
-    ("avgpool2d", "wide_rows"),
-]
-SIM = [
-    ("maxpool2d", "plain"),
-    ("maxpool2d", "shared_tile"),
-    ("maxpool2d", "sliding_rows"),
-    ("avgpool2d", "column_sums"),
+    *(("maxpool2d", name) for name in ("plain", "shared_tile", "sliding_rows", "one_copy")),
+    *(("avgpool2d", name) for name in ("column_sums", "wide_rows", "bulk_tile")),
 ]
 
 
@@ -49,7 +42,7 @@ SIM = [
     ("backend", "problem", "solution"),
     [
         *(pytest.param("sim", *names, marks=pytest.mark.sim) for names in SIM),
-        *(pytest.param("cuda", *names, marks=pytest.mark.gpu) for names in (*SIM, *CUDA)),
+        *(pytest.param("cuda", *names, marks=pytest.mark.gpu) for names in CUDA),
     ],
 )
 def test_pool_refuses_what_torch_refuses(backend: BackendName, problem: str, solution: str, tmp_path: Path) -> None:
