@@ -111,7 +111,8 @@ WORDS: dict[str, Explanation] = {
     ),
     "floors": Explanation(
         "what the clock shows for nothing, and for an empty kernel",
-        "the same events around nothing, and around a kernel that does nothing, measured before the blocks",
+        "the same events around nothing, and around a kernel that does nothing, measured before the blocks; "
+        "for end_to_end the host's clock around such a kernel",
         "the resolution of events and the time that a launch takes on the device",
         "no ratio is claimed where the baseline's or the solution's median is under three empty kernels: take a "
         "larger case",
