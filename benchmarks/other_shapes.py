@@ -4,17 +4,19 @@ The problem conv2d_asymmetric with other parameters, in a temporary workspace: e
 is judged and timed like any other. A line for each solution and shape as it comes. Needs a GPU and nvcc; with quick a
 shape takes about 20 s.
 
-    python benchmarks/other_shapes.py [--solution NAME …] [--shape NAME …] [--config quick]
+    python benchmarks/other_shapes.py [--solution NAME …] [--shape NAME …] [--config quick] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -46,6 +48,7 @@ groups, bias."""
 
 def main() -> None:
     options = _options()
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         workspace = make_workspace(Path(folder), options.solution)
         config = workspace.config(str(ROOT / "configs" / f"{options.config}.yaml"))
@@ -57,6 +60,9 @@ def main() -> None:
             with open_session("cuda", workspace.root, results, timed, None, lambda what: None, lanes=1) as session:
                 for evaluation in session.evaluate(tasks, lambda job, what: None):
                     print(line_of(shape, evaluation), flush=True)
+                    rows.append(row_of(shape, evaluation))
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def make_workspace(root: Path, solutions: Sequence[str]) -> Workspace:
@@ -85,11 +91,30 @@ def line_of(shape: str, evaluation: Evaluation) -> str:
     return f"{head} {baseline_us:9.1f} µs / {solution_us:9.1f} µs  {ratio}{noise}"
 
 
+def row_of(shape: str, evaluation: Evaluation) -> dict[str, Any]:
+    """What of an evaluation is kept: times in microseconds, the ratio, where and by what it was measured."""
+    timing = evaluation.timing
+    speedup = timing.speedup if timing else None
+    return {
+        "shape": shape,
+        "solution": evaluation.solution.name,
+        "sha256": evaluation.solution.sha256,
+        "verdict": evaluation.verdict.value,
+        "baseline_us": timing.median_ns(timing.baselines[0]) / 1e3 if timing else None,
+        "solution_us": timing.median_ns("solution") / 1e3 if timing else None,
+        "speedup": speedup and [speedup.estimate, speedup.low, speedup.high],
+        "noise": timing.noise if timing else None,
+        "started_at": evaluation.started_at,
+        "environment": asdict(evaluation.environment),
+    }
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--solution", action="append", help="repeatable; default: implicit_gemm")
     parser.add_argument("--shape", action="append", choices=list(SHAPES), help="repeatable; default: all")
     parser.add_argument("--config", choices=["quick", "default", "publish"], default="quick")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there, shape by shape")
     options = parser.parse_args()
     options.solution = list(dict.fromkeys(options.solution or ["implicit_gemm"]))
     options.shape = list(dict.fromkeys(options.shape or SHAPES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,14 @@ def test_a_shapes_line_has_both_times_and_the_ratio(tmp_path: Path) -> None:
     assert "3000." in line
     assert "× [" in line
     assert shapes.line_of("square", failed()).endswith("1 of 4 values are outside the tolerance")
+
+
+def test_a_shapes_row_can_be_written_as_json() -> None:
+    shapes = script("other_shapes")
+    row = json.loads(json.dumps(shapes.row_of("square", passed(timing=measured()))))
+    assert row["speedup"][0] == pytest.approx(row["baseline_us"] / row["solution_us"], rel=0.01)
+    assert row["environment"]["gpu"]
+    assert json.loads(json.dumps(shapes.row_of("square", failed())))["speedup"] is None
 
 
 def equal(of: Any, problem: str, solution: float | None, control: float, around_us: float = 2.0) -> Any:
