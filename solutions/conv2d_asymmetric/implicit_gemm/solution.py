@@ -423,6 +423,145 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
     }
 }
 
+// ---- one tap, float32: images as they lie -------------------------------------------------------
+
+// A packed pixel would be used once by every block, so packing would cost as much as it saves.
+// Rows of channels are copied as they are and rounded on their way to the tensor cores. A block
+// computes 128 channels of 128 pixels, four warps in a square. The image is one row.
+constexpr int kPointwisePixels = 2 * kWarpPixels;
+constexpr int kPointwiseTiles = 2;
+constexpr int kStagePackets = 2;
+constexpr int kStageChannels = kStagePackets * kPacketChannels<float>;
+// Three stages are on their way while one is multiplied.
+constexpr int kStages = 4;
+// A warp reads 4 pairs of channels by 8 pixels at once, with four floats more in a row from
+// different banks.
+constexpr int kRowFloats = kPointwisePixels + 4;
+
+struct PointwiseStage {
+    uint4 weights[kPointwiseTiles][kStagePackets][kRowTiles<float>][32];
+    float pixels[kStageChannels][kRowFloats];
+};
+
+__device__ void close_group()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// PTX ISA: Data Movement and Conversion Instructions, cp.async.wait_group.
+template <int kPending>
+__device__ void wait_for_groups()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(kPending) : "memory");
+}
+
+__global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) pointwise_gemm(
+    const float* __restrict__ input, const uint4* __restrict__ weight,
+    const float* __restrict__ bias, float* __restrict__ output, Convolution c)
+{
+    constexpr int kTiles = kRowTiles<float>;
+    constexpr int kPacketVectors = kTiles * 32;  // of the weights of a channel tile
+    constexpr int kWeightVectors = kPointwiseTiles * kStagePackets * kPacketVectors;
+    constexpr int kRowVectors = kPointwisePixels * static_cast<int>(sizeof(float)) / kVectorBytes;
+    extern __shared__ uint4 shared[];
+    auto* stages = reinterpret_cast<PointwiseStage*>(shared);
+
+    // Blocks that differ in their output channels alone are neighbours: they share pixels in L2.
+    const int tile_pairs = (c.tiles_channel + kPointwiseTiles - 1) / kPointwiseTiles;
+    int block = blockIdx.x;
+    const int first_tile = block % tile_pairs * kPointwiseTiles;
+    block /= tile_pairs;
+    const int tile_x = block % c.x.tiles;
+    block /= c.x.tiles;  // image and group
+    const int group = block % c.groups;
+    const int plane_size = c.x.size;
+    input += static_cast<int64_t>(block) * c.group_inputs * plane_size;
+    weight += static_cast<int64_t>(group * c.tiles_channel + first_tile) * c.packets *
+        kPacketVectors;
+
+    const auto load = [&](int stage) {
+        PointwiseStage& target = stages[stage % kStages];
+        const int first_packet = stage * kStagePackets;
+        uint4* weights = &target.weights[0][0][0][0];
+#pragma unroll
+        for (int i = threadIdx.x; i < kWeightVectors; i += kGemmThreads) {
+            const int tile = i / (kStagePackets * kPacketVectors);
+            const int packet = first_packet + i / kPacketVectors % kStagePackets;
+            const bool is_inside = first_tile + tile < c.tiles_channel && packet < c.packets;
+            const int64_t place = static_cast<int64_t>(tile) * c.packets + packet;
+            const uint4* source = weight + place * kPacketVectors + i % kPacketVectors;
+            copy_async(weights + i, is_inside ? source : weight, is_inside);
+        }
+#pragma unroll
+        for (int i = threadIdx.x; i < kStageChannels * kRowVectors; i += kGemmThreads) {
+            const int row = i / kRowVectors;
+            const int column = i % kRowVectors * Vector<float>::kSize;
+            const int channel = first_packet * kPacketChannels<float> + row;
+            const int pixel = tile_x * kPointwisePixels + column;
+            const bool is_inside = channel < c.group_inputs && pixel < plane_size;
+            const float* source = input + static_cast<int64_t>(channel) * plane_size + pixel;
+            copy_async(reinterpret_cast<uint4*>(&target.pixels[row][column]),
+                reinterpret_cast<const uint4*>(is_inside ? source : input), is_inside);
+        }
+    };
+
+    const int lane = threadIdx.x % 32;
+    const int warp_tile = threadIdx.x / 32 / 2;
+    const int first_pixel = threadIdx.x / 32 % 2 * kWarpPixels;
+    const int count = (c.packets + kStagePackets - 1) / kStagePackets;
+    float sums[kTiles][kColumnTiles][4] = {};
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+        if (stage < count) load(stage);
+        close_group();  // without copies, too: groups are counted
+    }
+    for (int stage = 0; stage < count; ++stage) {
+        wait_for_groups<kStages - 2>();
+        __syncthreads();
+        // Into the buffer of the stage before, with which all have done.
+        if (stage + kStages - 1 < count) load(stage + kStages - 1);
+        close_group();
+        const PointwiseStage& source = stages[stage % kStages];
+#pragma unroll
+        for (int packet = 0; packet < kStagePackets; ++packet) {
+            Operands<float> operands;
+#pragma unroll
+            for (int tile = 0; tile < kTiles; ++tile) {
+                operands.weights[tile] = source.weights[warp_tile][packet][tile][lane];
+            }
+            // The lane's channels are neighbours, as pack_weight has them.
+            const int channel = packet * kPacketChannels<float> + lane % 4 * 2;
+            const float* pixels = &source.pixels[channel][first_pixel + lane / 4];
+#pragma unroll
+            for (int tile = 0; tile < kColumnTiles; ++tile) {
+                operands.pixels[tile] = {__float_as_uint(rounded(pixels[tile * 8])),
+                    __float_as_uint(rounded(pixels[kRowFloats + tile * 8]))};
+            }
+            multiply_add<float>(sums, operands);
+        }
+    }
+
+    // Pairs of neighbours lie aligned: planes are multiples of four.
+    output += static_cast<int64_t>(block) * c.group_outputs * plane_size;
+    if (bias != nullptr) bias += group * c.group_outputs;
+    const int first_channel = (first_tile + warp_tile) * kBlockChannels<float> + lane / 4;
+    const int pixel = tile_x * kPointwisePixels + first_pixel + lane % 4 * 2;
+#pragma unroll
+    for (int row = 0; row < 2 * kTiles; ++row) {
+        const int channel = first_channel + row * 8;
+        if (channel >= c.group_outputs) break;
+        const float offset = bias == nullptr ? 0.0f : bias[channel];
+        float* target = output + static_cast<int64_t>(channel) * plane_size + pixel;
+#pragma unroll
+        for (int column = 0; column < kColumnTiles; ++column) {
+            const float* sum = &sums[row / 2][column][row % 2 * 2];
+            const float2 pair = make_float2(sum[0] + offset, sum[1] + offset);
+            if (pixel + column * 8 < plane_size) {
+                *reinterpret_cast<float2*>(target + column * 8) = pair;
+            }
+        }
+    }
+}
+
 // ---- groups of few channels, and windows too spread for shared memory -------------------------
 
 // The taps of a window, begin <= tap < end, that lie inside of the image.
@@ -601,6 +740,24 @@ int grid(int64_t blocks)
 }
 
 template <typename scalar_t>
+torch::Tensor packed_weight(const torch::Tensor& weight, const Convolution& c)
+{
+    const int64_t steps = static_cast<int64_t>(c.packets) * c.y.kernel * c.x.kernel;
+    TORCH_CHECK(steps <= INT_MAX / 2, "conv2d: too many taps and channels");
+    const int64_t filters =
+        static_cast<int64_t>(c.groups) * c.tiles_channel * kBlockChannels<scalar_t>;
+    torch::Tensor packed =
+        torch::empty({filters * steps * kPacketChannels<scalar_t>}, weight.options());
+    const int64_t vectors = packed.numel() / Vector<scalar_t>::kSize;
+    pack_weight<scalar_t><<<grid(ceil_div(vectors, kCopyThreads)), kCopyThreads, 0,
+        at::cuda::getCurrentCUDAStream()>>>(
+        weight.const_data_ptr<scalar_t>(),
+        reinterpret_cast<Vector<scalar_t>*>(packed.mutable_data_ptr<scalar_t>()), c, vectors);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+    return packed;
+}
+
+template <typename scalar_t>
 void launch_implicit_gemm(
     const torch::Tensor& input, const torch::Tensor& weight, const scalar_t* bias,
     torch::Tensor& output, const Convolution& c, int64_t bytes)
@@ -617,26 +774,50 @@ void launch_implicit_gemm(
         c.packets, c.group_inputs);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 
-    const int64_t steps = static_cast<int64_t>(c.packets) * c.y.kernel * c.x.kernel;
-    TORCH_CHECK(steps <= INT_MAX / 2, "conv2d: too many taps and channels");
-    const int64_t filters =
-        static_cast<int64_t>(c.groups) * c.tiles_channel * kBlockChannels<scalar_t>;
-    const torch::Tensor packed_weight =
-        torch::empty({filters * steps * kPacketChannels<scalar_t>}, weight.options());
-    auto* weights = reinterpret_cast<Vector<scalar_t>*>(packed_weight.mutable_data_ptr<scalar_t>());
-    const int64_t vectors = packed_weight.numel() / Vector<scalar_t>::kSize;
-    pack_weight<scalar_t><<<grid(ceil_div(vectors, kCopyThreads)), kCopyThreads, 0, stream>>>(
-        weight.const_data_ptr<scalar_t>(), weights, c, vectors);
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
-
+    const torch::Tensor weights = packed_weight<scalar_t>(weight, c);
     const auto kernel = implicit_gemm<scalar_t>;
     C10_CUDA_CHECK(cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
     const int64_t tiles = static_cast<int64_t>(c.y.tiles) * c.x.tiles * c.tiles_channel;
     const int blocks = grid(input.size(0) * c.groups * tiles);
     kernel<<<blocks, kGemmThreads, bytes, stream>>>(
-        reinterpret_cast<const uint4*>(pixels), reinterpret_cast<const uint4*>(weights), bias,
+        reinterpret_cast<const uint4*>(pixels),
+        reinterpret_cast<const uint4*>(weights.const_data_ptr<scalar_t>()), bias,
         output.mutable_data_ptr<scalar_t>(), c);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+// An output for every input, of that input alone.
+bool is_single(const Axis& axis)
+{
+    return axis.kernel == 1 && axis.padding == 0 && axis.out_size == axis.size;
+}
+
+// Whether pointwise_gemm can copy the image as it lies: one row, in pieces of 16 bytes.
+bool is_pointwise(const torch::Tensor& input, const Convolution& c)
+{
+    return c.y.size == 1 && is_single(c.y) && is_single(c.x) &&
+        c.x.size % Vector<float>::kSize == 0 &&
+        reinterpret_cast<uintptr_t>(input.const_data_ptr()) % kVectorBytes == 0;
+}
+
+void launch_pointwise(
+    const torch::Tensor& input, const torch::Tensor& weight, const float* bias,
+    torch::Tensor& output, Convolution& c)
+{
+    c.y.tile = c.y.tiles = 1;
+    c.x.tile = kPointwisePixels;
+    c.x.tiles = static_cast<int>(ceil_div(c.x.size, kPointwisePixels));
+    const torch::Tensor weights = packed_weight<float>(weight, c);
+    constexpr int kBytes = kStages * sizeof(PointwiseStage);
+    C10_CUDA_CHECK(cudaFuncSetAttribute(
+        pointwise_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+    const int64_t tiles = c.x.tiles * ceil_div(c.tiles_channel, kPointwiseTiles);
+    pointwise_gemm<<<grid(input.size(0) * c.groups * tiles), kGemmThreads, kBytes,
+        at::cuda::getCurrentCUDAStream()>>>(
+        input.const_data_ptr<float>(),
+        reinterpret_cast<const uint4*>(weights.const_data_ptr<float>()), bias,
+        output.mutable_data_ptr<float>(), c);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -664,6 +845,11 @@ void convolve(
         c.packets = static_cast<int>(ceil_div(c.group_inputs, kPacketChannels<scalar_t>));
         c.tiles_channel =
             static_cast<int>(ceil_div(c.group_outputs, kBlockChannels<scalar_t>));
+        if constexpr (std::is_same_v<scalar_t, float>) {
+            if (is_pointwise(input, c)) {
+                return launch_pointwise(input, weight, bias_data, output, c);
+            }
+        }
         const int64_t bytes = choose_tiles<scalar_t>(c, limit);
         if (bytes <= limit) {
             return launch_implicit_gemm<scalar_t>(input, weight, bias_data, output, c, bytes);
@@ -704,6 +890,11 @@ torch::Tensor conv2d(
     auto output =
         torch::empty({input.size(0), weight.size(0), c.y.out_size, c.x.out_size}, input.options());
     if (output.numel() == 0) return output;
+    if (is_single(c.y) && is_single(c.x) && out_plane <= INT_MAX / 4) {
+        // One tap sees no rows: the image can be a single one, which leaves no tile half empty.
+        c.y = make_axis("height", 1, 1, 1, 0, 1);
+        c.x = make_axis("width", out_plane, 1, 1, 0, 1);
+    }
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::ScalarType::Half, at::ScalarType::BFloat16, input.scalar_type(), "conv2d",
         [&] { convolve<scalar_t>(input, weight, bias, output, c); });
