@@ -47,9 +47,10 @@ ALLOWED_MODULES = {
     # binding: the text of a module's bindings, which the simulator's stand-in for c++ writes as well.
     ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
     # The backend's words for a worker's reports, findings and refusals, and the simulator's buffers that are sparse or
-    # periodic; the marks that the GPU's device leaves in a trace.
+    # periodic; the marks that the GPU's device leaves in a trace, and which GPU it is.
     ("referee", "backends"): {
         "harness.backends.base",
+        "harness.backends.cuda.gpus",
         "harness.backends.cuda.markers",
         "harness.backends.cuda.telemetry",
         "harness.backends.sim.diagnose",

@@ -20,7 +20,7 @@ def doctor(
 ) -> None:
     """Look at torch, CUDA, compilers, GPU, memory, disk, what confines workers, and NVIDIA's tools.
 
-    --roofline: how fast this GPU reads, writes, copies and multiplies, measured once per device and driver. Exit code 3
+    --roofline: how fast this GPU reads, writes, copies and multiplies, measured once per GPU and driver. Exit code 3
     where no backend can run, or no ceilings can be measured.
     """
     if again and not roofline:

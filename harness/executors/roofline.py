@@ -34,7 +34,7 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
     if driver is None:
         raise MachineError("nvidia-smi doesn't name the driver, by which ceilings are kept: see 'harness doctor'")
     cache = cache_folder()
-    path = ceilings_path(cache, torch.cuda.get_device_name(0), driver)
+    path = ceilings_path(cache, driver)
     if not again and (known := known_ceilings(cache, driver)):
         return FoundCeilings(known, True, path)
     with alone_on_gpu(notify):

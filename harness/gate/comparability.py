@@ -36,6 +36,11 @@ def nearest(snapshot: Snapshot, problem: str, solution: str, environment: Enviro
     return min(entries, key=lambda e: (e.environment.gpu != environment.gpu, e.device), default=None)
 
 
+def is_another_gpu(accepted: Environment, here: Environment) -> bool:
+    """Of the same model, as far as is known."""
+    return len({uuid for uuid in (accepted.gpu_uuid, here.gpu_uuid) if uuid}) == 2
+
+
 def differences(accepted: Environment, here: Environment) -> list[str]:
     """The facts in which two environments differ, for people: 'driver 580.65 there, 590.1 here'."""
     found = []
@@ -45,7 +50,7 @@ def differences(accepted: Environment, here: Environment) -> list[str]:
             there_flags, here_flags = accepted.telling_flags, here.telling_flags
             names = sorted(there_flags.keys() | here_flags.keys())
             found += [_difference(n, there_flags.get(n), here_flags.get(n)) for n in names]
-        elif field.name != "commit":
+        elif field.name not in ("commit", "gpu_uuid"):
             found.append(_difference(field.name, there_value, here_value))
     return [line for line in found if line]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from harness.gate.comparability import Counterpart, counterpart
+from harness.gate.comparability import Counterpart, counterpart, is_another_gpu
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
@@ -202,7 +202,10 @@ def _performance(
         findings.append(GateFinding("no_comparison", "inconclusive", against.obstacle, _ACCEPT, place))
     changes = [m.change for m in measurements if m.change]
     limit = f"at most {demands.largest_slowdown:.0%} slower is allowed"
-    findings += _speed_finding("regressed", "slower than the snapshot", changes, limit, measurements, place)
+    words = "slower than the snapshot"
+    if against and is_another_gpu(against.accepted.environment, last.environment):
+        words += " (of another GPU of this model, which may differ by 1 %)"
+    findings += _speed_finding("regressed", words, changes, limit, measurements, place)
     leasts = [m.least for m in measurements if m.least]
     least = f"the policy asks for {demands.least_speedup or 0:g}× at least"
     findings += _speed_finding("below_least_speedup", "too slow", leasts, least, measurements, place)

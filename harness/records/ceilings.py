@@ -42,6 +42,8 @@ class Ceilings:
     """Of matrix products, by their arithmetic; what device and torch don't have is left out."""
     vector_operations_per_s: float | None
     """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
+    gpu_uuid: str | None = None
+    """Which GPU of the model it was, see Environment; they differ."""
 
     def __post_init__(self) -> None:
         memory = (self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s, self.cache_copy_bytes_per_s)

@@ -34,6 +34,7 @@ class Entry:
     environment: str
     """Environment.fingerprint."""
     environment_label: str
+    gpu_uuid: str | None
     harness: str
     commit: str | None
     config: str
@@ -96,6 +97,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         backend=evaluation.environment.backend,
         environment=evaluation.environment.fingerprint,
         environment_label=evaluation.environment.label,
+        gpu_uuid=evaluation.environment.gpu_uuid,
         harness=evaluation.environment.harness,
         commit=evaluation.environment.commit,
         config=config_hash(evaluation.config),

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from harness import __version__
+from harness.backends.cuda.gpus import gpu_uuid
 from harness.records.environment import YOUNG_FLAGS, BackendName, Environment, Flag
 
 FLAGS: dict[str, Flag] = {
@@ -64,6 +65,7 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
         flags=FLAGS,
         commit=_commit(workspace),
         variables={name: value for name in VARIABLES if (value := os.environ.get(name))},
+        gpu_uuid=gpu_uuid() if on_gpu else None,
     )
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.records.arms import Baseline, Metric
+from harness.records.environment import of_several_gpus
 from harness.records.evaluation import Evaluation
 from harness.records.ranking import (
     FastP,
@@ -58,6 +59,8 @@ def print_comparison(console: Console, evaluations: Sequence[Evaluation], kept: 
     for remark, count in Counter(remark for e in evaluations for remark in e.remarks).items():
         times = f" ({count} solutions)" if count > 1 else ""
         console.print(Text(harmless(f"remark: {remark}{times}"), style="dim"))
+    if several := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
+        console.print(Text(f"remark: {several}", style="yellow"))
     console.print(summary_text(evaluations, kept))
 
 

@@ -205,8 +205,11 @@ def _build(build: ExtensionBuild) -> RenderableType:
 
 def _environment(environment: Environment) -> RenderableType:
     memory = f", {environment.gpu_memory_bytes / 1e9:.0f} GB" if environment.gpu_memory_bytes else ""
+    which = f", {environment.gpu_uuid}" if environment.gpu_uuid else ""
     facts = {
-        "GPU": f"{environment.gpu}{memory}, driver {environment.driver}" if environment.gpu else "none: simulator",
+        "GPU": f"{environment.gpu}{memory}, driver {environment.driver}{which}"
+        if environment.gpu
+        else "none: simulator",
         "torch": f"{environment.torch}, CUDA {environment.torch_cuda or '—'}, cuDNN {environment.cudnn or '—'}",
         "compilers": f"nvcc {environment.nvcc or '—'}, {environment.host_compiler or '—'}",
         "host": f"{environment.cpu}, {environment.cpu_count} cores, {environment.os}, Python {environment.python}",

@@ -33,7 +33,7 @@ def _times(rows: list[ArmNumbers]) -> Table:
                 f"  {row.arm}",
                 _time(row, unit),
                 f"{_shown(row.q1_ns, unit)} to {_shown(row.q3_ns, unit)}",
-                f"{100 * row.mad_ns / row.median_ns:.2f} %",
+                f"{100 * row.mad_ns / row.median_ns:.2f} %" if row.median_ns else "—",
                 str(row.outliers),
                 str(row.calls),
             )

@@ -24,13 +24,14 @@ class Machine:
         monkeypatch.setattr("torch.cuda.is_available", lambda: True)
         monkeypatch.setattr("torch.cuda.get_device_name", lambda index=0: "NVIDIA H100 80GB HBM3")
         monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
+        monkeypatch.setattr("harness.referee.ceilings.ceilings.gpu_uuid", lambda: "GPU-1a2b")
         monkeypatch.setattr("harness.referee.environment.driver_version", lambda: "580.65.06")
         monkeypatch.setattr("harness.executors.roofline.alone_on_gpu", _alone)
         monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", self._measure)
 
-    def _measure(self, device: str, driver: str) -> Ceilings:
+    def _measure(self, driver: str) -> Ceilings:
         self.measured += 1
-        return replace(ceilings(), read_bytes_per_s=3.0e12 + 1e10 * self.measured)
+        return replace(ceilings(), read_bytes_per_s=3.0e12 + 1e10 * self.measured, gpu_uuid="GPU-1a2b")
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def test_again_measures_anew_and_keeps_it(harness: Shell, machine: Machine) -> N
 def test_json_says_which_and_where_they_are_kept(harness: Shell, machine: Machine, tmp_path: Path) -> None:
     found = [json.loads(harness("doctor", "--roofline", "--json").out) for _ in range(2)]
     assert [one["was_cached"] for one in found] == [False, True]
-    path = tmp_path / "ceilings" / "NVIDIA-H100-80GB-HBM3-580.65.06.json"
+    path = tmp_path / "ceilings" / "NVIDIA-H100-80GB-HBM3-GPU-1a2b-580.65.06.json"
     assert found[0]["file"] == str(path)
     assert json.loads(path.read_text()) == found[0]["ceilings"] == found[1]["ceilings"]
 
@@ -87,7 +88,7 @@ def test_without_a_driver_it_says_so(harness: Shell, machine: Machine, monkeypat
 def test_without_memory_it_says_so(harness: Shell, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    def no_memory(device: str, driver: str) -> Ceilings:
+    def no_memory(driver: str) -> Ceilings:
         raise torch.OutOfMemoryError("4 GiB")
 
     monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", no_memory)

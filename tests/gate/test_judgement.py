@@ -314,3 +314,11 @@ def test_a_failure_that_is_mended_is_remarked() -> None:
 def test_an_expectation_as_it_was_accepted_is_no_finding() -> None:
     gallery = Subject("maxpool2d", "broken", Verdict.WRONG_VALUES)
     assert judge(gallery, [failed()], terms(snapshot_of(failed()))).findings == ()
+
+
+@pytest.mark.parametrize(("uuid", "is_told"), [("GPU-2", True), ("GPU-1", False), (None, False)])
+def test_a_regression_against_another_gpu_of_the_model_says_so(uuid: str | None, is_told: bool) -> None:
+    accepted = snapshot_of(timed(1_000_000, environment=environment(gpu_uuid="GPU-1")))
+    one = judged(timed(1_100_000, environment=environment(gpu_uuid=uuid)), snapshot=accepted)
+    assert levels(one) == [("regressed", "failed")]
+    assert ("slower than the snapshot (of another GPU of this model" in one.findings[0].message) is is_told

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.codec import decode, encode
-from harness.records.environment import YOUNG_FLAGS, Environment
+from harness.records.environment import YOUNG_FLAGS, Environment, of_several_gpus
 from tests.examples import environment, sim_environment
 
 
@@ -75,3 +75,16 @@ def test_the_label_of_a_simulated_environment() -> None:
 
 def test_a_label_can_name_a_file_whatever_the_gpu_is_called() -> None:
     assert re.fullmatch(r"[\w.+-]+", environment(gpu="NVIDIA A100/PCIe (40 GB)").label)
+
+
+def test_which_gpu_of_the_model_has_no_part_in_the_fingerprint_and_old_records_have_none() -> None:
+    assert environment(gpu_uuid="GPU-1").fingerprint == environment().fingerprint
+    old = {key: value for key, value in encode(environment()).items() if key != "gpu_uuid"}
+    assert decode(Environment, old) == environment()
+
+
+@pytest.mark.parametrize(("uuids", "several"), [(("a", "b", "a"), 2), (("a", None), 0), ((None, None), 0), ((), 0)])
+def test_numbers_of_several_gpus_of_a_model_are_told(uuids: tuple[str | None, ...], several: int) -> None:
+    told = of_several_gpus(uuids)
+    assert (told or "").startswith(f"measured on {several} GPUs") is bool(several)
+    assert bool(told) is bool(several)

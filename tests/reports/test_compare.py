@@ -16,7 +16,7 @@ from harness.records.ranking import rank
 from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.compare import print_comparison, rank_labels
-from tests.examples import failed, passed, sim_environment, timing
+from tests.examples import environment, failed, measured, passed, sim_environment, timing
 
 
 def report(evaluations: Sequence[Evaluation], kept: Sequence[str] = (), verbose: bool = False, width: int = 80) -> str:
@@ -250,3 +250,9 @@ def test_a_remark_of_many_is_said_once() -> None:
     text = report([passed(name, remarks=("judged against float32",)) for name in ("a", "b", "c")])
     assert text.count("judged against float32") == 1
     assert "remark: judged against float32 (3 solutions)" in text
+
+
+def test_two_gpus_of_one_model_are_told() -> None:
+    ours, theirs = (passed(name, environment=environment(gpu_uuid=f"GPU-{name}"), timing=measured()) for name in "ab")
+    assert "remark: measured on 2 GPUs of this model" in report([ours, theirs])
+    assert "GPUs of this model" not in report([ours, replace(theirs, environment=ours.environment)])

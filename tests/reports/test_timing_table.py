@@ -189,3 +189,9 @@ def test_too_few_blocks_leave_the_intervals_empty() -> None:
 
 def test_the_page_draws_the_control() -> None:
     assert [view.name for view in arm_views(measured())] == ["eager", "control", "solution"]
+
+
+def test_launches_that_are_claimed_to_take_no_time_are_told() -> None:
+    timing = measured()
+    claimed = replace(timing, turns=tuple(replace(turn, launch_ns=(0,) * len(turn.launch_ns)) for turn in timing.turns))
+    assert "solution 0 [0, 0] 0 to 0 — 0 48" in printed(timing_report(claimed))

@@ -49,8 +49,13 @@ def equal_gpus() -> list[Gpu]:
     return [gpu for gpu in gpus if gpu.model == gpus[0].model]
 
 
+def gpu_uuid(index: int = 0) -> str | None:
+    """'GPU-…' of torch's GPU of this number; None where torch is too old to tell."""
+    uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
+
+
 def _gpu(index: int) -> Gpu:
     properties = torch.cuda.get_device_properties(index)
-    uuid = getattr(properties, "uuid", None)
     model = f"{properties.name}, {properties.total_memory >> 20} MiB, {properties.major}.{properties.minor}"
-    return Gpu(index, model, None if uuid is None else f"GPU-{uuid}")
+    return Gpu(index, model, gpu_uuid(index))

@@ -1,4 +1,4 @@
-"""What the referee's GPU can do at best, measured once per device and driver: no solution can be faster."""
+"""What the referee's GPU can do at best, measured once per GPU and driver: no solution can be faster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from harness.backends.cuda.gpus import gpu_uuid
 from harness.records.ceilings import Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings.arithmetic_rates import measure_matrix_products, measure_multiply_adds
 from harness.referee.ceilings.memory_rates import measure_cache_copy, measure_memory, theoretical_bytes_per_s
@@ -29,21 +30,20 @@ def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
 
 
 def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
-    """What was measured earlier on this device; None where nothing was, or by a harness that measured less."""
-    device = torch.cuda.get_device_name(0)
-    path = ceilings_path(cache, device, driver)
+    """What was measured earlier on this GPU; None where nothing was, or by a harness that measured less."""
+    path = ceilings_path(cache, driver)
     known = read_ceilings(path) or _unkept.get(path)
-    return known if known is not None and (known.device, known.driver) == (device, driver) else None
+    here = torch.cuda.get_device_name(0), gpu_uuid(), driver
+    return known if known is not None and (known.device, known.gpu_uuid, known.driver) == here else None
 
 
 def renew_ceilings(cache: Path, driver: str) -> Ceilings:
     """Measured now and kept, whatever was known. Raises: torch.OutOfMemoryError."""
-    device = torch.cuda.get_device_name(0)
     try:
-        measured = measure_ceilings(device, driver)
+        measured = measure_ceilings(driver)
     finally:
         torch.cuda.empty_cache()
-    path = ceilings_path(cache, device, driver)
+    path = ceilings_path(cache, driver)
     try:
         write_ceilings(path, measured)
     except OSError:
@@ -51,19 +51,20 @@ def renew_ceilings(cache: Path, driver: str) -> Ceilings:
     return measured
 
 
-def ceilings_path(cache: Path, device: str, driver: str) -> Path:
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{device}-{driver}")
+def ceilings_path(cache: Path, driver: str) -> Path:
+    """Where those of this process's GPU are kept."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(filter(None, (torch.cuda.get_device_name(0), gpu_uuid(), driver))))
     return cache / "ceilings" / f"{slug}.json"
 
 
-def measure_ceilings(device: str, driver: str) -> Ceilings:
+def measure_ceilings(driver: str) -> Ceilings:
     """Raises: torch.OutOfMemoryError."""
     properties = torch.cuda.get_device_properties(0)
     cache_bytes = int(getattr(properties, "L2_cache_size", 0))
     memory = measure_memory()
     torch.cuda.empty_cache()
     return Ceilings(
-        device=device,
+        device=properties.name,
         driver=driver,
         torch=torch.__version__,
         measured_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -73,4 +74,5 @@ def measure_ceilings(device: str, driver: str) -> Ceilings:
         cache_copy_bytes_per_s=measure_cache_copy(cache_bytes),
         matrix_operations_per_s=measure_matrix_products(),
         vector_operations_per_s=measure_multiply_adds(),
+        gpu_uuid=gpu_uuid(),
     )

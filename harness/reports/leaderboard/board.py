@@ -27,7 +27,7 @@ from harness.reports.leaderboard.rules import (
 
 @dataclass(frozen=True)
 class Standing:
-    """One solution: by the newest evaluation of a source that keeps the rules, of several sources by the fastest. Else
+    """One solution: by the newest evaluation that keeps the rules, of a source that isn't known to fail. Else
     by its newest, with the rule that it breaks."""
 
     entry: Entry
@@ -197,17 +197,14 @@ def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Stand
 
 
 def _best(comparable: Sequence[Entry], terms: Terms) -> Entry | None:
-    """Of each source the newest that keeps the rules, if its newest judgement is that it passed; of several sources the
-    fastest, the oldest of equals.
+    """The newest that keeps the rules, of a source whose newest judgement is that it passed.
 
-    Not the fastest of one source: that would be its luckiest. Of twenty evaluations that differ by 0.3 % the fastest is
-    0.56 % too fast, and whoever measures more often would be ahead.
+    Not the fastest, neither of one source nor of several: that would be the luckiest. Of twenty evaluations that differ
+    by 0.3 % the fastest is 0.56 % too fast, and whoever measures more often, or on more GPUs, would be ahead.
     """
     newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
-    newest = {e.solution_sha256: e for e in comparable if why_unranked(e, terms) is None}
-    standing = [e for e in comparable if newest.get(e.solution_sha256) is e]
-    passed = (e for e in standing if newest_judgement[e.solution_sha256].passed)
-    return max(passed, key=lambda e: e.speedup or 0.0, default=None)
+    ranked = (e for e in reversed(comparable) if why_unranked(e, terms) is None)
+    return next((e for e in ranked if newest_judgement[e.solution_sha256].passed), None)
 
 
 def _is_judgement(entry: Entry) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.records.environment import of_several_gpus
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import ClassTotal
@@ -22,8 +23,8 @@ def rules(board: Board) -> tuple[str, ...]:
         *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
-        "A solution stands by the newest such evaluation of a source, of several sources by the best; not by one whose "
-        "newest verdict is a failure.",
+        "A solution stands by the newest such evaluation, not by the best; and not by a source whose newest verdict is "
+        "a failure.",
         "Faster and slower are said of intervals that lie beyond 1 % and beyond what equal arms (A/A) showed.",
         "Solutions whose intervals overlap share a rank: it is one more than the number that are surely faster.",
         "No two metrics are ranked together: beside gpu_cold what was measured end to end isn't ranked.",
@@ -65,6 +66,8 @@ def problem_note(problem: ProblemBoard) -> str | None:
             "All was measured end to end, since the reference waits for the device itself: ranked among themselves, "
             "left out of the totals."
         )
+    if several := of_several_gpus(s.entry.gpu_uuid for s in problem.standings if s.rank is not None):
+        notes.append(f"{several[0].upper()}{several[1:]}.")
     return " ".join(notes) or None
 
 

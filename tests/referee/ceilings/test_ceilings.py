@@ -21,12 +21,13 @@ def h100(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A scripted device; each measurement leaves the driver's name."""
     measured: list[str] = []
 
-    def measure(device: str, driver: str) -> Ceilings:
+    def measure(driver: str) -> Ceilings:
         measured.append(driver)
-        return example(device=device, driver=driver)
+        return example(device="NVIDIA H100", driver=driver, gpu_uuid=ceilings.gpu_uuid())
 
     monkeypatch.setattr("torch.cuda.get_device_name", lambda index=0: "NVIDIA H100")
     monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
+    monkeypatch.setattr(ceilings, "gpu_uuid", lambda: "GPU-1")
     monkeypatch.setattr(ceilings, "measure_ceilings", measure)
     return measured
 
@@ -34,7 +35,7 @@ def h100(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_ceilings_are_measured_once(tmp_path: Path, h100: list[str]) -> None:
     assert known_ceilings(tmp_path, "580.65") is None
     first, again = device_ceilings(tmp_path, "580.65"), device_ceilings(tmp_path, "580.65")
-    assert first == again == example(device="NVIDIA H100", driver="580.65")
+    assert first == again == example(device="NVIDIA H100", driver="580.65", gpu_uuid="GPU-1")
     assert h100 == ["580.65"]
 
 
@@ -45,10 +46,22 @@ def test_another_driver_has_ceilings_of_its_own(tmp_path: Path, h100: list[str])
     assert [one.driver for one in found if one] == ["580.65", "590.10"]
 
 
+def test_another_gpu_of_the_model_has_ceilings_of_its_own(
+    tmp_path: Path, h100: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device_ceilings(tmp_path, "580.65")
+    monkeypatch.setattr(ceilings, "gpu_uuid", lambda: "GPU-2")
+    assert known_ceilings(tmp_path, "580.65") is None
+    found = device_ceilings(tmp_path, "580.65")
+    assert found is not None
+    assert found.gpu_uuid == "GPU-2"
+    assert len(list((tmp_path / "ceilings").iterdir())) == 2
+
+
 def test_a_file_of_another_device_is_not_believed(tmp_path: Path, h100: list[str]) -> None:
     device_ceilings(tmp_path, "580.65")
     (file,) = (tmp_path / "ceilings").iterdir()
-    write_ceilings(file, example(device="NVIDIA H200", driver="580.65"))
+    write_ceilings(file, example(device="NVIDIA H200", driver="580.65", gpu_uuid="GPU-1"))
     assert known_ceilings(tmp_path, "580.65") is None
 
 
@@ -68,7 +81,7 @@ def test_where_they_cannot_be_kept_this_process_remembers_them(
 
 
 def test_without_memory_there_are_none(tmp_path: Path, h100: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(device: str, driver: str) -> Ceilings:
+    def no_memory(driver: str) -> Ceilings:
         raise torch.OutOfMemoryError("8 GiB")
 
     monkeypatch.setattr(ceilings, "measure_ceilings", no_memory)
@@ -150,7 +163,7 @@ def test_too_little_memory_is_not_taken_for_a_missing_product(timed: list[int]) 
 
 @pytest.mark.gpu
 def test_a_real_device_has_plausible_ceilings() -> None:
-    found = measure_ceilings("this", "580.65")
+    found = measure_ceilings("580.65")
     assert found.matrix_operations_per_s["float16"] > found.matrix_operations_per_s["float32"] > 1e12
     assert found.cache_copy_bytes_per_s > 1e11
     assert 1e11 < found.copy_bytes_per_s < 2e13

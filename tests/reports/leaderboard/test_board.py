@@ -12,6 +12,7 @@ from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, Standing, measurements
 from harness.reports.leaderboard.rules import Wanted
 from harness.reports.leaderboard.words import problem_note
+from tests.examples import environment
 from tests.examples import timing as even_timing
 from tests.reports.leaderboard.samples import (
     board,
@@ -70,7 +71,7 @@ def test_what_is_not_ranked_replaces_nothing_that_is(unfit: Evaluation) -> None:
     assert (standing(made).entry.id, standing(made).rank) == ("newest", 1)
 
 
-def test_of_each_source_the_newest_counts_and_of_several_the_fastest() -> None:
+def test_the_newest_counts_and_neither_a_luckier_nor_a_former_one() -> None:
     edited = solution(version="22")
     made = board(
         timed(speedup=4.0, day=1, id="lucky"),
@@ -78,13 +79,14 @@ def test_of_each_source_the_newest_counts_and_of_several_the_fastest() -> None:
         timed(speedup=3.5, day=3, id="edited and lucky", solution=edited),
         timed(speedup=2.0, day=4, id="edited", solution=edited),
     )
-    assert (standing(made).entry.id, standing(made).is_older_source) == ("former", True)
+    assert (standing(made).entry.id, standing(made).is_older_source) == ("edited", False)
 
 
-def test_a_former_source_that_was_faster_counts_and_says_so() -> None:
-    fast = timed(speedup=3.0, day=1, id="fast")
-    slow = timed(speedup=2.0, day=2, id="slow", solution=solution(version="22"))
-    assert (standing(board(fast, slow)).entry.id, standing(board(fast, slow)).is_older_source) == ("fast", True)
+def test_a_former_source_counts_where_the_new_one_fails_and_says_so() -> None:
+    former = timed(speedup=3.0, day=1, id="former")
+    edited = broken("relu", "plain", Verdict.WRONG_VALUES, day=2, id="edited")
+    made = standing(board(former, replace(edited, solution=solution(version="22"))))
+    assert (made.entry.id, made.is_older_source, made.rank) == ("former", True, 1)
 
 
 def test_a_source_whose_newest_verdict_is_a_failure_is_not_ranked() -> None:
@@ -255,3 +257,12 @@ def test_the_order_of_the_entries_doesnt_matter(order: int) -> None:
 
 def test_an_unknown_word_for_a_precision_ranks_as_half() -> None:
     assert standing(board(timed(solution=replace(solution(), precision="float8")))).precision_class == "half"
+
+
+def test_two_gpus_of_one_model_are_told() -> None:
+    one = timed(solution_name="one", environment=environment(gpu_uuid="GPU-1"))
+    other = timed(solution_name="other", environment=environment(gpu_uuid="GPU-2"))
+    note = problem_note(board(one, other).problems[0])
+    assert note is not None
+    assert note.startswith("Measured on 2 GPUs of this model")
+    assert problem_note(board(one).problems[0]) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -90,7 +91,8 @@ def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:
 
 
 def test_a_former_source_is_marked_in_the_table_and_in_markdown() -> None:
-    made = board(timed(day=1, speedup=3.0, id="a"), timed(day=2, speedup=2.0, id="b", solution=solution(version="22")))
+    edited = broken("relu", "plain", day=2)
+    made = board(timed(day=1, speedup=3.0, id="a"), replace(edited, solution=solution(version="22")))
     note = "the solution has been edited since; this is its former source"
     assert note in " ".join(" ".join(table(made, 200)).split())
     assert f"| 1 | `plain` ({note}) |" in leaderboard_markdown(made)

@@ -162,6 +162,7 @@ def environment_rows(environment: Environment) -> Pairs:
         ("fingerprint", environment.fingerprint),
         ("backend", environment.backend),
         ("GPU", environment.gpu),
+        ("UUID of the GPU", environment.gpu_uuid),
         ("GPU memory", f"{memory / 2**30:.1f} GiB" if memory else None),
         ("compute capability", environment.compute_capability),
         ("driver", environment.driver),
