@@ -72,7 +72,7 @@ class LocalLane:
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
         with self._device(notify), self._made_ready(assignment, notify):
             free = self.workers.host.free_bytes()
-            evaluation = evaluate(assignment.job, self.workers, assignment.environment, assignment.built, notify)
+            evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
             _empty_cache()
             remark = _memory_remark(free, self.workers.host.free_bytes())
             return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
@@ -82,6 +82,14 @@ class LocalLane:
 
     def close(self) -> None:
         """Nothing to end: the fork servers are the session's, whose next call may need them."""
+
+    def _here(self, assignment: Assignment) -> Environment:
+        """With the GPU that this lane has."""
+        if self.lock is None:
+            return assignment.environment
+        from harness.backends.cuda.gpus import gpu_uuid
+
+        return replace(assignment.environment, gpu_uuid=gpu_uuid())
 
     @contextmanager
     def _made_ready(self, assignment: Assignment, notify: Notify) -> Iterator[None]:

@@ -57,7 +57,8 @@ class Environment:
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables that steer compilers, those alone that are set, e.g. NVCC_APPEND_FLAGS."""
     gpu_uuid: str | None = None
-    """Which GPU of the model, 'GPU-…' as nvidia-smi -L has it. Two of a model differ: see of_several_gpus()."""
+    """Which GPU of the model, 'GPU-…' as nvidia-smi -L has it; None where the evaluation came to none. Two of a model
+    differ: see of_several_gpus()."""
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 import torch
 
 from harness import __version__
-from harness.backends.cuda.gpus import gpu_uuid
 from harness.records.environment import YOUNG_FLAGS, BackendName, Environment, Flag
 
 FLAGS: dict[str, Flag] = {
@@ -43,7 +42,7 @@ VARIABLES = (
 
 
 def read_environment(backend: BackendName, workspace: Path) -> Environment:
-    """The environment of an evaluation on this machine, now."""
+    """The environment of an evaluation on this machine, now. Which of several GPUs it will be isn't known yet."""
     on_gpu = backend == "cuda"
     properties = torch.cuda.get_device_properties(0) if on_gpu else None
     return Environment(
@@ -65,7 +64,6 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
         flags=FLAGS,
         commit=_commit(workspace),
         variables={name: value for name in VARIABLES if (value := os.environ.get(name))},
-        gpu_uuid=gpu_uuid() if on_gpu else None,
     )
 
 

@@ -18,9 +18,10 @@ from harness.executors import session as session_module
 from harness.executors.gpu_lock import GpuLock
 from harness.executors.lane import Assignment, LocalLane
 from harness.records.config import Config
+from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
 from harness.referee.workers.workers import Workers
-from tests.examples import passed
+from tests.examples import environment, passed
 from tests.scripted_nvml import GPU, NO_PERMISSION, UUID, ScriptedNvml
 
 LOCK, RESET = ("lock", UUID, 1410, 1410), ("reset", UUID)
@@ -37,11 +38,13 @@ class OneGpu:
     """With what driver they were asked for, and what had been done to the clock by then."""
 
     def evaluate(self, config: Config) -> list[str]:
+        """What was said meanwhile."""
+        return self.judge(config)[1]
+
+    def judge(self, config: Config) -> tuple[Evaluation, list[str]]:
         said: list[str] = []
-        environment = SimpleNamespace(driver="580.65")
-        assignment: Any = Assignment(SimpleNamespace(config=config), None, environment)  # type: ignore[arg-type]
-        self.lane.evaluate(assignment, said.append)
-        return said
+        assignment: Any = Assignment(SimpleNamespace(config=config), None, environment(driver="580.65"))  # type: ignore[arg-type]
+        return self.lane.evaluate(assignment, said.append), said
 
 
 @pytest.fixture
@@ -50,12 +53,13 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OneGpu:
     evaluated: list[list[Any]] = []
     ceilings: list[tuple[Any, ...]] = []
 
-    def evaluate(*arguments: object) -> Evaluation:
+    def evaluate(job: object, workers: object, environment: Environment, *others: object) -> Evaluation:
         evaluated.append(list(nvml.calls))
-        return passed()
+        return passed(environment=environment)
 
     monkeypatch.setattr(nvml_module, "equal_gpus", lambda: [GPU])
     monkeypatch.setattr(gpus_module, "equal_gpus", lambda: [GPU])
+    monkeypatch.setattr(gpus_module, "gpu_uuid", lambda: UUID)
     monkeypatch.setattr(nvml_module, "load_library", lambda: nvml)
     monkeypatch.setattr(lane_module, "evaluate", evaluate)
     monkeypatch.setattr(lane_module, "device_ceilings", lambda cache, driver: ceilings.append((driver, *nvml.calls)))
@@ -104,3 +108,8 @@ def test_a_clock_that_does_not_exist_is_refused_before_anything_is_built(one_gpu
         session_module._require_clock(1400, tmp_path)
     session_module._require_clock(1410, tmp_path)
     assert one_gpu.nvml.calls == []
+
+
+def test_the_record_names_the_gpu_of_the_lane(one_gpu: OneGpu) -> None:
+    evaluation, _ = one_gpu.judge(Config())
+    assert evaluation.environment.gpu_uuid == UUID

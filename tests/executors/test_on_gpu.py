@@ -93,6 +93,7 @@ def evaluated(workspace: Workspace, settings: Config, observe: Any, **options: A
 def test_every_baseline_takes_turns_with_the_solution(workspace: Workspace) -> None:
     for evaluation in evaluated(workspace, config(*BASELINES), lambda job, what: None, lanes=1):
         assert evaluation.verdict is Verdict.PASSED, evaluation.failure
+        assert (evaluation.environment.gpu_uuid or "").startswith("GPU-")
         assert [remark for remark in evaluation.remarks if "left out" in remark] == []
         assert evaluation.timing is not None
         assert evaluation.timing.baselines == BASELINES
@@ -143,6 +144,7 @@ def test_every_gpu_measures_one_solution_at_a_time(workspace: Workspace) -> None
     evaluations = evaluated(workspace, config("eager"), lambda job, what: seen.add(what.rpartition(" on ")[2]), lanes=2)
     assert [evaluation.verdict for evaluation in evaluations] == [Verdict.PASSED] * 2
     assert {"GPU 0", "GPU 1"} <= seen
+    assert len({evaluation.environment.gpu_uuid for evaluation in evaluations}) == 2
     for evaluation in evaluations:
         assert evaluation.timing is not None
         assert evaluation.timing.speedup is not None
