@@ -22,16 +22,19 @@ def _case(batch: int, channels: int, height: int, width: int, *parameters: Any) 
 
 
 CASES = {
-    "whole_tiles": _case(2, 32, 8, 32, 128, [1, 1]),
     "several_tiles_bias": _case(2, 20, 14, 14, 200, [1, 1], 1, 0, 1, 1, True),
     "groups": _case(2, 48, 4, 36, 260, [1, 1], 1, 0, 1, 2, True),
     "one_packet": _case(3, 8, 10, 26, 70, [1, 1]),
+    "three_stages": _case(1, 40, 6, 6, 64, [1, 1]),
     "more_stages_than_buffers": _case(1, 136, 6, 6, 130, [1, 1], 1, 0, 1, 1, True),
     "four_pixels": _case(1, 52, 2, 2, 64, [1, 1]),
     "odd_plane": _case(2, 32, 7, 9, 64, [1, 1], 1, 0, 1, 1, True),
+    "even_plane": _case(2, 32, 6, 7, 64, [1, 1]),
+    "depthwise": _case(2, 16, 8, 8, 16, [1, 1], 1, 0, 1, 16),
     "strided": _case(2, 32, 9, 8, 64, [1, 1], [5, 2]),
     "one_row_of_several": _case(2, 32, 3, 8, 64, [1, 1], [7, 1]),
     "padded": _case(2, 32, 6, 8, 64, [1, 1], 1, [1, 0]),
+    "whole_tiles": _case(2, 32, 8, 32, 128, [1, 1]),  # the last one is traced
 }
 
 
@@ -48,3 +51,6 @@ def test_one_tap_is_right_at_all_sizes(tmp_path: Path) -> None:
     ).values()
     assert found.verdict.passed, found.failure
     assert {check.case for check in found.checks} >= set(CASES)
+    assert found.trace is not None
+    assert found.trace.case == "whole_tiles"
+    assert any("pointwise_gemm" in kernel.name for kernel in found.trace.kernels)
