@@ -36,11 +36,6 @@ def nearest(snapshot: Snapshot, problem: str, solution: str, environment: Enviro
     return min(entries, key=lambda e: (e.environment.gpu != environment.gpu, e.device), default=None)
 
 
-def is_another_gpu(accepted: Environment, here: Environment) -> bool:
-    """Of the same model, as far as is known."""
-    return len({uuid for uuid in (accepted.gpu_uuid, here.gpu_uuid) if uuid}) == 2
-
-
 def differences(accepted: Environment, here: Environment) -> list[str]:
     """The facts in which two environments differ, for people: 'driver 580.65 there, 590.1 here'."""
     found = []

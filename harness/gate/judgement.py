@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from harness.gate.comparability import Counterpart, counterpart, is_another_gpu
+from harness.gate.comparability import Counterpart, counterpart
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
 from harness.gate.speed import Measured, conclude, is_suspect, measured
 from harness.records.accepted import device_of
+from harness.records.environment import of_several_gpus
 from harness.records.evaluation import Evaluation
 from harness.records.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
 from harness.records.verdict import Verdict
@@ -203,8 +204,9 @@ def _performance(
     changes = [m.change for m in measurements if m.change]
     limit = f"at most {demands.largest_slowdown:.0%} slower is allowed"
     words = "slower than the snapshot"
-    if against and is_another_gpu(against.accepted.environment, last.environment):
-        words += " (of another GPU of this model, which may differ by 1 %)"
+    places = (against.accepted.environment, last.environment) if against else ()
+    if several := of_several_gpus(environment.gpu_uuid for environment in places):
+        words += f" ({several})"
     findings += _speed_finding("regressed", words, changes, limit, measurements, place)
     leasts = [m.least for m in measurements if m.least]
     least = f"the policy asks for {demands.least_speedup or 0:g}× at least"

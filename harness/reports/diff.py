@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.codec import encode
-from harness.records.environment import Environment
+from harness.records.environment import Environment, of_several_gpus
 from harness.records.evaluation import Evaluation
 from harness.records.statistics import Interval, ratio
 from harness.reports.console import verdict_text
@@ -59,7 +59,7 @@ def difference(old: Evaluation, new: Evaluation) -> Difference:
         old=old,
         new=new,
         config=tuple(_changes(encode(old.config), encode(new.config))),
-        environment=tuple(_changes(_facts(old.environment), _facts(new.environment))),
+        environment=tuple(_moves(old.environment, new.environment)),
         cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
         source=tuple(_source(old, new)),
         speed=_speed(old, new),
@@ -100,8 +100,15 @@ def difference_report(found: Difference) -> RenderableType:
     return Group(*lines)
 
 
+def _moves(old: Environment, new: Environment) -> Iterator[Change]:
+    """torch's flags as far as older records have them, too, or they aren't torch's defaults; which GPU, where both know
+    it."""
+    for change in _changes(_facts(old), _facts(new)):
+        if change.name != "gpu_uuid" or None not in (change.old, change.new):
+            yield change
+
+
 def _facts(environment: Environment) -> dict[str, Any]:
-    """torch's flags as far as older records have them, too, or they aren't torch's defaults."""
     return {**encode(environment), "flags": environment.telling_flags}
 
 
@@ -133,16 +140,19 @@ def _speed(old: Evaluation, new: Evaluation) -> Interval | None:
 
 
 def _caution(old: Evaluation, new: Evaluation) -> str | None:
+    is_elsewhere = old.environment.fingerprint != new.environment.fingerprint
+    several = None if is_elsewhere else of_several_gpus((old.environment.gpu_uuid, new.environment.gpu_uuid))
     reasons = {
         "they are of two problems": old.problem.name != new.problem.name,
         "the problem's files changed": old.problem.sha256 != new.problem.sha256,
-        "the environments differ": old.environment.fingerprint != new.environment.fingerprint,
+        "the environments differ": is_elsewhere,
         "their times are of two metrics": old.timing is not None
         and new.timing is not None
         and old.timing.metric != new.timing.metric,
         "one is noisy": any(e.timing and e.timing.noise for e in (old, new)),
     }
-    return "; ".join(reason for reason, holds in reasons.items() if holds) or None
+    found = [reason for reason, holds in reasons.items() if holds]
+    return "; ".join([*found, several] if several else found) or None
 
 
 def _time_ns(evaluation: Evaluation) -> float | None:

@@ -321,4 +321,4 @@ def test_a_regression_against_another_gpu_of_the_model_says_so(uuid: str | None,
     accepted = snapshot_of(timed(1_000_000, environment=environment(gpu_uuid="GPU-1")))
     one = judged(timed(1_100_000, environment=environment(gpu_uuid=uuid)), snapshot=accepted)
     assert levels(one) == [("regressed", "failed")]
-    assert ("slower than the snapshot (of another GPU of this model" in one.findings[0].message) is is_told
+    assert ("slower than the snapshot (measured on 2 GPUs of this model" in one.findings[0].message) is is_told

@@ -21,3 +21,17 @@ def test_other_flags_are() -> None:
         Change("flags.cudnn_allow_tf32", True, False),
         Change("flags.float32_matmul_precision", None, "high"),
     )
+
+
+def test_two_gpus_of_one_model_are_a_caution() -> None:
+    old, same, other = (passed(environment=environment(gpu_uuid=uuid)) for uuid in ("GPU-1", "GPU-1", "GPU-2"))
+    assert difference(old, same).caution is None
+    found = difference(old, other)
+    assert found.environment == (Change("gpu_uuid", "GPU-1", "GPU-2"),)
+    assert found.caution is not None
+    assert found.caution.startswith("measured on 2 GPUs of this model")
+
+
+def test_a_gpu_that_an_older_record_does_not_name_is_no_difference() -> None:
+    found = difference(passed(environment=environment()), passed(environment=environment(gpu_uuid="GPU-1")))
+    assert (found.environment, found.caution) == ((), None)
