@@ -1,4 +1,4 @@
-"""How fast a convolution that takes every parameter is where nobody tuned it: against cuDNN, at four other shapes.
+"""How fast convolutions that take every parameter are where nobody tuned them: against cuDNN, at four other shapes.
 
 The problem conv2d_asymmetric with other parameters, in a temporary workspace: each shape is a case of its own, which
 is judged and timed like any other. A line for each solution and shape as it comes. Needs a GPU and nvcc; with quick a
@@ -27,6 +27,7 @@ from harness.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 PROBLEM = "conv2d_asymmetric"
+GENERIC = ["implicit_gemm", "implicit_wgmma"]
 SHAPES = {
     "pointwise": ({"batch_size": 32, "in_channels": 256, "height": 56, "width": 56}, [256, 512, [1, 1]]),
     "square": (
@@ -111,12 +112,12 @@ def row_of(shape: str, evaluation: Evaluation) -> dict[str, Any]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--solution", action="append", help="repeatable; default: implicit_gemm")
+    parser.add_argument("--solution", action="append", help="repeatable; default: the generic fast ones")
     parser.add_argument("--shape", action="append", choices=list(SHAPES), help="repeatable; default: all")
     parser.add_argument("--config", choices=["quick", "default", "publish"], default="quick")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there, shape by shape")
     options = parser.parse_args()
-    options.solution = list(dict.fromkeys(options.solution or ["implicit_gemm"]))
+    options.solution = list(dict.fromkeys(options.solution or GENERIC))
     options.shape = list(dict.fromkeys(options.shape or SHAPES))
     return options
 

@@ -1,4 +1,4 @@
-"""Convolutions of one tap, which implicit_gemm computes otherwise: whole and broken tiles, groups, odd planes."""
+"""Convolutions of one tap, which the generic solutions compute otherwise: whole and broken tiles, groups, odd planes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from tests.evaluations import evaluate_all
 from tests.machine import ROOT
 
-PROBLEM, SOLUTION = "conv2d_asymmetric", "implicit_gemm"
+PROBLEM = "conv2d_asymmetric"
 
 
 def _case(batch: int, channels: int, height: int, width: int, *parameters: Any) -> dict[str, Any]:
@@ -39,8 +39,9 @@ CASES = {
 
 
 @pytest.mark.gpu
-def test_one_tap_is_right_at_all_sizes(tmp_path: Path) -> None:
-    for kind, name in (("problems", ""), ("solutions", SOLUTION)):
+@pytest.mark.parametrize("solution", ["implicit_gemm", "implicit_wgmma"])
+def test_one_tap_is_right_at_all_sizes(solution: str, tmp_path: Path) -> None:
+    for kind, name in (("problems", ""), ("solutions", solution)):
         shutil.copytree(ROOT / kind / PROBLEM / name, tmp_path / kind / PROBLEM / name)
     about = tmp_path / "problems" / PROBLEM / "problem.yaml"
     about.write_text(yaml.safe_dump({**yaml.safe_load(about.read_text()), "cases": CASES}, sort_keys=False))

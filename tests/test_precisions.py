@@ -28,12 +28,13 @@ class NAME(NAME):
 """
 TOLERANCES = {"float16": 1e-2, "bfloat16": 2e-2, "float64": 1e-8}
 FEW, MANY = 4, 64
-"""Channels: implicit_gemm takes its tensor cores for many."""
+"""Channels: implicit_gemm and implicit_wgmma take tensor cores for many."""
 RUNS = [
     *(pytest.param("sim", "generic", FEW, dtype, marks=pytest.mark.sim) for dtype in TOLERANCES),
     *(pytest.param("cuda", "generic", FEW, dtype, marks=pytest.mark.gpu) for dtype in TOLERANCES),
     *(
-        pytest.param("cuda", "implicit_gemm", channels, dtype, marks=pytest.mark.gpu)
+        pytest.param("cuda", solution, channels, dtype, marks=pytest.mark.gpu)
+        for solution in ("implicit_gemm", "implicit_wgmma")
         for channels in (FEW, MANY)
         for dtype in TOLERANCES
     ),
