@@ -1,4 +1,4 @@
-"""Convolutions of one tap, which the generic solutions compute otherwise: whole and broken tiles, groups, odd planes."""
+"""Convolutions of one tap, which generic solutions compute otherwise: whole and broken tiles, groups, odd planes."""
 
 from __future__ import annotations
 

@@ -64,6 +64,10 @@ class GpuLock:
     @contextmanager
     def _open(self, kind: str) -> Iterator[int]:
         path = self._path(kind)
+        if not self.folder.is_dir():  # made by hand: a typo must not part those who share the GPU
+            raise MachineError(
+                f"can't lock {self.name}: no folder {self.folder}, which HARNESS_LOCKS names; make it first"
+            )
         try:
             descriptor = _open_shared(path)
         except OSError as error:
