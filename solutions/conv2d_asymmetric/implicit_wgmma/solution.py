@@ -38,10 +38,10 @@ constexpr int kPacketBytes = 2 * kVectorBytes;
 constexpr int kBlockChannels = 64;
 constexpr int kBlockPixels = 256;
 constexpr int kGemmThreads = 128;  // a warpgroup
-// The instruction takes groups of 8 pixels in a row; from one group to the next is a fixed step. So
-// tiles are 8 pixels wide, or a single row.
-constexpr int kGroupPixels = 8;
-constexpr int kPixelGroups = kBlockPixels / kGroupPixels;
+// The instruction takes either matrix in groups of 8 vectors in a row; from one group to the next
+// is a fixed step. So tiles are 8 pixels wide, or a single row.
+constexpr int kGroupVectors = 8;
+constexpr int kPixelGroups = kBlockPixels / kGroupVectors;
 // Weights arrive in slots of at most this many steps, between barriers; a step is a packet and a
 // tap.
 constexpr int kMostSlotSteps = 16;
@@ -112,23 +112,24 @@ struct alignas(kVectorBytes) Vector {
 template <typename scalar_t>
 __global__ void pack_input(
     const scalar_t* __restrict__ input, Vector<scalar_t>* __restrict__ packed, int plane_size,
-    int blocks_per_plane, int packets, int group_inputs)
+    int packet_blocks, int packets, int group_inputs)
 {
-    const int64_t plane = blockIdx.x / blocks_per_plane;
+    const int64_t packet = blockIdx.x / packet_blocks;  // of all images and groups
     const int64_t index =
-        static_cast<int64_t>(blockIdx.x % blocks_per_plane) * kCopyThreads + threadIdx.x;
+        static_cast<int64_t>(blockIdx.x % packet_blocks) * kCopyThreads + threadIdx.x;
     if (index >= int64_t{2} * plane_size) return;
     const int half = index >= plane_size;
-    const int first = static_cast<int>(plane % packets) * kPacketChannels<scalar_t> +
+    const int first = static_cast<int>(packet % packets) * kPacketChannels<scalar_t> +
         half * Vector<scalar_t>::kSize;
-    input += (plane / packets * group_inputs + first - half) * plane_size + index;
+    // The index counts both halves' pixels.
+    input += (packet / packets * group_inputs + first - half) * plane_size + index;
     Vector<scalar_t> vector;
 #pragma unroll
     for (int i = 0; i < Vector<scalar_t>::kSize; ++i) {
         vector.values[i] = first + i < group_inputs
             ? rounded(input[static_cast<int64_t>(i) * plane_size]) : scalar_t(0);
     }
-    packed[plane * plane_size * 2 + index] = vector;
+    packed[packet * plane_size * 2 + index] = vector;
 }
 
 // packed[group][channel tile][packet][tap][half][channel], zeros where there are no more channels.
@@ -162,7 +163,7 @@ __global__ void pack_weight(
 // ---- the product ------------------------------------------------------------------------------
 
 // Copies 16 bytes to shared memory in the background, or zeros.
-// PTX ISA: Data Movement and Conversion Instructions, cp.async, the next four.
+// PTX ISA: Data Movement and Conversion Instructions, cp.async, the next three.
 __device__ void copy_async(uint4* target, const uint4* source, bool is_inside)
 {
     const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(target));
@@ -190,7 +191,8 @@ __device__ void publish_to_async_proxy()
 // PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions, up to
 // wait_for_products(). A "matrix descriptor" without swizzling: eight vectors in a row are a group;
 // it tells how many vectors lie between one half of a packet and the other, and between one group
-// and the next. Its address counts vectors, too: adding 1 moves on by one.
+// and the next. Its address counts vectors, too: adding 1 moves on by one. Each field has 14 bits,
+// enough for a block's own shared memory.
 __device__ uint64_t describe(const uint4* first, int half_vectors, int group_vectors)
 {
     const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(first));
@@ -330,13 +332,13 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
     load_patch(0);
     load_weights(0, 0);
     close_copies();
-    const int group_vectors = c.x.tile == kGroupPixels ? c.x.patch() : kGroupPixels;
+    const int group_vectors = c.x.tile == kGroupVectors ? c.x.patch() : kGroupVectors;
     for (int slot = 0, step = 0; step < steps; ++slot) {
         const int stage = step / stage_steps;
         const int stage_end = min((stage + 1) * stage_steps, steps);
         const int end = min(step + c.slot_steps, stage_end);
         const bool is_first = step == stage * stage_steps;
-        // A slot's weights arrive before the next patch, which has a stage's time.
+        // A slot's weights arrive before the next patch, which has two slots' time.
         if (is_first) {
             wait_for_copies<0>();
         } else {
@@ -345,7 +347,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
         publish_to_async_proxy();
         __syncthreads();
         const uint64_t weights =
-            describe(slots + slot % 2 * slot_vectors, kBlockChannels, kGroupPixels);
+            describe(slots + slot % 2 * slot_vectors, kBlockChannels, kGroupVectors);
         const uint64_t pixels =
             describe(patches + stage % 2 * patch_vectors, patch_pixels, group_vectors);
         const int* offsets = step_offsets + (step - stage * stage_steps);
@@ -357,7 +359,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
         close_products();
         // Meanwhile, into the buffers with which all have done.
         if (end < steps) load_weights(slot + 1, end);
-        close_copies();
+        close_copies();  // without copies, too: groups are counted
         if (is_first && stage_end < steps) load_patch(stage + 1);
         close_copies();
         wait_for_products<0>();
@@ -374,7 +376,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) implic
     const int first_channel = tile_channel * kBlockChannels + threadIdx.x / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < kPixelGroups; ++i) {
-        const int pixel = i * kGroupPixels + lane % 4 * 2;
+        const int pixel = i * kGroupVectors + lane % 4 * 2;
         const int y = tile_y * c.y.tile + pixel / c.x.tile;
         const int x = tile_x * c.x.tile + pixel % c.x.tile;
         if (y >= c.y.out_size || x >= c.x.out_size) continue;
@@ -501,7 +503,7 @@ __global__ void __launch_bounds__(kGemmThreads, kBlocksPerMultiprocessor) pointw
         __syncthreads();
         const PointwiseStage& source = stages[stage % kStages];
         const uint64_t weights =
-            describe(&source.weights[0][0][0], kPointwiseChannels, kGroupPixels);
+            describe(&source.weights[0][0][0], kPointwiseChannels, kGroupVectors);
 #pragma unroll
         for (int i = 0; i < kRowGroups; ++i) pin(sums[i]);
 #pragma unroll
@@ -668,14 +670,14 @@ int64_t shared_bytes(const Convolution& c, int packets)
 }
 
 // The 256 pixels of a block as one row or in 8 columns: such that two blocks fit on a
-// multiprocessor, then what needs fewer blocks; returns the bytes of shared memory per block, more
-// than the device has where nothing fits.
+// multiprocessor, then what needs fewer blocks; and how many packets and steps are in shared memory
+// at a time. Returns the bytes of it per block, more than the device has where nothing fits.
 int64_t choose_tiles(Convolution& c, int64_t limit)
 {
     const int64_t pair_limit = limit / kBlocksPerMultiprocessor - kSystemBytes;
     std::pair<bool, int64_t> least = {true, INT64_MAX};
     int best = 0;
-    for (const int columns : {kGroupPixels, kBlockPixels}) {
+    for (const int columns : {kGroupVectors, kBlockPixels}) {
         set_tile(c.x, columns);
         set_tile(c.y, kBlockPixels / columns);
         const int64_t bytes = shared_bytes(c, 1);
@@ -746,7 +748,7 @@ template <typename scalar_t>
 torch::Tensor packed_weight(const torch::Tensor& weight, const Convolution& c)
 {
     const int64_t steps = static_cast<int64_t>(c.packets) * c.y.kernel * c.x.kernel;
-    TORCH_CHECK(steps <= INT_MAX / 2, "conv2d: too many taps and channels");
+    TORCH_CHECK(steps <= INT_MAX / (2 * kStepVectors), "conv2d: too many taps and channels");
     const int64_t filters = static_cast<int64_t>(c.groups) * c.tiles_channel * kBlockChannels;
     torch::Tensor packed =
         torch::empty({filters * steps * kPacketChannels<scalar_t>}, weight.options());
@@ -766,13 +768,13 @@ void launch_implicit_gemm(
 {
     const auto stream = at::cuda::getCurrentCUDAStream();
     const int plane_size = c.y.size * c.x.size;
-    const int64_t planes = input.size(0) * c.groups * c.packets;
+    const int64_t packets = input.size(0) * c.groups * c.packets;
     const torch::Tensor packed_input =
-        torch::empty({planes, plane_size, kPacketChannels<scalar_t>}, input.options());
+        torch::empty({packets, 2, plane_size, Vector<scalar_t>::kSize}, input.options());
     auto* pixels = reinterpret_cast<Vector<scalar_t>*>(packed_input.mutable_data_ptr<scalar_t>());
-    const int64_t blocks_per_plane = ceil_div(int64_t{2} * plane_size, kCopyThreads);
-    pack_input<scalar_t><<<grid(planes * blocks_per_plane), kCopyThreads, 0, stream>>>(
-        input.const_data_ptr<scalar_t>(), pixels, plane_size, static_cast<int>(blocks_per_plane),
+    const int64_t packet_blocks = ceil_div(int64_t{2} * plane_size, kCopyThreads);
+    pack_input<scalar_t><<<grid(packets * packet_blocks), kCopyThreads, 0, stream>>>(
+        input.const_data_ptr<scalar_t>(), pixels, plane_size, static_cast<int>(packet_blocks),
         c.packets, c.group_inputs);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 
@@ -824,7 +826,7 @@ void launch_pointwise(
 }
 
 // Whether tensor cores pay, though they multiply the zeros that fill up packets and tiles: they are
-// 50 times as fast as the plain kernel where nothing is filled up.
+// over 50 times as fast as the plain kernel where nothing is filled up.
 template <typename scalar_t>
 bool fills_tensor_cores(const Convolution& c)
 {
