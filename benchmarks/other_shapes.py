@@ -13,7 +13,7 @@ import argparse
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,10 @@ from harness.workspace.workspace import Workspace
 ROOT = Path(__file__).parents[1]
 PROBLEM = "conv2d_asymmetric"
 GENERIC = ["implicit_gemm", "implicit_wgmma"]
-SHAPES = {
+Shape = tuple[dict[str, int], list[Any]]
+"""Constants of problem.py, and what get_init_inputs() returns: channels in and out, kernel, stride, padding, dilation,
+groups, bias."""
+SHAPES: dict[str, Shape] = {
     "pointwise": ({"batch_size": 32, "in_channels": 256, "height": 56, "width": 56}, [256, 512, [1, 1]]),
     "square": (
         {"batch_size": 32, "in_channels": 128, "height": 56, "width": 56},
@@ -43,8 +46,6 @@ SHAPES = {
         [128, 256, [3, 3], 1, [1, 1], 1, 2, True],
     ),
 }
-"""Constants of problem.py, and what get_init_inputs() returns: channels in and out, kernel, stride, padding, dilation,
-groups, bias."""
 
 
 def main() -> None:
@@ -66,13 +67,13 @@ def main() -> None:
                 options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def make_workspace(root: Path, solutions: Sequence[str]) -> Workspace:
-    """The problem with SHAPES for cases, and these solutions of it."""
+def make_workspace(root: Path, solutions: Sequence[str], shapes: Mapping[str, Shape] = SHAPES) -> Workspace:
+    """The problem with these shapes for cases, and these solutions of it."""
     shutil.copytree(ROOT / "problems" / PROBLEM, root / "problems" / PROBLEM)
     about_path = root / "problems" / PROBLEM / "problem.yaml"
     about = yaml.safe_load(about_path.read_text())
     about["cases"] = {
-        name: {"constants": constants, "init_inputs": init_inputs} for name, (constants, init_inputs) in SHAPES.items()
+        name: {"constants": constants, "init_inputs": init_inputs} for name, (constants, init_inputs) in shapes.items()
     }
     about_path.write_text(yaml.safe_dump(about, sort_keys=False))
     for name in solutions:

@@ -64,15 +64,13 @@ class GpuLock:
     @contextmanager
     def _open(self, kind: str) -> Iterator[int]:
         path = self._path(kind)
-        if not self.folder.is_dir():  # made by hand: a typo must not part those who share the GPU
-            raise MachineError(
-                f"can't lock {self.name}: no folder {self.folder}, which HARNESS_LOCKS names; make it first"
-            )
         try:
             descriptor = _open_shared(path)
         except OSError as error:
+            # The folder isn't made here: one that is named by a typo would part those who share the GPU.
+            remedy = "make the folder" if isinstance(error, FileNotFoundError) else "remove the file"
             raise MachineError(
-                f"can't lock {self.name} with {path}: {error.strerror}; remove the file, or name another folder in "
+                f"can't lock {self.name} with {path}: {error.strerror}; {remedy}, or name another folder in "
                 "HARNESS_LOCKS, the same for all who share the GPU"
             ) from error
         try:

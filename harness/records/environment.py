@@ -86,8 +86,8 @@ class Environment:
 def of_several_gpus(uuids: Iterable[str | None]) -> str | None:
     """What is to be known of numbers from these GPUs of one model; None where they are from one, as far as known.
 
-    Twelve kernels on two days' H100s: the same within 0.1 %, but eager `avgpool2d` and `conv2d_asymmetric` differed by
-    0.8 and 1.3 %, so that speed-ups over them did (docs/timing.md).
+    Thirteen kernels on five H100s: most took the same to 0.1 %, but eager `avgpool2d` and `conv2d_asymmetric` differed
+    by 0.8 and 1.3 %, so that speed-ups over them did (docs/timing.md).
     """
     known = {uuid for uuid in uuids if uuid}
     if len(known) < 2:
