@@ -27,7 +27,15 @@ from harness.records.statistics import Interval, geometric_mean
 from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.baselines import compiled_lines, fastest_table, noisy_lines, over_fastest
-from harness.reports.console import LIGHT, failure_text, precision_text, resources_text, simulated_text, verdict_text
+from harness.reports.console import (
+    LIGHT,
+    failure_text,
+    noise_text,
+    precision_text,
+    resources_text,
+    simulated_text,
+    verdict_text,
+)
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
@@ -94,7 +102,7 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         parts += [Text("speed-up over each baseline:", style="dim"), others]
         parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)]
         parts += [Text(line, style="yellow") for line in noisy_lines([one.evaluation for one in ranked])]
-    parts += filter(None, map(precision_text, evaluations))
+    parts += filter(None, (*map(noise_text, evaluations), *map(precision_text, evaluations)))
     parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]
     return Group(*parts)
 

@@ -197,9 +197,12 @@ def test_a_baseline_that_was_left_out_has_a_dash() -> None:
     assert "b         6.000×          —" in text
 
 
-def test_a_noisy_timing_is_marked() -> None:
-    text = report([passed("wild", timing=spread(1_000_000, 2_000_000))])
-    assert "noisy" in text
+def test_a_noisy_timing_is_marked_and_says_why() -> None:
+    text = report([passed("wild", timing=spread(1_000_000, 2_000_000)), passed("calm", timing=timing())])
+    (row,) = [line for line in text.splitlines() if line.split()[1:2] == ["wild"]]
+    assert row.endswith(", noisy")
+    (reason,) = [line for line in text.splitlines() if "noisy:" in line]
+    assert reason.startswith("wild: noisy: the interval of the speed-up is ±")
 
 
 def test_a_pass_that_was_not_expected_is_marked() -> None:
