@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from harness.errors import InvalidFile
 from harness.gate.judgement import Subject, missing
 from harness.gate.snapshot import Snapshot
+from harness.records.content_hash import is_prose
 from harness.records.gate import Judged, Place
 from harness.records.verdict import Verdict
 from harness.workspace.selection import Task, fits, nothing_matches, select_names
@@ -18,7 +19,8 @@ from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace
 
 CONCERNS_NOTHING = ("docs/*", "results/*", "*.md", "*.rst", "LICENSE*", ".gitignore", ".editorconfig")
-"""Files of the workspace, as shell patterns, that no verdict depends on, unless they lie in a problem or a solution."""
+"""Files of the workspace, as shell patterns, that no verdict depends on, unless they lie in a problem or, but for its
+prose, in a solution."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ def select_changed(
 ) -> Changed:
     """The tasks that a changed file may concern.
 
-    A file of a solution concerns that one, one of a problem all its solutions, and so does one that lies in a problem's
-    folder of solutions beside them. Any other concerns all but for CONCERNS_NOTHING; so do those of `also`, the policy,
-    config and snapshot that were named.
+    A file of a solution, but for its prose, concerns that one, one of a problem all its solutions, and so does one that
+    lies in a problem's folder of solutions beside them. Any other concerns all but for CONCERNS_NOTHING; so do those of
+    `also`, the policy, config and snapshot that were named.
     """
     problems = workspace.problem_names()
     solutions = {(p, s) for p in problems for s in workspace.solution_names(p)}
@@ -127,7 +129,7 @@ def _concerned(
     """The solutions that a changed file concerns; None: all."""
     top, problem, solution = (*path.parts[:-1], "", "", "")[:3]  # of its folders
     if top == "solutions" and (problem, solution) in solutions:
-        return {(problem, solution)}
+        return set() if is_prose(path.name) else {(problem, solution)}
     if top == "problems" and problem in problems:
         return {key for key in solutions if key[0] == problem}
     if any(fnmatchcase(str(path) if "/" in pattern else path.name, pattern) for pattern in CONCERNS_NOTHING):

@@ -119,6 +119,8 @@ class Bench:
             raise MachineError(f"the process that was to run {self.target.name} failed before it could:\n{details}")
         lines = [line for line in details.splitlines() if line.strip()]
         how = lines[-1] if report.error and lines else ended.words
+        if ended.code is None:
+            how = f"{ended.words}; a smaller case takes less, --timeout gives more"
         raise ArmFailed(f"{self.target.name} failed {_WHERE[report.stage]}: {how}", details)
 
     def trace(self) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +72,10 @@ def _timeline(bench: Bench, kept: Path) -> Timeline:
     try:
         timeline = read_timeline(trace or b"", _CALLS)
     except NoTrace as error:
-        raise MachineError(f"torch's profiler left no timeline: {error}") from None
+        raise MachineError(
+            f"torch's profiler left no timeline ({error}): another profiler may hold the driver's tracing (CUPTI), or "
+            "the solution has ended it or written over its file; timeline.log has what was printed"
+        ) from None
     kept.write_bytes(trace or b"")
     return timeline
 
@@ -88,6 +92,8 @@ def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> 
         remedy = refusal(said)  # first: that of a missing permission is followed by a word on no kernels, too
         if remedy is None and _NOTHING in said and bench.report().stage == "end":
             return ()
+        if ended.code is None:
+            remedy = remedy or "--timeout gives more, --launches 1 and --kernel count less, a smaller case takes less"
         raise MachineError(
             f"Nsight Compute counted nothing ({ended.words}): {remedy}"
             if remedy
@@ -121,13 +127,19 @@ def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -
 
 def remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Counting) -> Iterable[str]:
     """What of a call wasn't counted, and why."""
-    launched = sum(row.launches for row in timeline.rows if row.kind == "kernel") // timeline.calls
-    if not launched:
-        yield "a call launches no kernel"
+    launched = math.ceil(sum(row.launches for row in timeline.rows if row.kind == "kernel") / timeline.calls)
+    if not launched and kernels:
+        yield (
+            "the timeline saw no kernel, though Nsight Compute counted some: another profiler may have held the "
+            "driver's tracing (CUPTI) meanwhile, or this machine doesn't pass it on"
+        )
+    elif not launched:
+        yield "a call launches no kernel" + ("" if counting.kernel is None else " that the timeline saw")
     elif not kernels and counting.kernel is not None:
         yield f"no kernel's name matches '{counting.kernel}'; the timeline lists them"
     elif counting.kernel is None and len(kernels) < launched:
-        yield f"a call launches {launched} kernels, of which {len(kernels)} were counted; --launches counts more"
+        some = f"{launched} kernel{'s' if launched > 1 else ''}"
+        yield f"a call launches {some}, of which {len(kernels)} were counted; --launches counts more"
 
 
 def _files(folder: Path) -> dict[str, str]:

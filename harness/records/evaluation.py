@@ -20,7 +20,7 @@ from harness.records.timing import Timing
 from harness.records.trace import Trace
 from harness.records.verdict import Verdict
 
-SCHEMA = 2
+SCHEMA = 3
 
 _MOST_WORK = 2**63
 """Bytes or operations of one call: what can't be is refused before anybody divides by it."""
@@ -42,7 +42,7 @@ class ProblemRef:
 
 @dataclass(frozen=True)
 class SolutionRef:
-    """Which solution: its name, the hash of its files, and what its author declares."""
+    """Which solution: its name, the hash of its files but for its prose, and what its author declares."""
 
     name: str
     sha256: str
@@ -51,7 +51,8 @@ class SolutionRef:
     expected_verdict: Verdict
     explanation: str = ""
     files: dict[str, str] = field(default_factory=dict)
-    """The folder's text files by their path in it: what was judged, kept whatever becomes of the folder."""
+    """The folder's text files by their path in it: what was judged, and the author's prose, kept whatever becomes of
+    the folder."""
 
 
 @dataclass(frozen=True)

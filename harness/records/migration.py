@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from harness.codec import CodecError, Json
+from harness.records.content_hash import hash_contents, is_prose
 from harness.records.evaluation import SCHEMA
 
 
@@ -12,7 +14,9 @@ def upgrade(data: Json) -> Json:
     """The data of an evaluation in today's schema. Raises: CodecError for a schema that is unknown or newer."""
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema == 1:
-        return _from_1(data)
+        return _from_2(_from_1(data))
+    if schema == 2:
+        return _from_2(data)
     if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         remedy = "update harness to read it" if newer else "not a record of harness"
@@ -26,3 +30,15 @@ def _from_1(data: dict[str, Any]) -> dict[str, Any]:
     failed_in = (data.get("failure") or {}).get("case")
     cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
     return {**data, "schema": 2, "cases": list(cases)}
+
+
+def _from_2(data: dict[str, Any]) -> dict[str, Any]:
+    """In 2 a solution's prose had a part in its hash. What it is without is known where the record has all files."""
+    data = {**data, "schema": 3}
+    with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # decode() says what is wrong
+        solution: dict[str, Any] = data["solution"]
+        contents = {name: text.encode() for name, text in solution["files"].items()}
+        if hash_contents(contents) == solution["sha256"]:
+            judged = {name: content for name, content in contents.items() if not is_prose(name)}
+            data["solution"] = {**solution, "sha256": hash_contents(judged)}
+    return data

@@ -11,7 +11,7 @@ from typing import Literal
 from harness.errors import InvalidFile
 from harness.records.verdict import Verdict
 from harness.workspace.problem import Precision
-from harness.workspace.source_hash import hash_folder, hashed_files, refuse_links
+from harness.workspace.source_hash import hash_files, hashed_files, judged_files, refuse_links
 from harness.workspace.yaml_file import read_yaml
 
 _LARGEST_TEXT = 256 * 1024
@@ -63,7 +63,8 @@ class Solution:
 
     @property
     def sha256(self) -> str:
-        return hash_folder(self.folder)
+        """Of what is judged: prose has no part in it."""
+        return hash_files(judged_files(self.folder))
 
     def texts(self) -> dict[str, str]:
         """As texts_in() has them."""

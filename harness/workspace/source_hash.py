@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import InvalidFile
+from harness.records.content_hash import hash_pairs, is_prose
 
 
 def hash_folder(folder: Path) -> str:
@@ -17,12 +17,7 @@ def hash_folder(folder: Path) -> str:
 
 def hash_files(files: Mapping[str, Path]) -> str:
     """SHA-256 over the names and the contents of the files, in their order."""
-    return _hash((name, path.read_bytes()) for name, path in files.items())
-
-
-def hash_contents(contents: Mapping[str, bytes]) -> str:
-    """hash_files() of what was read before."""
-    return _hash(contents.items())
+    return hash_pairs((name, path.read_bytes()) for name, path in files.items())
 
 
 def hashed_files(folder: Path) -> dict[str, Path]:
@@ -34,6 +29,11 @@ def hashed_files(folder: Path) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in paths if not _is_compiled(path)}
 
 
+def judged_files(folder: Path) -> dict[str, Path]:
+    """What a solution is made of: hashed_files() but for its prose."""
+    return {name: path for name, path in hashed_files(folder).items() if not is_prose(name)}
+
+
 def refuse_links(folder: Path) -> None:
     """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
     the folder's hash stays, and a record keeps the texts of a solution's files."""
@@ -43,14 +43,6 @@ def refuse_links(folder: Path) -> None:
                 f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
                 "aren't followed; put a copy in its place"
             )
-
-
-def _hash(contents: Iterable[tuple[str, bytes]]) -> str:
-    digest = hashlib.sha256()
-    for name, content in contents:
-        for piece in (name.encode(errors="surrogateescape"), content):
-            digest.update(len(piece).to_bytes(8, "big") + piece)
-    return digest.hexdigest()
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -256,10 +256,10 @@ def test_an_export_that_cannot_be_written_is_the_machines_fault(harness: Shell, 
 def test_index_counts_and_names_lines_that_cannot_be_used(harness: Shell, results: Path) -> None:
     path = results / "run-9" / "torn.jsonl"
     path.parent.mkdir()
-    path.write_text('{"schema": 3}\n{"id":')
+    path.write_text('{"schema": 4}\n{"id":')
     out = harness("index").out
     assert "3 evaluations of 2 runs in 3 journals" in out
-    assert f"{path}:1: schema 3, 2 is the newest known here: update harness to read it" in out
+    assert f"{path}:1: schema 4, 3 is the newest known here: update harness to read it" in out
     assert f"{path}:2: an unfinished line of 6 bytes" in out
     found = json.loads(harness("index", "--json").out)
     assert (found["evaluations"], [problem["line"] for problem in found["problems"]]) == (3, [1, 2])

@@ -140,7 +140,11 @@ def test_a_named_policy_selects_all(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/pages/x.py", "results/run/journal.jsonl", "solutions/relu/notes.md", "LICENSE"]
+    "name",
+    [
+        *("README.md", "docs/pages/x.py", "results/run/journal.jsonl", "LICENSE"),
+        *("solutions/relu/notes.md", "solutions/relu/plain/NOTES.md"),
+    ],
 )
 def test_what_no_verdict_depends_on_selects_nothing(workspace: Workspace, name: str) -> None:
     (workspace.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +153,7 @@ def test_what_no_verdict_depends_on_selects_nothing(workspace: Workspace, name: 
     assert selected(workspace) == []
 
 
-@pytest.mark.parametrize("name", ["problems/relu/README.md", "solutions/relu/plain/docs/x.md"])
+@pytest.mark.parametrize("name", ["problems/relu/README.md", "solutions/relu/plain/docs/x.txt"])
 def test_words_within_a_problem_or_a_solution_count(workspace: Workspace, name: str) -> None:
     (workspace.root / name).parent.mkdir(exist_ok=True)
     (workspace.root / name).write_text("words")

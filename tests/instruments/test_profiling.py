@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from harness.records.profile import KernelCounters, Timeline, TimelineRow
 from tests.instruments import fakes
 
 
-def count(folder: Path, ncu: Path, kernel: str | None = None) -> tuple[KernelCounters, ...]:
+def count(folder: Path, ncu: Path, kernel: str | None = None, timeout_s: float = 60) -> tuple[KernelCounters, ...]:
     of = fakes.target()
-    asked = Profiling(of, Counting("basic", kernel, 20), "a GPU", ncu, folder, folder, LimitsConfig(), 60)
+    asked = Profiling(of, Counting("basic", kernel, 20), "a GPU", ncu, folder, folder, LimitsConfig(), timeout_s)
     with fakes.bench(of) as bench:
         return count_kernels(bench, asked, ())
 
@@ -49,6 +50,12 @@ def test_an_unknown_refusal_is_told_in_the_tools_words(tmp_path: Path) -> None:
         count(tmp_path, ncu)
 
 
+def test_counting_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
+    ncu = fakes.tool(tmp_path / "ncu", {}, None)
+    with pytest.raises(MachineError, match=r"not done after 0 s\): --timeout gives more, --launches 1 and --kernel"):
+        count(tmp_path, ncu, timeout_s=0)
+
+
 def test_a_report_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "odd").write_text('"ID","Kernel Name"\n"",""\n"0","k"\n')
     ncu = fakes.tool(tmp_path / "ncu", {"--export": tmp_path / "odd"}, fakes.report("end"))
@@ -69,6 +76,8 @@ def test_kernels_get_readable_names_and_the_compilers_count_of_spills(tmp_path: 
     ("launches", "pattern", "remark"),
     [
         (0, None, ["a call launches no kernel"]),
+        (0, "x", ["a call launches no kernel that the timeline saw"]),
+        (2, None, ["a call launches 1 kernel, of which 0 were counted; --launches counts more"]),
         (6, "x", ["no kernel's name matches 'x'; the timeline lists them"]),
         (6, None, ["a call launches 2 kernels, of which 0 were counted; --launches counts more"]),
     ],
@@ -76,6 +85,21 @@ def test_kernels_get_readable_names_and_the_compilers_count_of_spills(tmp_path: 
 def test_what_was_not_counted_is_said(launches: int, pattern: str | None, remark: list[str]) -> None:
     rows = (TimelineRow("k", "kernel", launches, 1.0, 1.0, 1.0),) if launches else ()
     assert list(remarks((), Timeline(3, rows, 1.0, 1.0, 0, 0.0), Counting("basic", pattern, 20))) == remark
+
+
+def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: Path) -> None:
+    counted = count(tmp_path, fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, None))
+    (remark,) = remarks(counted, Timeline(3, (), 0.0, 0.0, 0, 0.0), Counting("basic", None, 20))
+    assert remark.startswith("the timeline saw no kernel, though Nsight Compute counted some")
+
+
+def test_an_arm_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
+    of = fakes.target()
+    with fakes.bench(of) as bench:
+        program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"))
+        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
+        with pytest.raises(ArmFailed, match=r"not done after .* a smaller case takes less, --timeout gives more"):
+            bench.require_done(replace(ended, code=None), tmp_path / "log")
 
 
 def test_an_arm_that_hangs_without_a_tool_has_failed_itself(tmp_path: Path) -> None:

@@ -83,8 +83,11 @@ def test_which_gpu_of_the_model_has_no_part_in_the_fingerprint_and_old_records_h
     assert decode(Environment, old) == environment()
 
 
-@pytest.mark.parametrize(("uuids", "several"), [(("a", "b", "a"), 2), (("a", None), 0), ((None, None), 0), ((), 0)])
-def test_numbers_of_several_gpus_of_a_model_are_told(uuids: tuple[str | None, ...], several: int) -> None:
+@pytest.mark.parametrize(
+    ("uuids", "several"),
+    [(("a", "b", "a"), "2"), (("a", None, "b"), "at least 2"), (("a", None), ""), ((None, None), ""), ((), "")],
+)
+def test_numbers_of_several_gpus_of_a_model_are_told(uuids: tuple[str | None, ...], several: str) -> None:
     told = of_several_gpus(uuids)
     assert (told or "").startswith(f"measured on {several} GPUs") is bool(several)
     assert bool(told) is bool(several)

@@ -55,13 +55,13 @@ def test_only_a_baseline_that_was_measured_was_compiled(facts: dict[str, Any]) -
 
 
 def test_another_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="schema 1 is not 2"):
+    with pytest.raises(ValueError, match="schema 1 is not 3"):
         passed(schema=1)
 
 
 @pytest.mark.parametrize("example", [passed(timing=timing()), failed(), passed(environment=sim_environment())])
 def test_legal_combinations_are_built(example: Evaluation) -> None:
-    assert example.schema == 2
+    assert example.schema == 3
 
 
 def test_an_evaluation_does_not_change() -> None:

@@ -172,15 +172,15 @@ def test_a_folder_that_cannot_be_made_is_a_journal_error(tmp_path: Path, spare: 
 
 def test_lines_that_cannot_be_used_are_passed_over_and_named(tmp_path: Path) -> None:
     path = Journal(tmp_path, "run-1").append(passed())
-    newer = json.dumps({**json.loads(to_line(failed())), "schema": 3})
+    newer = json.dumps({**json.loads(to_line(failed())), "schema": 4})
     path.write_text(f"{to_line(passed())[:50]}\n{newer}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:70]}")
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b"]
     problems = [str(found).removeprefix(f"{path}:") for found in scan_journals(tmp_path) if _is_problem(found)]
     assert problems == [
         "1: a torn or damaged line; if a result is missing, restore the file from a copy; else nothing to do",
-        "2: schema 3, 2 is the newest known here: update harness to read it; "
+        "2: schema 4, 3 is the newest known here: update harness to read it; "
         "its evaluation doesn't count until that is done",
-        "4: schema None, 2 is the newest known here: not a record of harness; "
+        "4: schema None, 3 is the newest known here: not a record of harness; "
         "its evaluation doesn't count until that is done",
         "6: an unfinished line of 70 bytes: its writer was stopped, or is writing now; "
         "nothing to do: it was never reported as kept",

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.codec import CodecError
+from harness.records.content_hash import hash_contents
 from harness.records.evaluation import Evaluation
 from harness.records.line import from_line, to_line
+from harness.records.outline import outline_from_line
 from harness.records.verdict import Verdict
 from tests.examples import failed, passed
 
@@ -24,7 +26,7 @@ def old() -> Evaluation:
 
 def test_a_record_of_schema_1_is_read_whole(old: Evaluation) -> None:
     assert json.loads(SCHEMA_1)["schema"] == 1
-    assert (old.schema, old.id, old.verdict) == (2, "20261121T043416-02390737", Verdict.PASSED)
+    assert (old.schema, old.id, old.verdict) == (3, "20261121T043416-02390737", Verdict.PASSED)
     assert (old.problem.name, old.solution.name) == ("maxpool2d", "shared_tile")
     assert len(old.checks) == 38
     assert old.timing is not None
@@ -45,7 +47,7 @@ def test_what_schema_1_did_not_keep_is_absent(old: Evaluation) -> None:
 
 
 def test_it_is_written_in_the_schema_of_today(old: Evaluation) -> None:
-    assert json.loads(to_line(old))["schema"] == 2
+    assert json.loads(to_line(old))["schema"] == 3
     assert from_line(to_line(old)) == old
 
 
@@ -55,12 +57,33 @@ def test_a_case_of_schema_1_that_failed_before_its_first_check_counts_as_asked_f
     assert from_line(json.dumps({**data, "schema": 1})).cases == ("small",)
 
 
+def _of_2(files: dict[str, str], sha256: str | None = None) -> str:
+    """A record of schema 2, with the hash over all of the solution's files if no other is given."""
+    data = json.loads(to_line(passed()))
+    given = sha256 or hash_contents({name: text.encode() for name, text in files.items()})
+    solution = {**data["solution"], "files": files, "sha256": given}
+    return json.dumps({**data, "schema": 2, "solution": solution})
+
+
+def test_a_solutions_prose_has_no_part_in_its_hash_any_more() -> None:
+    code = {"solution.py": "class ModelNew: ..."}
+    read = from_line(_of_2({"NOTES.md": "slow at first", **code, "why.md": "…"}))
+    assert read.solution.sha256 == hash_contents({"solution.py": b"class ModelNew: ..."})
+    assert sorted(read.solution.files) == ["NOTES.md", "solution.py", "why.md"]
+    assert outline_from_line(_of_2({"NOTES.md": "fast at last", **code})).solution.sha256 == read.solution.sha256
+
+
+@pytest.mark.parametrize("files", [{"NOTES.md": "all but the data.bin"}, {}, {"\ud800.md": "\ud800"}])
+def test_a_hash_that_is_not_of_the_files_in_the_record_stays(files: dict[str, str]) -> None:
+    assert from_line(_of_2(files, "c0de" * 16)).solution.sha256 == "c0de" * 16
+
+
 @pytest.mark.parametrize(
     ("schema", "complaint"),
     [
-        (3, "schema 3, 2 is the newest known here: update harness to read it"),
-        (0, "schema 0, 2 is the newest known here: not a record of harness"),
-        ("2", "schema '2', 2 is the newest known here: not a record of harness"),
+        (4, "schema 4, 3 is the newest known here: update harness to read it"),
+        (0, "schema 0, 3 is the newest known here: not a record of harness"),
+        ("3", "schema '3', 3 is the newest known here: not a record of harness"),
     ],
 )
 def test_another_schema_is_refused_with_a_remedy(schema: object, complaint: str) -> None:

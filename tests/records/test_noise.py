@@ -258,6 +258,44 @@ def test_of_short_calls_fewer_may_be_late(late: int, noisy: bool) -> None:
     assert (words in found.oddities) is not noisy
 
 
+def slow_first_call(*arms: ArmName, by: float = 0.01) -> Callable[[Turn], Turn]:
+    def change(turn: Turn) -> Turn:
+        first, second = turn.call_ns
+        return replace(turn, call_ns=(round(first * (1 + by)), second)) if turn.arm in arms else turn
+
+    return change
+
+
+def test_a_speed_up_that_depends_on_how_many_calls_a_turn_has_says_so() -> None:
+    (remark,) = measured(turns=slow_first_call("solution")).oddities
+    assert remark == (
+        "the first call of a turn differs from the later ones by +0.99 % for the solution, by +0.02 % for eager: the "
+        "speed-up, of both, would be about 2.971 of first calls alone and 3 of later ones"
+    )
+    assert measured(turns=slow_first_call("solution")).noises == ()
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [slow_first_call("eager", "control", "solution"), slow_first_call("solution", by=0.004)],
+    ids=["of all arms", "by little"],
+)
+def test_first_calls_that_differ_alike_or_by_little_are_none(turns: Callable[[Turn], Turn]) -> None:
+    assert measured(turns=turns).oddities == ()
+
+
+def test_first_calls_that_scatter_are_none() -> None:
+    rng = random.Random(7)
+
+    def scattered(turn: Turn) -> Turn:
+        first, second = turn.call_ns
+        return (
+            replace(turn, call_ns=(round(first * rng.gauss(1.008, 0.03)), second)) if turn.arm == "solution" else turn
+        )
+
+    assert measured(turns=scattered).oddities == ()
+
+
 def test_end_to_end_times_hold_launches_anyway() -> None:
     assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
 

@@ -40,6 +40,7 @@ from harness.protocol.messages import (
     TryTrace,
     WarmUp,
 )
+from harness.records.content_hash import hash_contents
 from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.interrupted import Interrupted
@@ -55,7 +56,6 @@ from harness.referee.workers.told import Told
 from harness.referee.workers.twins import Twins
 from harness.referee.workers.usage import Excess, Usage
 from harness.workspace.solution import texts_in
-from harness.workspace.source_hash import hash_contents
 
 _POLL_S = 0.1
 _MEMORY_SHARE = 0.8

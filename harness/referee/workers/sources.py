@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.workspace.source_hash import hash_contents, hashed_files
+from harness.records.content_hash import hash_contents
+from harness.workspace.source_hash import judged_files
 
 _KEPT_BACK = {"solution.yaml"}
 """What its author expects is none of the solution's business."""
@@ -15,9 +16,9 @@ _KEPT_BACK = {"solution.yaml"}
 def copy_folder(folder: Path, into: Path, sha256: str | None) -> str:
     """Copy a solution's files. The hash of what was copied, to know what was built from the very same files by.
 
-    Raises: HarnessError where they aren't those of `sha256` (the whole folder's hash) any more.
+    Raises: HarnessError where they aren't those of `sha256` (the solution's hash) any more.
     """
-    contents = {name: path.read_bytes() for name, path in hashed_files(folder).items()}
+    contents = {name: path.read_bytes() for name, path in judged_files(folder).items()}
     if sha256 is not None and hash_contents(contents) != sha256:
         raise HarnessError(f"{folder} was changed while it was judged; evaluate it again")
     seen = {name: content for name, content in contents.items() if not _is_kept_back(name)}

@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import HarnessError
 from harness.referee.workers.sources import copy_folder
-from harness.workspace.source_hash import hash_folder
+from harness.workspace.source_hash import hash_files, hash_folder, judged_files
 
 
 @pytest.fixture
@@ -26,6 +26,16 @@ def test_all_but_what_the_author_expects_is_copied_read_only(folder: Path, tmp_p
     files = sorted(path for path in (tmp_path / "copy").rglob("*") if path.is_file())
     assert [path.relative_to(tmp_path / "copy").as_posix() for path in files] == ["kernels/k.cu", "solution.py"]
     assert {path.stat().st_mode & 0o777 for path in files} == {0o444}
+
+
+def test_prose_is_neither_copied_nor_hashed(folder: Path, tmp_path: Path) -> None:
+    before = hash_files(judged_files(folder))
+    (folder / "NOTES.md").write_text("| version | predicted | measured |")
+    (folder / "kernels" / "why.md").write_text("since")
+    copy_folder(folder, tmp_path / "copy", before)
+    assert not list((tmp_path / "copy").rglob("*.md"))
+    (folder / "kernels" / "readme.markdown").write_text("not known as prose")
+    assert hash_files(judged_files(folder)) != before
 
 
 def test_files_that_have_changed_since_they_were_hashed_are_refused(folder: Path, tmp_path: Path) -> None:
