@@ -75,7 +75,7 @@ def select_changed(
     solutions = {(p, s) for p in problems for s in workspace.solution_names(p)}
     named, concerned = {PurePosixPath(name) for name in also}, set[tuple[str, str]]()
     for path in sorted(changed):
-        found = None if path in named else _concerned(path, problems, solutions)
+        found = None if path in named else _concerned(path, workspace.root, problems, solutions)
         if found is None:
             return Changed(tuple(tasks), path)
         concerned |= found
@@ -124,12 +124,12 @@ def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFil
 
 
 def _concerned(
-    path: PurePosixPath, problems: Collection[str], solutions: Collection[tuple[str, str]]
+    path: PurePosixPath, root: Path, problems: Collection[str], solutions: Collection[tuple[str, str]]
 ) -> set[tuple[str, str]] | None:
     """The solutions that a changed file concerns; None: all."""
     top, problem, solution = (*path.parts[:-1], "", "", "")[:3]  # of its folders
     if top == "solutions" and (problem, solution) in solutions:
-        return set() if is_prose(path.name) else {(problem, solution)}
+        return set() if _is_mere_prose(root / path, root / top / problem / solution) else {(problem, solution)}
     if top == "problems" and problem in problems:
         return {key for key in solutions if key[0] == problem}
     if any(fnmatchcase(str(path) if "/" in pattern else path.name, pattern) for pattern in CONCERNS_NOTHING):
@@ -137,6 +137,12 @@ def _concerned(
     if top == "solutions" and problem in problems:
         return {key for key in solutions if key[0] == problem}
     return None
+
+
+def _is_mere_prose(path: Path, solution: Path) -> bool:
+    """Not where git names a folder (a repository within), or where a link may lead to it by a name that is judged."""
+    has_links = any(one.is_symlink() for one in solution.rglob("*"))
+    return is_prose(path.name) and not path.is_dir() and not has_links
 
 
 def _folders(solutions: Path) -> list[tuple[str, str]]:

@@ -13,10 +13,8 @@ from harness.records.evaluation import SCHEMA
 def upgrade(data: Json) -> Json:
     """The data of an evaluation in today's schema. Raises: CodecError for a schema that is unknown or newer."""
     schema = data.get("schema") if isinstance(data, dict) else None
-    if schema == 1:
-        return _from_2(_from_1(data))
-    if schema == 2:
-        return _from_2(data)
+    if type(schema) is int and schema in (1, 2):
+        return _from_2(_from_1(data) if schema == 1 else data)
     if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         remedy = "update harness to read it" if newer else "not a record of harness"
@@ -26,9 +24,12 @@ def upgrade(data: Json) -> Json:
 
 def _from_1(data: dict[str, Any]) -> dict[str, Any]:
     """1 didn't say which cases were asked for; those that were judged or failed are known."""
-    judged = [check["case"] for check in data.get("checks", [])]
-    failed_in = (data.get("failure") or {}).get("case")
-    cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
+    try:
+        judged = [check["case"] for check in data.get("checks", [])]
+        failed_in = (data.get("failure") or {}).get("case")
+        cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CodecError(f"a record of schema 1 whose checks or failure can't be read: {error!r}") from None
     return {**data, "schema": 2, "cases": list(cases)}
 
 

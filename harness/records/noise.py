@@ -135,6 +135,8 @@ def _around(timing: Timing) -> Iterator[str]:
 
 def _first_calls(timing: Timing) -> Iterator[str]:
     """Where the first call of a turn differs for one arm alone, the speed-up depends on how many calls turns have."""
+    if timing.speedup is None or timing.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
+        return
     baseline, solution = _judged(timing)
     ours, theirs = _first_over_later(timing, solution), _first_over_later(timing, baseline)
     if ours is None or theirs is None or abs(ours.estimate - theirs.estimate) <= _FIRST:
@@ -145,8 +147,8 @@ def _first_calls(timing: Timing) -> Iterator[str]:
     first = later * math.exp(theirs.estimate - ours.estimate)
     yield (
         f"the first call of a turn differs from the later ones by {_signed(math.expm1(ours.estimate), 2)} for the "
-        f"solution, by {_signed(math.expm1(theirs.estimate), 2)} for {baseline}: the speed-up, of both, would be about "
-        f"{first:.4g} of first calls alone and {later:.4g} of later ones"
+        f"solution, by {_signed(math.expm1(theirs.estimate), 2)} for {baseline}: with turns of one call the speed-up "
+        f"would be about {first:.4g}, of later calls alone {later:.4g}"
     )
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.records.content_hash import is_prose
 from harness.workspace.source_hash import hash_files, hashed_files
 
 _INTERVAL_S = 0.25
@@ -64,6 +63,5 @@ class Watcher:
 
 
 def _watched(folder: Path) -> dict[str, Path]:
-    """Without hidden files, which editors write every few letters, and without prose."""
-    found = hashed_files(folder).items()
-    return {name: path for name, path in found if not (f"/{name}".count("/.") or is_prose(name))}
+    """Without hidden files: editors write theirs every few letters."""
+    return {name: path for name, path in hashed_files(folder).items() if not f"/{name}".count("/.")}

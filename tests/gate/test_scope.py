@@ -161,6 +161,27 @@ def test_words_within_a_problem_or_a_solution_count(workspace: Workspace, name: 
     assert "maxpool2d/plain" not in selected(workspace)
 
 
+def test_prose_that_a_link_gives_another_name_counts(workspace: Workspace) -> None:
+    folder = workspace.root / "solutions/relu/plain"
+    (folder / "kernel.md").write_text("one")
+    assert selected(workspace) == []
+    (folder / "kernel.cuh").symlink_to("kernel.md")
+    assert selected(workspace) == ["relu/plain"]
+    git(workspace.root, "add", "-A")
+    git(workspace.root, "commit", "-q", "-m", "linked")
+    assert selected(workspace) == []
+    (folder / "kernel.md").write_text("two")
+    assert selected(workspace) == ["relu/plain"]
+
+
+def test_a_repository_within_a_solution_is_no_prose(workspace: Workspace) -> None:
+    within = workspace.root / "solutions/relu/plain/lib.md"
+    within.mkdir()
+    (within / "k.cuh").write_text("__global__ void k();")
+    git(within, "init", "--quiet")
+    assert selected(workspace) == ["relu/plain"]
+
+
 @pytest.mark.parametrize("ref", ["nosuch", "--output=/tmp/x", ""])
 def test_an_unknown_ref_is_refused(workspace: Workspace, ref: str) -> None:
     with pytest.raises(UsageError, match="git knows no commit"):

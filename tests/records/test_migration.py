@@ -57,6 +57,15 @@ def test_a_case_of_schema_1_that_failed_before_its_first_check_counts_as_asked_f
     assert from_line(json.dumps({**data, "schema": 1})).cases == ("small",)
 
 
+@pytest.mark.parametrize("odd", [{"checks": 5}, {"checks": [{}]}, {"failure": 7}, {"checks": [{"case": []}]}])
+def test_a_line_of_schema_1_that_makes_no_sense_is_refused(odd: dict[str, object]) -> None:
+    data = {**json.loads(to_line(failed(checks=()))), "schema": 1}
+    with pytest.raises(CodecError):
+        from_line(json.dumps({**data, **odd}))
+    with pytest.raises(CodecError, match="schema True"):
+        from_line(json.dumps({**data, "schema": True}))
+
+
 def _of_2(files: dict[str, str], sha256: str | None = None) -> str:
     """A record of schema 2, with the hash over all of the solution's files if no other is given."""
     data = json.loads(to_line(passed()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -269,8 +270,8 @@ def slow_first_call(*arms: ArmName, by: float = 0.01) -> Callable[[Turn], Turn]:
 def test_a_speed_up_that_depends_on_how_many_calls_a_turn_has_says_so() -> None:
     (remark,) = measured(turns=slow_first_call("solution")).oddities
     assert remark == (
-        "the first call of a turn differs from the later ones by +0.99 % for the solution, by +0.02 % for eager: the "
-        "speed-up, of both, would be about 2.971 of first calls alone and 3 of later ones"
+        "the first call of a turn differs from the later ones by +0.99 % for the solution, by +0.02 % for eager: with "
+        "turns of one call the speed-up would be about 2.971, of later calls alone 3"
     )
     assert measured(turns=slow_first_call("solution")).noises == ()
 
@@ -282,6 +283,16 @@ def test_a_speed_up_that_depends_on_how_many_calls_a_turn_has_says_so() -> None:
 )
 def test_first_calls_that_differ_alike_or_by_little_are_none(turns: Callable[[Turn], Turn]) -> None:
     assert measured(turns=turns).oddities == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"metric": "end_to_end"}, {"floors": Floors(1_500.0, 400_000.0)}],
+    ids=["the host's", "below the floor"],
+)
+def test_first_calls_say_nothing_where_the_host_is_measured_or_no_ratio_is_claimed(changes: dict[str, Any]) -> None:
+    found = measured(turns=slow_first_call("solution"), **changes)
+    assert [remark for remark in found.oddities if "first call" in remark] == []
 
 
 def test_first_calls_that_scatter_are_none() -> None:
