@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 
 import harness
 from harness.records.evaluation import Evaluation
+from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
 from harness.referee.setting import prepare_setting
@@ -275,3 +278,57 @@ def test_who_needs_a_gpu_is_not_compiled_for_the_simulator(
 def test_a_solution_that_fails_unannounced_ends_the_benchmark(simulator: Any) -> None:
     with pytest.raises(SystemExit, match="pool: unsupported: "):
         simulator.compile_times()
+
+
+@pytest.fixture(scope="module")
+def sanitized() -> Any:
+    return script("sanitized")
+
+
+def sanitizing(case: str, *findings: SanitizerFinding, complaint: str | None = None) -> Sanitizing:
+    runs = (ToolRun("memcheck", 8.0, findings, len(findings), 0, "log", complaint),)
+    return Sanitizing("maxpool2d", case, "plain", "a GPU", runs)
+
+
+def test_all_our_solutions_are_sanitized_on_cases_that_exist(sanitized: Any) -> None:
+    assert sorted(sanitized.CASES) == sorted(path.name for path in (ROOT / "problems").iterdir())
+    for problem, cases in sanitized.CASES.items():
+        assert set(cases) <= set(yaml.safe_load((ROOT / "problems" / problem / "problem.yaml").read_text())["cases"])
+
+
+def test_a_finding_in_a_kernel_of_ones_own_is_none_of_torchs(sanitized: Any) -> None:
+    foreign, own = (SanitizerFinding("memcheck", "Invalid __global__ read", "k", is_own) for is_own in (False, True))
+    assert sanitized.line_of(sanitized.row_of(sanitizing("wide", foreign), "c0de")) == "maxpool2d/plain, wide: clean"
+    found = sanitized.row_of(sanitizing("wide", own, own), "c0de")
+    assert (found.is_clean, sanitized.line_of(found)) == (False, "maxpool2d/plain, wide: findings: memcheck 2")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "line"),
+    [
+        (lambda case: sanitizing(case), False, "maxpool2d/plain, large_windows: clean"),
+        (lambda case: "harness: no CUDA GPU", True, "maxpool2d/plain, small: harness: no CUDA GPU"),
+        (
+            lambda case: sanitizing(case, complaint="not done after 600 s"),
+            True,
+            "maxpool2d/plain, wide: memcheck: not done after 600 s",
+        ),
+    ],
+)
+def test_what_was_not_looked_through_is_not_clean(
+    sanitized: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    answer: Callable[[str], Sanitizing | str],
+    code: bool,
+    line: str,
+) -> None:
+    monkeypatch.setattr(sanitized, "sanitize", lambda problem, solution, case, folder: answer(case))
+    out = tmp_path / "rows.json"
+    monkeypatch.setattr(sys, "argv", ["", "--problem", "maxpool2d", "--solution", "plain", "--json", str(out)])
+    with pytest.raises(SystemExit) as ended:
+        sanitized.main()
+    assert bool(ended.value.code) is code
+    assert line in capsys.readouterr().out.splitlines()
+    assert [row["case"] for row in json.loads(out.read_text())] == list(sanitized.CASES["maxpool2d"])

@@ -1,0 +1,133 @@
+"""compute-sanitizer over the kernels of our own solutions, on cases that between them launch every kernel they have.
+
+`harness sanitize` for each solution and case, several solutions at a time: nothing is timed, so they may share the GPU.
+Lines for each when it is done. Exit code 1 where a kernel of a solution's own has findings or a tool didn't look to the
+end. Needs a GPU, nvcc and compute-sanitizer. (pointwise_gemm of the generic convolutions is reached by no case of
+theirs: tests/test_pointwise.py has shapes for it.)
+
+    python benchmarks/sanitized.py [--problem NAME …] [--solution NAME …] [--jobs 8] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.codec import decode
+from harness.records.sanitizing import Sanitizing
+from harness.workspace.solution import Solution
+from harness.workspace.workspace import Workspace
+
+ROOT = Path(__file__).parents[1]
+CASES = {
+    # whole windows of 11; any others, by sums of columns
+    "avgpool2d": ("shared_columns", "wide"),
+    # tuned for 5 x 7, in several tiles and with aligned rows; any others, with many channels and with few
+    "conv2d_asymmetric": ("several_tiles", "full_channels", "many_channels_everything", "everything"),
+    # tuned for 3 x 3, in several tiles and strips and with aligned rows; any others
+    "conv2d_square": ("several_tiles", "several_strips", "small", "everything"),
+    # windows of 4, 2 and 3 that slide, over narrow images and over wide ones; any others
+    "maxpool2d": ("small", "wide", "half_wide_2", "half_wide_3", "large_windows"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the four tools found in a solution's own kernels on one case; `complaint`: what kept one from looking to the
+    end, None where nothing did."""
+
+    problem: str
+    solution: str
+    sha256: str
+    case: str
+    gpu: str | None
+    findings: dict[str, int]
+    complaint: str | None
+
+    @property
+    def is_clean(self) -> bool:
+        return self.complaint is None and not any(self.findings.values())
+
+
+def main() -> None:
+    options = _options()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+        todo = [pool.submit(_look, solution, Path(folder)) for solution in _chosen(options)]
+        for done in as_completed(todo):
+            for row in done.result():
+                print(line_of(row), flush=True)
+                rows.append(row)
+            if options.json:
+                ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
+                options.json.write_text(json.dumps([asdict(row) for row in ordered], indent=1) + "\n")
+    sys.exit(not rows or not all(row.is_clean for row in rows))
+
+
+def line_of(row: Row) -> str:
+    found = ", ".join(f"{tool} {count}" for tool, count in row.findings.items() if count)
+    words = row.complaint or (f"findings: {found}" if found else "clean")
+    return f"{row.problem}/{row.solution}, {row.case}: {words}"
+
+
+def row_of(found: Sanitizing, sha256: str) -> Row:
+    findings = {run.tool: sum(one.is_own for one in run.findings) for run in found.runs}
+    complaints = [f"{run.tool}: {run.complaint}" for run in found.runs if run.complaint]
+    solution = found.solution or "reference"
+    return Row(found.problem, solution, sha256, found.case, found.gpu, dict(findings), "; ".join(complaints) or None)
+
+
+def sanitize(problem: str, solution: str, case: str, folder: Path) -> Sanitizing | str:
+    """What `harness sanitize` says, or the last line of why it couldn't. With a lock of the GPU of its own."""
+    locks = folder / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    names = [problem, solution, "--case", case, "--output", str(folder / case)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "sanitize", *names, "--json", "--quiet"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HARNESS_LOCKS": str(locks)},
+        cwd=ROOT,
+        check=False,
+    )
+    try:
+        record = json.loads(ended.stdout)
+        del record["is_clean"]
+        return decode(Sanitizing, record)
+    except (ValueError, KeyError, TypeError):  # CodecError is a ValueError
+        said = [line for line in ended.stderr.splitlines() if line.strip()]
+        return said[-1] if said else f"exit code {ended.returncode}"
+
+
+def _look(solution: Solution, folder: Path) -> list[Row]:
+    """One case after another: they share what is built for the first."""
+    names, sha256, rows = (solution.problem, solution.name), solution.sha256, []
+    for case in CASES[solution.problem]:
+        found = sanitize(*names, case, folder.joinpath(*names))
+        rows.append(Row(*names, sha256, case, None, {}, found) if isinstance(found, str) else row_of(found, sha256))
+    return rows
+
+
+def _chosen(options: argparse.Namespace) -> list[Solution]:
+    found = [one for problem in options.problem or CASES for one in Workspace(ROOT).solutions(problem)]
+    return [one for one in found if not options.solution or one.name in options.solution]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="compute-sanitizer over all kernels of our solutions.")
+    parser.add_argument("--problem", nargs="*", choices=list(CASES), help="default: all")
+    parser.add_argument("--solution", nargs="*", help="default: all of each problem")
+    parser.add_argument("--jobs", type=int, default=8, help="solutions at a time (default: 8)")
+    parser.add_argument("--json", type=Path, help="write the rows there, after each solution")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
