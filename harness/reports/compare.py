@@ -41,6 +41,7 @@ from harness.reports.numbers import format_ms, format_share, format_speedup
 from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
+_MOST_CAVEATS = 20
 _NAME_WIDTH = 8
 _SHORT = {
     "eager": "eager",
@@ -96,15 +97,25 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         for one in ranked
         if one.other_metric
     ]
+    caveats = _caveats([one.evaluation for one in ranked])
     ranked = [one for one in ranked if not one.other_metric]
     if others := _other_baselines(ranked):
         fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
         parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)]
         parts += [Text(line, style="yellow") for line in noisy_lines([one.evaluation for one in ranked])]
-    parts += filter(None, (*map(noise_text, evaluations), *map(precision_text, evaluations)))
+    parts += caveats
     parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]
     return Group(*parts)
+
+
+def _caveats(evaluations: Sequence[Evaluation]) -> list[Text]:
+    """What makes a time noisy, and why an interval is wider than was asked for."""
+    found = [line for line in (*map(noise_text, evaluations), *map(precision_text, evaluations)) if line]
+    more = len(found) - _MOST_CAVEATS
+    return found[:_MOST_CAVEATS] + (
+        [Text(f"… and {more} more; 'harness show ID' has them", style="dim")] if more > 0 else []
+    )
 
 
 def rank_labels(ranked: Sequence[Ranked]) -> list[str]:

@@ -205,6 +205,12 @@ def test_a_noisy_timing_is_marked_and_says_why() -> None:
     assert reason.startswith("wild: noisy: the interval of the speed-up is ±")
 
 
+def test_of_many_noisy_timings_some_say_why() -> None:
+    lines = report([passed(f"s{n}", timing=spread(1_000_000, 2_000_000)) for n in range(23)]).splitlines()
+    assert len([line for line in lines if "noisy:" in line]) == 20
+    assert "… and 3 more; 'harness show ID' has them" in lines
+
+
 def test_a_pass_that_was_not_expected_is_marked() -> None:
     about = SolutionRef("mended", "0" * 64, None, None, Verdict.WRONG_VALUES)
     assert "expected wrong_values" in report([passed("mended", solution=about)])
