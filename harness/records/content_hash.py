@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 
-def hash_contents(contents: Mapping[str, bytes]) -> str:
-    """SHA-256 over names and contents, in the order of the mapping."""
-    return hash_pairs(contents.items())
-
-
-def hash_pairs(pairs: Iterable[tuple[str, bytes]]) -> str:
-    """hash_contents() of names and contents that come one after another."""
+def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over names and contents, in their order."""
     digest = hashlib.sha256()
-    for name, content in pairs:
+    for name, content in contents:
         for piece in (name.encode(errors="surrogateescape"), content):
             digest.update(len(piece).to_bytes(8, "big") + piece)
     return digest.hexdigest()

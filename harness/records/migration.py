@@ -38,8 +38,8 @@ def _from_2(data: dict[str, Any]) -> dict[str, Any]:
     data = {**data, "schema": 3}
     with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # decode() says what is wrong
         solution: dict[str, Any] = data["solution"]
-        contents = {name: text.encode() for name, text in solution["files"].items()}
+        contents = [(name, text.encode()) for name, text in solution["files"].items()]
         if hash_contents(contents) == solution["sha256"]:
-            judged = {name: content for name, content in contents.items() if not is_prose(name)}
+            judged = [(name, content) for name, content in contents if not is_prose(name)]
             data["solution"] = {**solution, "sha256": hash_contents(judged)}
     return data

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import InvalidFile
-from harness.records.content_hash import hash_pairs, is_prose
+from harness.records.content_hash import hash_contents, is_prose
 
 
 def hash_folder(folder: Path) -> str:
@@ -17,7 +17,7 @@ def hash_folder(folder: Path) -> str:
 
 def hash_files(files: Mapping[str, Path]) -> str:
     """SHA-256 over the names and the contents of the files, in their order."""
-    return hash_pairs((name, path.read_bytes()) for name, path in files.items())
+    return hash_contents((name, path.read_bytes()) for name, path in files.items())
 
 
 def hashed_files(folder: Path) -> dict[str, Path]:

@@ -69,7 +69,7 @@ def test_a_line_of_schema_1_that_makes_no_sense_is_refused(odd: dict[str, object
 def _of_2(files: dict[str, str], sha256: str | None = None) -> str:
     """A record of schema 2, with the hash over all of the solution's files if no other is given."""
     data = json.loads(to_line(passed()))
-    given = sha256 or hash_contents({name: text.encode() for name, text in files.items()})
+    given = sha256 or hash_contents((name, text.encode()) for name, text in files.items())
     solution = {**data["solution"], "files": files, "sha256": given}
     return json.dumps({**data, "schema": 2, "solution": solution})
 
@@ -77,7 +77,7 @@ def _of_2(files: dict[str, str], sha256: str | None = None) -> str:
 def test_a_solutions_prose_has_no_part_in_its_hash_any_more() -> None:
     code = {"solution.py": "class ModelNew: ..."}
     read = from_line(_of_2({"NOTES.md": "slow at first", **code, "why.md": "…"}))
-    assert read.solution.sha256 == hash_contents({"solution.py": b"class ModelNew: ..."})
+    assert read.solution.sha256 == hash_contents([("solution.py", b"class ModelNew: ...")])
     assert sorted(read.solution.files) == ["NOTES.md", "solution.py", "why.md"]
     assert outline_from_line(_of_2({"NOTES.md": "fast at last", **code})).solution.sha256 == read.solution.sha256
 

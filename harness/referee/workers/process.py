@@ -179,7 +179,7 @@ class WorkerProcess:
 
         def write(into: Path) -> str:
             write_file(into / name, text.encode())
-            return hash_contents({name: text.encode()})
+            return hash_contents([(name, text.encode())])
 
         return self._bring(Path("problems", name), write)
 

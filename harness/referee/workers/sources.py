@@ -19,12 +19,12 @@ def copy_folder(folder: Path, into: Path, sha256: str | None) -> str:
     Raises: HarnessError where they aren't those of `sha256` (the solution's hash) any more.
     """
     contents = {name: path.read_bytes() for name, path in judged_files(folder).items()}
-    if sha256 is not None and hash_contents(contents) != sha256:
+    if sha256 is not None and hash_contents(contents.items()) != sha256:
         raise HarnessError(f"{folder} was changed while it was judged; evaluate it again")
     seen = {name: content for name, content in contents.items() if not _is_kept_back(name)}
     for name, content in seen.items():
         write_file(into / name, content)
-    return hash_contents(seen)
+    return hash_contents(seen.items())
 
 
 def write_file(path: Path, content: bytes) -> None:
