@@ -2,8 +2,7 @@
 
 `harness sanitize` for each solution and case, several solutions at a time: nothing is timed, so they may share the GPU.
 Lines for each when it is done. Exit code 1 where a kernel of a solution's own has findings or a tool didn't look to the
-end. Needs a GPU, nvcc and compute-sanitizer. (pointwise_gemm of the generic convolutions is reached by no case of
-theirs: tests/test_pointwise.py has shapes for it.)
+end. Needs a GPU, nvcc and compute-sanitizer.
 
     python benchmarks/sanitized.py [--problem NAME …] [--solution NAME …] [--jobs 8] [--json FILE]
 """
@@ -29,8 +28,14 @@ ROOT = Path(__file__).parents[1]
 CASES = {
     # whole windows of 11; any others, by sums of columns
     "avgpool2d": ("shared_columns", "wide"),
-    # tuned for 5 x 7, in several tiles and with aligned rows; any others, with many channels and with few
-    "conv2d_asymmetric": ("several_tiles", "full_channels", "many_channels_everything", "everything"),
+    # tuned for 5 x 7, in several tiles and with aligned rows; any others, with many channels, one tap and few channels
+    "conv2d_asymmetric": (
+        "several_tiles",
+        "full_channels",
+        "many_channels_everything",
+        "many_channels_aligned",
+        "everything",
+    ),
     # tuned for 3 x 3, in several tiles and strips and with aligned rows; any others
     "conv2d_square": ("several_tiles", "several_strips", "small", "everything"),
     # windows of 4, 2 and 3 that slide, over narrow images and over wide ones; any others

@@ -132,6 +132,9 @@ class WorkerDevice(Protocol):
     def peak_bytes(self) -> int | None:
         """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""
 
+    def allocated_bytes(self) -> int | None:
+        """What torch's allocator has given out now; None where that doesn't tell."""
+
     def measure(
         self,
         call: Callable[[], object],

@@ -224,7 +224,8 @@ class CallTaken:
     `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
     backends.base.Measured. `shares` names
     what an output's storage is shared with ("input 0", "output 0 of an earlier call"); `unasked` is an error of the
-    CUDA runtime's that the call left behind, as a launch does that failed unnoticed.
+    CUDA runtime's that the call left behind, as a launch does that failed unnoticed. `is_given_back`: whether torch's
+    allocator got the outputs' memory back when they were let go of, so that nobody keeps it; None where they were kept.
     """
 
     structure: str
@@ -235,6 +236,7 @@ class CallTaken:
     unasked: str | None = None
     launch_ns: int | None = None
     queued: bool | None = None
+    is_given_back: bool | None = None
 
 
 @dataclass(frozen=True)

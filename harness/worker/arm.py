@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import random
 import sys
@@ -37,7 +38,7 @@ from harness.worker.flags import read_flags, set_flags
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
-from harness.worker.sharing import Sharing
+from harness.worker.sharing import Held, Sharing, storage_bytes
 
 
 class Arm:
@@ -130,6 +131,13 @@ class Arm:
         return Described(tuple(changes), compilation())
 
     def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
+        taken, held = self._call(call, keeps_outputs)
+        if keeps_outputs:
+            return taken
+        return dataclasses.replace(taken, is_given_back=held.is_given_back(self.device.allocated_bytes()))
+
+    def _call(self, call: Call, keeps_outputs: bool) -> tuple[CallTaken, Held]:
+        """Nothing of the call's result is alive any more when this has returned, unless it is kept somewhere."""
         inputs = [self._argument(argument) for argument in call.inputs]
         if self._channels_last:
             inputs = [in_channels_last(value) for value in inputs]
@@ -145,7 +153,7 @@ class Arm:
         plain = [output for output in outputs if is_plain(output)]
         shares = self._sharing.of(plain, inputs, self._buffers)
         self._sharing.remember(plain, keeps_outputs)
-        return CallTaken(
+        taken = CallTaken(
             structure,
             forms,
             measured.gpu_ns,
@@ -155,6 +163,7 @@ class Arm:
             measured.launch_ns,
             measured.queued,
         )
+        return taken, Held(storage_bytes(plain), self.device.allocated_bytes())
 
     def _patched(self) -> tuple[str, ...]:
         """Looked for before the trace is taken as well: what is replaced to forge it could be put back in it."""

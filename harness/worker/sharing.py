@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -14,13 +15,27 @@ _Extent = tuple[int, int]
 CUDA graph that has run again."""
 
 
+@dataclass(frozen=True)
+class Held:
+    """A call's outputs while they live: their bytes, and what torch's allocator has given out in all."""
+
+    output_bytes: int
+    allocated_bytes: int | None
+
+    def is_given_back(self, allocated_bytes: int | None) -> bool:
+        """Whether so much less is given out now that the outputs' memory went with them; not where that isn't told."""
+        if self.allocated_bytes is None or allocated_bytes is None:
+            return False
+        return self.allocated_bytes - allocated_bytes >= self.output_bytes
+
+
 class Sharing:
     """Follows the outputs of one arm's calls.
 
     Of every earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the
     same living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has
     a new storage each time; it is known by its address, but only while the earlier output is kept alive, since torch's
-    allocator rightly hands out the memory of what is gone.
+    allocator rightly hands out the memory of what is gone. Where there is no room for that, see Held.
     """
 
     def __init__(self) -> None:
@@ -65,6 +80,12 @@ class Sharing:
     def forget(self) -> None:
         """All outputs so far: another module makes the next ones."""
         self._earlier, self._kept = {}, []
+
+
+def storage_bytes(tensors: Sequence[torch.Tensor]) -> int:
+    """Of all storages, those of several tensors once."""
+    storages = map(_storage_of, tensors)
+    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
 
 
 def _has_died(storage: StorageWeakRef) -> bool:

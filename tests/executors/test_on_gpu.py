@@ -16,6 +16,7 @@ from harness.records.arms import BASELINES, Baseline
 from harness.records.config import Config, CorrectnessConfig, TimingConfig
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
+from harness.referee.table import seated_case
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 
@@ -179,6 +180,27 @@ def test_a_solution_that_takes_the_others_memory_is_out_of_memory(workspace: Wor
     with open_session("cuda", workspace.root, workspace.results, config("eager"), 1, lambda what: None, lanes=1) as run:
         (evaluation,) = run.evaluate(task, lambda job, what: None)
     assert evaluation.verdict is Verdict.OUT_OF_MEMORY, evaluation.failure
+
+
+def test_who_keeps_outputs_that_are_too_large_to_be_kept_twice_is_remarked_on(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """same_again returns one piece of memory at every call, as a new tensor with a new storage."""
+    solution = workspace.root / "solutions" / "conv" / "same_again" / "solution.py"
+    wrapping = (
+        "y = own.relu_(self.conv(x)); self.kept = getattr(self, 'kept', y); self.kept.copy_(y); "
+        "return torch.from_dlpack(self.kept)"
+    )
+    text = solution.read_text()
+    assert "return own.relu_(self.conv(x))" in text
+    solution.write_text(text.replace("return own.relu_(self.conv(x))", wrapping))
+    monkeypatch.setattr(seated_case, "_KEPT_SHARE", 0.0)
+    remarks = {}
+    for evaluation in evaluated(workspace, config("eager"), lambda job, what: None, lanes=1):
+        assert evaluation.verdict is Verdict.PASSED, evaluation.failure
+        remarks[evaluation.solution.name] = [one for one in evaluation.remarks if "torch's allocator gets back" in one]
+    assert remarks["same"] == []
+    assert len(remarks["same_again"]) == 1
 
 
 def test_a_fork_server_leaves_the_gpu_alone(workspace: Workspace) -> None:

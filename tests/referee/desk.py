@@ -50,6 +50,9 @@ class DeskDevice:
     def peak_bytes(self) -> int | None:
         return 77
 
+    def allocated_bytes(self) -> int | None:
+        return None
+
     def measure(
         self,
         call: Callable[[], object],

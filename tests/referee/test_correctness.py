@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness.records.verdict import Verdict
 from harness.referee.correctness import CaseOutcome
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
+from harness.referee.table import seated_case
 from tests.referee.desk import DeskDevice, checked, setting_of
 
 DOUBLE = """\
@@ -223,6 +225,19 @@ def test_a_buffer_that_is_returned_again_shares_its_memory(double: Setting, mode
         Verdict.WRONG_VALUES,
         "an output shares its memory with output 0 of an earlier call",
     )
+
+
+@pytest.mark.parametrize(("given_out", "is_remarked_on"), [((10**9, 0), False), ((10**9, 10**9), True)])
+def test_outputs_too_large_to_keep_are_to_give_their_memory_back(
+    given_out: tuple[int, int], is_remarked_on: bool, double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = itertools.cycle(given_out)
+    monkeypatch.setattr(seated_case, "_outputs_can_be_kept", lambda setting: False)
+    monkeypatch.setattr(DeskDevice, "allocated_bytes", lambda self: next(told))
+    outcome, worker = checked(double, Honest)
+    require_passed(outcome)
+    assert {turn.keeps_outputs for turn in worker.turns} == {False}
+    assert any("whether calls share it is observed only" in remark for remark in outcome.remarks) == is_remarked_on
 
 
 def test_views_of_one_fresh_tensor_are_fine_as_several_outputs(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
+import pytest
 import torch
 
 from harness.backends.base import Conditions, KernelRun
-from harness.protocol.messages import Construct, TakeTurn
+from harness.protocol.messages import Call, Construct, TakeTurn
 from harness.protocol.values import encode_value
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
@@ -35,6 +37,45 @@ def arm_of(device: DeskDevice) -> Arm:
     arm._class, arm._guard, arm._is_guarded = torch.nn.Identity, Guard(device), True
     arm.construct(Construct(encode_value([]), 7, ()))
     return arm
+
+
+class Counting(DeskDevice):
+    """Knows which of the tensors that `Making` made are alive."""
+
+    def __init__(self) -> None:
+        super().__init__((None,), 0)
+        self.living = weakref.WeakSet[torch.Tensor]()
+
+    def allocated_bytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.living)
+
+
+class Making(torch.nn.Module):
+    """`keeps` what it returns until the next call."""
+
+    def __init__(self, living: weakref.WeakSet[torch.Tensor], keeps: bool) -> None:
+        super().__init__()
+        self._living, self._keeps = living, keeps
+        self._last: torch.Tensor | None = None
+
+    def forward(self) -> torch.Tensor:
+        made = torch.zeros(4)
+        self._living.add(made)
+        self._last = made if self._keeps else None
+        return made
+
+
+@pytest.mark.parametrize(
+    ("keeps_outputs", "model_keeps", "is_given_back"), [(False, False, True), (False, True, False), (True, False, None)]
+)
+def test_what_a_call_returned_is_given_back_before_the_next(
+    keeps_outputs: bool, model_keeps: bool, is_given_back: bool | None
+) -> None:
+    device = Counting()
+    arm = arm_of(device)
+    arm._model = Making(device.living, model_keeps)
+    taken = arm.take_turn(TakeTurn((Call((), ()),) * 3, Conditions(), keeps_outputs))
+    assert [call.is_given_back for call in taken.calls] == [is_given_back] * 3
 
 
 class Forging(DeskDevice):

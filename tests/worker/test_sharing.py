@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from harness.worker.sharing import Sharing
+from harness.worker.sharing import Held, Sharing, storage_bytes
 
 
 def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -> list[str | None]:
@@ -44,3 +44,18 @@ def test_new_tensors_share_nothing_and_leave_nothing(keeps: bool) -> None:
         sharing.remember([output], keeps)
         del output
     assert len(sharing._earlier) <= 2
+
+
+def test_memory_of_several_outputs_in_one_storage_counts_once() -> None:
+    whole = torch.zeros(10)
+    assert storage_bytes([whole[:4], whole[4:], torch.zeros(3)]) == 52
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_given_back"),
+    [(100, 60, True), (100, 30, True), (100, 61, False), (100, 100, False), (None, 60, False), (100, None, False)],
+)
+def test_memory_is_given_back_when_so_much_less_is_given_out(
+    before: int | None, after: int | None, is_given_back: bool
+) -> None:
+    assert Held(40, before).is_given_back(after) == is_given_back

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import torch
 
@@ -96,6 +97,9 @@ class CudaDevice:
     def peak_bytes(self) -> int | None:
         return self._peak_bytes
 
+    def allocated_bytes(self) -> int | None:
+        return _allocated("current")
+
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Pairs], inputs: Sequence[torch.Tensor] = ()
     ) -> Measured:
@@ -136,7 +140,7 @@ class CudaDevice:
         return self._metric not in MADE_TWICE or holds_numbers(value)
 
     def _note_peak(self, held_bytes: int | None) -> None:
-        most = _most_allocated()
+        most = _allocated("peak")
         if held_bytes is not None and most is not None:
             self._peak_bytes = max(self._peak_bytes or 0, most - held_bytes)
 
@@ -270,14 +274,14 @@ def _times_asked() -> int | None:
     return None if _memory_stats is None else int(_memory_stats(0)["num_device_alloc"])
 
 
-def _most_allocated() -> int | None:
-    """The most bytes that torch's allocator has given out at once since it was last begun anew; None where it doesn't
-    tell."""
-    return None if _memory_stats is None else int(_memory_stats(0)["allocated_bytes"]["all"]["peak"])
+def _allocated(which: Literal["current", "peak"]) -> int | None:
+    """Bytes that torch's allocator has given out now, or the most at once since that was last begun anew; None where it
+    doesn't tell."""
+    return None if _memory_stats is None else int(_memory_stats(0)["allocated_bytes"]["all"][which])
 
 
 def _most_allocated_anew() -> int | None:
     """Begins anew with what is given out now."""
     if _reset_peak is not None:
         _reset_peak(0)
-    return _most_allocated()
+    return _allocated("peak")

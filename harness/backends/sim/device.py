@@ -112,6 +112,9 @@ class SimDevice:
     def peak_bytes(self) -> int | None:
         return None
 
+    def allocated_bytes(self) -> int | None:
+        return None
+
     def measure(
         self,
         call: Callable[[], object],

@@ -102,14 +102,16 @@ class SeatedCase:
         self.keeps_outputs = _outputs_can_be_kept(setting)
         self.weights: WeightsSource = "none"
         self._changes_inputs: bool | None = None
+        self._are_given_back = True
 
     @property
     def remarks(self) -> list[str]:
-        if self.keeps_outputs:
+        """On the turns so far."""
+        if self._are_given_back:
             return []
         return [
-            f"{self.setting.case}: too little memory to keep outputs beside those of the next call; whether these "
-            f"share foreign memory is observed only in cases with room for that"
+            f"{self.setting.case}: outputs aren't in memory that torch's allocator gets back, and there is too little "
+            f"to keep them beside the next call's; whether calls share it is observed only in cases with room for that"
         ]
 
     @property
@@ -214,6 +216,8 @@ class SeatedCase:
             self.stillness.only(None)
         at_rest()
         require_originals(timed.reply.patched)
+        if not self.keeps_outputs and conditions.metric != "graph":  # a graph's outputs are its own, and stay
+            self._are_given_back &= all(call.is_given_back for call in timed.reply.calls)
         for call, one in zip(timed.reply.calls, drawn, strict=True):
             with at(self.setting.case, one):
                 self._judge_reply(call)

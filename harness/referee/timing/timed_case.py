@@ -150,7 +150,7 @@ class TimedCase:
             finally:
                 checks += player.checks
         timing = dataclasses.replace(timing, rows=rows, memory=player.memory)
-        remarks = (*self._seats.remarks, *metric_remarks(timing))
+        remarks = (*self._case.remarks, *self._seats.remarks, *metric_remarks(timing))
         return TimedOutcome(timing, tuple(checks), remarks, compiled, changed)
 
     def _seated(self, config: Config) -> Config:

@@ -25,7 +25,7 @@ from harness.records.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
-from harness.referee.table import table
+from harness.referee.table import seated_case, table
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import BaselineFailed, Seats
 from harness.referee.table.size import TableSize
@@ -36,7 +36,7 @@ from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
 from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks, ready_for_timing
-from tests.referee.desk import DeskWorker, desk_host, setting_of
+from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
 CONFIG = Config(
@@ -129,6 +129,20 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert sorted(len(turn.call_ns) for turn in timing.turns if turn.arm == "solution") == [1] * 4 + [2] * 4 + [4] * 8
     buffers = [{ref.buffer for turn in turns for c in turn.calls for ref in c.outputs} for turns in (judged, timed)]
     assert buffers[0] == buffers[1]
+
+
+def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_out = [10**9, 0]
+    told = itertools.cycle(range(2))
+    monkeypatch.setattr(seated_case, "_outputs_can_be_kept", lambda setting: False)
+    monkeypatch.setattr(DeskDevice, "allocated_bytes", lambda self: given_out[next(told)])
+    with sitting(double, Honest) as at_table:
+        assert at_table.case.check(lambda what: None).remarks == ()
+        given_out[1] = 10**9
+        (remark,) = at_table.measure().remarks
+    assert "there is too little to keep them beside the next call's" in remark
 
 
 class SlowAtFirst(Honest):
