@@ -1,8 +1,8 @@
 """compute-sanitizer over the kernels of our own solutions, on cases that between them launch every kernel they have.
 
-`harness sanitize` for each solution and case, several solutions at a time: nothing is timed, so they may share the GPU.
-Lines for each when it is done. Exit code 1 where a kernel of a solution's own has findings or a tool didn't look to the
-end. Needs a GPU, nvcc and compute-sanitizer.
+`harness sanitize` for each solution and case, several at a time: nothing is timed, so they may share the GPU. A line
+for each when it is done. Exit code 1 where a kernel of a solution's own has findings or a tool didn't look to the end.
+Needs a GPU, nvcc and compute-sanitizer.
 
     python benchmarks/sanitized.py [--problem NAME …] [--solution NAME …] [--jobs 8] [--json FILE]
 """
@@ -63,15 +63,15 @@ class Row:
 
 def main() -> None:
     options = _options()
+    chosen = _chosen(options)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        todo = [pool.submit(_look, solution, Path(folder)) for solution in _chosen(options)]
+        todo = [pool.submit(look, solution, case, Path(folder)) for solution, case in chosen]
         for done in as_completed(todo):
-            for row in done.result():
-                print(line_of(row), flush=True)
-                rows.append(row)
+            rows.append(done.result())
+            print(line_of(rows[-1]), flush=True)
             if options.json:
-                ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
+                ordered = sorted(rows, key=lambda row: (row.problem, row.solution, CASES[row.problem].index(row.case)))
                 options.json.write_text(json.dumps([asdict(row) for row in ordered], indent=1) + "\n")
     sys.exit(not rows or not all(row.is_clean for row in rows))
 
@@ -93,7 +93,7 @@ def sanitize(problem: str, solution: str, case: str, folder: Path) -> Sanitizing
     """What `harness sanitize` says, or the last line of why it couldn't. With a lock of the GPU of its own."""
     locks = folder / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    names = [problem, solution, "--case", case, "--output", str(folder / case)]
+    names = [problem, solution, "--case", case, "--output", str(folder)]
     ended = subprocess.run(
         [sys.executable, "-m", "harness", "sanitize", *names, "--json", "--quiet"],
         capture_output=True,
@@ -111,26 +111,26 @@ def sanitize(problem: str, solution: str, case: str, folder: Path) -> Sanitizing
         return said[-1] if said else f"exit code {ended.returncode}"
 
 
-def _look(solution: Solution, folder: Path) -> list[Row]:
-    """One case after another: they share what is built for the first."""
-    names, sha256, rows = (solution.problem, solution.name), solution.sha256, []
-    for case in CASES[solution.problem]:
-        found = sanitize(*names, case, folder.joinpath(*names))
-        rows.append(Row(*names, sha256, case, None, {}, found) if isinstance(found, str) else row_of(found, sha256))
-    return rows
+def look(solution: Solution, case: str, folder: Path) -> Row:
+    names, sha256 = (solution.problem, solution.name), solution.sha256
+    found = sanitize(*names, case, folder.joinpath(*names, case))
+    return Row(*names, sha256, case, None, {}, found) if isinstance(found, str) else row_of(found, sha256)
 
 
-def _chosen(options: argparse.Namespace) -> list[Solution]:
+def _chosen(options: argparse.Namespace) -> list[tuple[Solution, str]]:
+    """First every solution on its first case, so that they are built side by side; who comes later finds them built."""
     found = [one for problem in options.problem or CASES for one in Workspace(ROOT).solutions(problem)]
-    return [one for one in found if not options.solution or one.name in options.solution]
+    chosen = [one for one in found if not options.solution or one.name in options.solution]
+    rounds = max(len(cases) for cases in CASES.values())
+    return [(one, CASES[one.problem][n]) for n in range(rounds) for one in chosen if n < len(CASES[one.problem])]
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="compute-sanitizer over all kernels of our solutions.")
     parser.add_argument("--problem", nargs="*", choices=list(CASES), help="default: all")
     parser.add_argument("--solution", nargs="*", help="default: all of each problem")
-    parser.add_argument("--jobs", type=int, default=8, help="solutions at a time (default: 8)")
-    parser.add_argument("--json", type=Path, help="write the rows there, after each solution")
+    parser.add_argument("--jobs", type=int, default=8, help="at a time (default: 8)")
+    parser.add_argument("--json", type=Path, help="write the rows there, after each")
     return parser.parse_args()
 
 
