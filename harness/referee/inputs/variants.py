@@ -31,6 +31,8 @@ _SPECIAL_SHARE = 1 / 64
 _FAIR = 0.5
 """The reference's own error, as a multiple of the tolerance, up to which a variant is fair: an honest solution sums in
 another order and may err twice as much."""
+_LEAST_SPREAD = 2.0**-1000
+"""Of inputs that are told apart: a small part of it is still a double."""
 _LEAST_RATIO, _LARGEST_RATIO = 2.0**-60, 2.0**120
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
 """They abort the device where an input is no probability, and with it the referee's own context."""
@@ -68,6 +70,8 @@ def rungs(name: VariantName, rng: random.Random) -> list[list[Variant]]:
         return [[_rescaled(sign * exponent) for exponent in _EXPONENTS] for sign in (1, -1)]
     if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
         return [[_OTHERS[name]], [_rescaled_negative(exponent) for exponent in _EXPONENTS]]
+    if name == "ties":
+        return [[_OTHERS[name], Variant(name, "few distinct (of few bits)", _short_ties)]]
     if name == "shifted":
         spreads = rng.choice((-1, 1)) * rng.uniform(2, 4)
         return [[Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * _spread(value)))]]
@@ -159,13 +163,25 @@ def _signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return value
 
 
-def _ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Four distinct values, from the least to the largest that was drawn."""
+def _ties(value: torch.Tensor, generator: torch.Generator, bits: int | None = None) -> torch.Tensor:
+    """Four distinct values within what was drawn: from the least to the largest, or, where `bits` are given, whole
+    multiples of a power of two, up to 2^`bits` of which make that range."""
     low, high = (float(bound) for bound in value.aminmax())
-    if not (math.isfinite(high - low) and high > low):
+    if not _LEAST_SPREAD < high - low < math.inf:
         return value
-    step = (high - low) / 3
-    return value.sub_(low).div_(step).round_().mul_(step).add_(low).clamp_(low, high)
+    least, step = low, (high - low) / 3
+    if bits is not None:
+        unit = math.ldexp(1.0, math.frexp(high - low)[1] - bits)
+        least = math.ceil(low / unit) * unit
+        step = (high - least) / 3 // unit * unit
+    return value.sub_(low).div_((high - low) / 3).round_().mul_(step).add_(least).clamp_(low, high)
+
+
+def _short_ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Added one after another, equal values are all rounded the same way, and the errors of a long sum add up, where
+    those of random values cancel. Of these, where zero is among them or near, float32 holds any sum of half a million
+    (2^24 / 2^5)."""
+    return _ties(value, generator, bits=5)
 
 
 def _infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

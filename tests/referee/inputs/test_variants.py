@@ -222,6 +222,13 @@ def test_a_reference_that_raises_for_other_inputs_is_asked_no_more(tmp_path: Pat
     assert setting.oracle.kind == "float64"
 
 
+def test_equal_numbers_in_a_long_sum_are_tried_with_few_bits(tmp_path: Path) -> None:
+    """One after another, as a thread adds up a window of 80 x 80: of long values the reference's own sum is off."""
+    yaml = "tolerance: {atol: 1.0e-6, rtol: 1.0e-5}\nvariants: [ties]\n"
+    setting = made(tmp_path, "sum(x.unbind(1))", "torch.rand(64, 6400).clamp(0.2, 0.7)", yaml)
+    assert fair_in(setting) == ({"few distinct (of few bits)"}, ())
+
+
 @pytest.mark.parametrize("forward", ["nn.functional.binary_cross_entropy(x, x)", "torch.bernoulli(x)"])
 def test_operations_that_abort_a_device_get_their_own_inputs_only(tmp_path: Path, forward: str) -> None:
     words, remarks = fair_in(made(tmp_path, forward))
@@ -355,6 +362,19 @@ def test_variants_are_what_they_are_called() -> None:
     assert 0 < int(infinite.isposinf().sum()) < 80
     assert 0 < int(infinite.isneginf().sum()) < 80
     assert 40 < int(nan.isnan().sum()) <= 64
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0, 1000.0, 1e-310])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_four_values_of_few_bits_lie_within_what_was_drawn(low: float, dtype: torch.dtype) -> None:
+    given = (torch.rand(64, 64, generator=torch.Generator().manual_seed(5)) * max(1, abs(low))).to(dtype) + low
+    (short,) = rungs("ties", random.Random(1))[0][1].apply([given.clone()], 9)
+    values = short.unique()
+    assert len(values) == 4
+    assert given.min() <= values[0] < values[3] <= given.max()
+    assert torch.equal(values * 32, (values * 32).round())
+    tiny = torch.tensor([low, low + 5e-324], dtype=torch.float64)
+    assert rungs("ties", random.Random(1))[0][1].apply([tiny.clone()], 9)[0].isfinite().all()
 
 
 @pytest.mark.parametrize(
