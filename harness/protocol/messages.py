@@ -222,10 +222,10 @@ class CallTaken:
     """What one call returned, and the worker's claims about it.
 
     `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
-    backends.base.Measured. `shares` names
-    what an output's storage is shared with ("input 0", "output 0 of an earlier call"); `unasked` is an error of the
-    CUDA runtime's that the call left behind, as a launch does that failed unnoticed. `is_given_back`: whether torch's
-    allocator got the outputs' memory back when they were let go of, so that nobody keeps it; None where they were kept.
+    backends.base.Measured. `shares` names what an output's storage is shared with ("input 0", "output 0 of an earlier
+    call"); `unasked` is an error of the CUDA runtime's that the call left behind, as a launch does that failed
+    unnoticed. `is_given_back`: whether torch's allocator got back as much memory as the outputs had when they were let
+    go of, which what lies in an input needn't; None where they were kept.
     """
 
     structure: str

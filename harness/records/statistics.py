@@ -213,10 +213,12 @@ def ratio(new: Interval, old: Interval) -> Interval:
 def _outermost_rank(n: int, confidence: float) -> tuple[int | None, float]:
     """The largest k such that the values of rank k and n−1−k (from 0) enclose the median with `confidence`."""
     best: tuple[int | None, float] = (None, 0.0)
+    of_rank = up_to_rank = 1  # binomial coefficients, exact
     for rank in range(n // 2):
-        outside = sum(math.comb(n, i) for i in range(rank + 1)) / 2**n
-        coverage = 1 - 2 * outside
+        coverage = 1 - 2 * (up_to_rank / 2**n)
         if coverage < confidence:
             break
         best = (rank, coverage)
+        of_rank = of_rank * (n - rank) // (rank + 1)
+        up_to_rank += of_rank
     return best

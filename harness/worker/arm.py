@@ -38,7 +38,7 @@ from harness.worker.flags import read_flags, set_flags
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
-from harness.worker.sharing import Held, Sharing, storage_bytes
+from harness.worker.sharing import Held, Sharing, own_bytes
 
 
 class Arm:
@@ -132,11 +132,11 @@ class Arm:
 
     def _take(self, call: Call, keeps_outputs: bool) -> CallTaken:
         taken, held = self._call(call, keeps_outputs)
-        if keeps_outputs:
+        if held is None:
             return taken
         return dataclasses.replace(taken, is_given_back=held.is_given_back(self.device.allocated_bytes()))
 
-    def _call(self, call: Call, keeps_outputs: bool) -> tuple[CallTaken, Held]:
+    def _call(self, call: Call, keeps_outputs: bool) -> tuple[CallTaken, Held | None]:
         """Nothing of the call's result is alive any more when this has returned, unless it is kept somewhere."""
         inputs = [self._argument(argument) for argument in call.inputs]
         if self._channels_last:
@@ -163,7 +163,7 @@ class Arm:
             measured.launch_ns,
             measured.queued,
         )
-        return taken, Held(storage_bytes(plain), self.device.allocated_bytes())
+        return taken, None if keeps_outputs else Held(own_bytes(plain, inputs), self.device.allocated_bytes())
 
     def _patched(self) -> tuple[str, ...]:
         """Looked for before the trace is taken as well: what is replaced to forge it could be put back in it."""

@@ -17,7 +17,10 @@ CUDA graph that has run again."""
 
 @dataclass(frozen=True)
 class Held:
-    """A call's outputs while they live: their bytes, and what torch's allocator has given out in all."""
+    """A call's outputs while they live: their own bytes, and what torch's allocator has given out in all.
+
+    Sums are compared: somebody who keeps a small output beside a large one hides it in what a block of the allocator is
+    larger than was asked for, up to 1 MiB."""
 
     output_bytes: int
     allocated_bytes: int | None
@@ -82,10 +85,15 @@ class Sharing:
         self._earlier, self._kept = {}, []
 
 
-def storage_bytes(tensors: Sequence[torch.Tensor]) -> int:
-    """Of all storages, those of several tensors once."""
-    storages = map(_storage_of, tensors)
-    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
+def own_bytes(outputs: Sequence[torch.Tensor], inputs: Sequence[object]) -> int:
+    """Of the outputs' storages that lie in no input, each once."""
+    given = [_extent(value) for value in inputs if isinstance(value, torch.Tensor)]
+    storages = {_storage_of(output)._cdata: _extent(output) for output in outputs}
+    return sum(
+        end - start
+        for start, end in storages.values()
+        if not any(start < last and first < end for first, last in given)
+    )
 
 
 def _has_died(storage: StorageWeakRef) -> bool:

@@ -198,7 +198,9 @@ def test_who_keeps_outputs_that_are_too_large_to_be_kept_twice_is_remarked_on(
     remarks = {}
     for evaluation in evaluated(workspace, config("eager"), lambda job, what: None, lanes=1):
         assert evaluation.verdict is Verdict.PASSED, evaluation.failure
-        remarks[evaluation.solution.name] = [one for one in evaluation.remarks if "torch's allocator gets back" in one]
+        remarks[evaluation.solution.name] = [
+            one for one in evaluation.remarks if "torch's allocator their memory" in one
+        ]
     assert remarks["same"] == []
     assert len(remarks["same_again"]) == 1
 

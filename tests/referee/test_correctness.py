@@ -237,7 +237,7 @@ def test_outputs_too_large_to_keep_are_to_give_their_memory_back(
     outcome, worker = checked(double, Honest)
     require_passed(outcome)
     assert {turn.keeps_outputs for turn in worker.turns} == {False}
-    assert any("whether calls share it is observed only" in remark for remark in outcome.remarks) == is_remarked_on
+    assert any("sharing between calls is observed only" in remark for remark in outcome.remarks) == is_remarked_on
 
 
 def test_views_of_one_fresh_tensor_are_fine_as_several_outputs(tmp_path: Path) -> None:

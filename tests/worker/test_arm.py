@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from harness.backends.base import Conditions, KernelRun
-from harness.protocol.messages import Call, Construct, TakeTurn
+from harness.protocol.messages import Argument, Call, Construct, TakeTurn, TensorRef
 from harness.protocol.values import encode_value
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
@@ -76,6 +76,15 @@ def test_what_a_call_returned_is_given_back_before_the_next(
     arm._model = Making(device.living, model_keeps)
     taken = arm.take_turn(TakeTurn((Call((), ()),) * 3, Conditions(), keeps_outputs))
     assert [call.is_given_back for call in taken.calls] == [is_given_back] * 3
+
+
+def test_an_input_that_is_returned_needs_not_be_given_back() -> None:
+    arm = arm_of(Counting())
+    arm._model = torch.nn.Identity()
+    arm._buffers = {0: torch.zeros(64, dtype=torch.uint8)}
+    given = Call((Argument(TensorRef(0, "float32", (4,), (1,))),), ())
+    (call,) = arm.take_turn(TakeTurn((given,), Conditions(), False)).calls
+    assert (call.shares, call.is_given_back) == ("input 0", True)
 
 
 class Forging(DeskDevice):

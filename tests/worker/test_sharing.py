@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from harness.worker.sharing import Held, Sharing, storage_bytes
+from harness.worker.sharing import Held, Sharing, own_bytes
 
 
 def shared_by_each(sharing: Sharing, outputs: list[torch.Tensor], keeps: bool) -> list[str | None]:
@@ -48,7 +48,12 @@ def test_new_tensors_share_nothing_and_leave_nothing(keeps: bool) -> None:
 
 def test_memory_of_several_outputs_in_one_storage_counts_once() -> None:
     whole = torch.zeros(10)
-    assert storage_bytes([whole[:4], whole[4:], torch.zeros(3)]) == 52
+    assert own_bytes([whole[:4], whole[4:], torch.zeros(3)], [3, torch.zeros(5)]) == 52
+
+
+def test_memory_of_an_input_is_not_an_outputs_own() -> None:
+    given = torch.zeros(10)
+    assert own_bytes([given[2:].view(2, 4), torch.zeros(3)], [given]) == 12
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ class SeatedCase:
         if self._are_given_back:
             return []
         return [
-            f"{self.setting.case}: outputs aren't in memory that torch's allocator gets back, and there is too little "
-            f"to keep them beside the next call's; whether calls share it is observed only in cases with room for that"
+            f"{self.setting.case}: outputs weren't seen to give torch's allocator their memory back, and there is too "
+            f"little to keep them beside the next call's: sharing between calls is observed only in cases with room"
         ]
 
     @property
@@ -216,7 +216,8 @@ class SeatedCase:
             self.stillness.only(None)
         at_rest()
         require_originals(timed.reply.patched)
-        if not self.keeps_outputs and conditions.metric != "graph":  # a graph's outputs are its own, and stay
+        # A graph's outputs are its own, and stay.
+        if not self.keeps_outputs and not self.setting.spec.is_kept and conditions.metric != "graph":
             self._are_given_back &= all(call.is_given_back for call in timed.reply.calls)
         for call, one in zip(timed.reply.calls, drawn, strict=True):
             with at(self.setting.case, one):
