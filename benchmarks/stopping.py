@@ -22,7 +22,7 @@ from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
 
 SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)
 """Of blocks' ratios: standard deviations, in units of the precision."""
-UNTIL = ((0.0025, 100), (0.01, 24), (0.01, 100))
+UNTIL = ((0.0025, 1000), (0.01, 24), (0.01, 100))
 """A precision, and at most how many blocks."""
 PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.002, 0.0005), (0.002, 0.0015))
 """The jitter of a call, and by how much processes differ: standard deviations."""
@@ -41,7 +41,7 @@ def main() -> None:
             for scatter in SCATTERS:
                 covered, blocks = coverage(scatter, precision, most, look_at, options.trials)
                 print(f"  scatter {scatter:.1f}: {100 * covered:5.1f} % covered, {blocks:5.1f} blocks", flush=True)
-    print("three processes, ±0.25 %, at most 100 blocks each")
+    print("three processes, ±0.25 %, at most 1000 blocks each")
     for jitter, apart in PROCESSES:
         within, covered, blocks = three_processes(jitter, apart, options.runs)
         print(
@@ -98,7 +98,7 @@ class Jittering:
 
 def three_processes(jitter: float, apart: float, runs: int) -> tuple[float, float, float]:
     """The shares of runs that end within ±0.25 %, and that cover the truth; and the mean number of blocks in all."""
-    config = TimingConfig(blocks=100, calls_per_turn=5, budget_s=1e9, precision=0.0025, processes=3, control=False)
+    config = TimingConfig(blocks=1000, calls_per_turn=5, budget_s=1e9, precision=0.0025, processes=3, control=False)
     within, covered, blocks = 0, 0, 0
     for seed in range(runs):
         timing = _in_processes(config, random.Random(f"{jitter} {apart} {seed}"), jitter, apart)
