@@ -1,6 +1,20 @@
 """`python -m harness` is `harness`."""
 
-from harness.cli.app import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """The command, with a word for Ctrl-C before it has begun."""
+    try:
+        from harness.cli.app import main as command
+
+        command()
+    except KeyboardInterrupt:
+        print("harness: interrupted", file=sys.stderr)
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

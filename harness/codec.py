@@ -118,8 +118,8 @@ def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
             raise CodecError(f"{where}: key {name!r} is missing")
     try:
         return cls(**values)
-    except ValueError as error:
-        raise CodecError(f"{where}: {error}") from error
+    except ValueError as error:  # a class may name the key that it is usually read from
+        raise CodecError(f"{where}: {str(error).removeprefix(where.rpartition('.')[2] + ': ')}") from error
 
 
 def _decode_optional(hint: Any, data: Json, where: str) -> Any:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Literal
 
 from harness.api.loading import Scratch
+from harness.codec import CodecError, decode, encode
 from harness.errors import HarnessError, UsageError
 from harness.executors.session import Session, open_session
 from harness.records.config import Config
@@ -57,8 +58,10 @@ class Evaluator:
     ) -> None:
         self._backend: Backend = backend
         self._config = load_config(config, workspace)
+        if seed is not None and not isinstance(seed, int):
+            raise UsageError(f"a seed is an int or None; not {seed!r}")
         self._seed = seed
-        self._results = results
+        self._results = None if results is None else Path(results)
         self._workspace = workspace
         self._session: Session | None = self._open()
         self._scratch: Scratch | None = Scratch(workspace)
@@ -84,6 +87,8 @@ class Evaluator:
         Equal sources that are under way at the same time are evaluated once. Ending the iteration early ends what is
         under way. Raises: as evaluate().
         """
+        if isinstance(solutions, (str, Path, Solution)):
+            raise UsageError("evaluate_many() takes several solutions, such as a list; evaluate() takes one")
         chosen = self._sources().problem(problem)
         stream = _Stream(self._sources(), chosen, tuple(select_cases(chosen, cases)))
         session = self._ready_session()
@@ -132,11 +137,23 @@ class Evaluator:
 
 def load_config(config: Config | Path | str | None, workspace: Path | None = None) -> Config:
     """A config as it is, by the name it has in configs/ of the workspace, or by its file. Raises: UsageError."""
-    if config is None or isinstance(config, Config):
-        return config or Config()
+    if config is None:
+        return Config()
+    if isinstance(config, Config):
+        return _checked(config)
+    if not isinstance(config, (str, Path)):
+        raise UsageError(f"a config is a Config, a name or a Path; not {type(config).__name__}")
     if Path(config).is_file():
         return Workspace(Path.cwd()).config(str(config))
     return find_workspace((workspace or Path.cwd()).absolute()).config(str(config))
+
+
+def _checked(config: Config) -> Config:
+    """With values of the types that its fields have, which Python doesn't see to. Raises: UsageError."""
+    try:
+        return decode(Config, encode(config), where="config")
+    except (CodecError, TypeError) as error:
+        raise UsageError(str(error)) from error
 
 
 class _Unkept(Journal):

@@ -60,6 +60,7 @@ class Scratch:
         """Raises: UsageError, InvalidFile."""
         if isinstance(given, Problem):
             return given
+        _require_text(given, "problem")
         text = _problem_source(given)
         if text is None:
             return load_problem(given, workspace=self._workspace)
@@ -78,6 +79,7 @@ class Scratch:
         """
         if isinstance(given, Solution):
             return given
+        _require_text(given, "solution")
         if isinstance(given, Path) and not given.is_file():
             return load_solution(given, problem=problem.name, workspace=self._workspace)
         text = given.read_bytes() if isinstance(given, Path) else given.encode(errors="surrogatepass")
@@ -106,6 +108,12 @@ class Scratch:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file).write_bytes(text)
         return folder
+
+
+def _require_text(given: object, kind: str) -> None:
+    """For callers who don't check types."""
+    if not isinstance(given, (str, Path)):
+        raise UsageError(f"a {kind} is a {kind.capitalize()}, a Path or a str; not {type(given).__name__}")
 
 
 def _problem_source(given: Path | str) -> bytes | None:

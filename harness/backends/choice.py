@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.backends.base import Host
 from harness.errors import MachineError, UsageError
+from harness.suggest import did_you_mean
 
 Choice = Literal["auto", "cuda", "sim"]
+_LETTERS = 200
+"""Of an error that has no short form."""
 
 
 def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
-    """'auto' takes the GPU where there is one. Raises: MachineError with the remedy."""
+    """'auto' takes the GPU where there is one. Raises: UsageError for another word; MachineError with the remedy."""
+    if choice not in get_args(Choice):
+        raise UsageError(f"no backend {choice!r}.{did_you_mean(str(choice), get_args(Choice))}")
     import torch
 
     has_gpu = torch.cuda.is_available()
@@ -38,10 +43,21 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
     """
     chosen = choose_backend(choice)
     require_simulator(chosen, sanitize)
-    if chosen == "cuda":
-        from harness.backends.cuda.host import CudaHost
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        return _cuda_host() if chosen == "cuda" else _sim_host(cache, progress, sanitize)
+    except OSError as error:  # shutil's has a list of what it couldn't copy, and no words
+        why = error.strerror or str(error)[:_LETTERS]
+        raise MachineError(f"the cache {cache} can't be used: {why}; free space there, or set HARNESS_CACHE") from error
 
-        return CudaHost()
+
+def _cuda_host() -> Host:
+    from harness.backends.cuda.host import CudaHost
+
+    return CudaHost()
+
+
+def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:
     from harness.backends.sim.host import SimHost
     from harness.backends.sim.toolkit import SimUnavailable, ensure_toolkit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -129,17 +130,50 @@ def _apply_settings(context: typer.Context) -> None:
 def main() -> None:
     """Entry point: expected errors become a sentence and an exit code, Ctrl-C becomes 130."""
     try:
-        tree.prepare(app, PANELS)(prog_name="harness", standalone_mode=True)
+        try:
+            tree.prepare(app, PANELS)(prog_name="harness", standalone_mode=True)
+        finally:
+            _flush()
     except HarnessError as error:
         print(quoted(str(error), "harness: "), file=sys.stderr)
         sys.exit(exit_codes.USAGE if isinstance(error, UsageError) else exit_codes.MACHINE)
-    except BrokenPipeError:  # the reader of our output left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(exit_codes.MACHINE)
-    except Exception:  # the outermost border: a crash of ours is no failure of a solution
-        print(quoted(traceback.format_exc().rstrip(), "| "), file=sys.stderr)
-        sys.exit(exit_codes.MACHINE)
-    except SystemExit as ending:  # typer makes this of Ctrl-C
+    except SystemExit as ending:  # typer makes this of Ctrl-C, and of a reader that left
+        if _has_lost_its_reader(ending.__context__):
+            _give_up_printing()
+            sys.exit(exit_codes.MACHINE)
         if ending.code == exit_codes.INTERRUPTED:
             print("harness: interrupted; results so far are kept", file=sys.stderr)
         raise
+    except Exception as error:  # the outermost border: a crash of ours is no failure of a solution
+        if _is_of_stdout(error):
+            _give_up_printing()
+            if not _has_lost_its_reader(error):
+                print(f"harness: can't print: {error}; results so far are in their journals", file=sys.stderr)
+        else:
+            print(quoted(traceback.format_exc().rstrip(), "| "), file=sys.stderr)
+        sys.exit(exit_codes.MACHINE)
+
+
+def _flush() -> None:
+    """Here, where it can be told: what is left is written, or not, when Python has ended."""
+    if sys.stdout is not None:  # closed by who started us
+        sys.stdout.flush()
+
+
+def _has_lost_its_reader(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _is_of_stdout(error: Exception) -> bool:
+    """An error of writing names no file: whether an empty line can be written tells."""
+    if not isinstance(error, OSError):
+        return False
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
+
+
+def _give_up_printing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -173,8 +173,10 @@ def _disk() -> MachineFinding:
     place = next(folder for folder in (cache, *cache.parents) if folder.exists())
     gib = shutil.disk_usage(place).free / 2**30
     detail = f"{gib:.1f} GiB free for the cache in {cache}"
-    if not os.access(place, os.W_OK):
-        return MachineFinding("disk", "missing", f"{place} can't be written", "set HARNESS_CACHE to a folder of yours")
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return MachineFinding(
+            "disk", "missing", f"{place} is no folder that can be written", "set HARNESS_CACHE to a folder of yours"
+        )
     if gib < _LEAST_DISK_GIB:
         return MachineFinding("disk", "warning", detail, "free space, or set HARNESS_CACHE")
     return MachineFinding("disk", "good", detail)

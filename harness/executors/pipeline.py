@@ -5,15 +5,20 @@ Knows nothing of what is prepared or measured; tests give it functions of their 
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")  # a task
 P = TypeVar("P")  # a task prepared
 R = TypeVar("R")  # its result
+
+_LOG = logging.getLogger("harness")
+_PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,18 @@ def run_pipeline(
         raise
     finally:
         belt.end()
-        for thread in threads if belt.is_fetching else (feeder, *threads):
-            if thread.ident is not None:
-                thread.join()
+        _wait_for([one for one in (threads if belt.is_fetching else [feeder, *threads]) if one.ident is not None])
+
+
+def _wait_for(threads: Sequence[threading.Thread]) -> None:
+    """It is said when that takes its time: nothing ends a call of torch's, or of a problem's code."""
+    soon = time.monotonic() + _PATIENCE_S
+    for thread in threads:
+        thread.join(max(0.0, soon - time.monotonic()))
+    if any(thread.is_alive() for thread in threads):
+        _LOG.warning("harness: waiting for what is under way in harness itself; Ctrl-C (again) ends it at once")
+    for thread in threads:
+        thread.join()
 
 
 def _feeding(belt: _Belt[T, P, R], tasks: Iterable[T]) -> None:

@@ -65,8 +65,11 @@ class TimingConfig:
             raise ValueError("timing: baselines must name one at least, and none twice")
         if self.blocks < 6:
             raise ValueError("timing: blocks must be at least 6, or there is no 95 % interval")
-        if self.calls_per_turn < 1 or self.warmup_turns < 1 or not self.budget_s > 0 or self.checked_turns < 0:
-            raise ValueError("timing: calls_per_turn, warmup_turns and budget_s must be positive")
+        for name, fewest in (("calls_per_turn", 1), ("warmup_turns", 1), ("checked_turns", 0)):
+            if getattr(self, name) < fewest:
+                raise ValueError(f"timing: {name} must be at least {fewest}; not {getattr(self, name)}")
+        if not 0 < self.budget_s < math.inf:
+            raise ValueError(f"timing: budget_s must be positive and finite; not {self.budget_s}")
         if "gpu_cold" in self.metrics or len(set(self.metrics)) != len(self.metrics):
             raise ValueError("timing: metrics are those beside gpu_cold, which is always measured, and each once")
         if not 1 <= self.processes <= 20:
@@ -102,9 +105,10 @@ class LimitsConfig:
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
     def __post_init__(self) -> None:
-        given = (self.build_s, self.load_s, self.turn_s, self.parallel_builds, self.worker_memory_gib)
-        if not all(value is None or value > 0 for value in given):
-            raise ValueError("limits: all values must be positive")
+        for name in ("build_s", "load_s", "turn_s", "parallel_builds", "worker_memory_gib"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"limits: {name} must be positive and finite; not {value}")
         for name in self.pass_environment:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"limits: pass_environment takes names of variables, without values; {name!r} is none")

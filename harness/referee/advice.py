@@ -74,8 +74,8 @@ _BY_VERDICT = {
     Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
     Verdict.OUT_OF_MEMORY: "allocate less, or reuse a workspace between calls",
     Verdict.TIMEOUT: "look for an endless loop, a barrier that some threads never reach or, on the simulator, a block "
-    "that waits for a later one; limits are in the config",
-    Verdict.CRASHED: "look at the end of the output: the process ended without an answer",
+    "that waits for a later one; limits (build_s, load_s, turn_s) are in the config",
+    Verdict.CRASHED: "look at the end of its output ('harness show last' has it): the process ended without an answer",
     Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
     Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
     Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
@@ -90,10 +90,16 @@ _BY_VERDICT = {
 }
 
 
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+
+
 def advice_for(verdict: Verdict, text: str) -> str:
     """One sentence, from the failure's text where its cause is known."""
-    # Where the gap is the simulator's, a compiler's message is no advice to the author.
-    for pattern, advice in _KNOWN_CAUSES if verdict is not Verdict.UNSUPPORTED else ():
+    # Where the gap is the simulator's, or the mistake another's, a compiler's message is no advice to the author.
+    blames_others = (Verdict.UNSUPPORTED, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
+    for pattern, advice in _KNOWN_CAUSES if verdict not in blames_others else ():
         if re.search(pattern, text):
             return advice
+    if verdict is Verdict.HARNESS_ERROR and _NO_SPACE.search(text):
+        return "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept"
     return _BY_VERDICT.get(verdict, "see the record")

@@ -236,7 +236,7 @@ def _kill_all(worker: WorkerProcess, references: Mapping[ReferenceArm, WorkerPro
 
 
 def _failure(verdict: Verdict, reason: str, details: str | None = None) -> Failure:
-    return Failure(reason, advice_for(verdict, ""), details=details)
+    return Failure(reason, advice_for(verdict, reason), details=details)
 
 
 def _new_id(now: datetime.datetime) -> str:

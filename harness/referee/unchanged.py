@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, InvalidFile
 from harness.referee.outcome import SolutionFailed
 from harness.referee.workers.user_signal import is_own_user
 from harness.workspace.problem import Problem
@@ -30,7 +30,7 @@ def change_meanwhile(problem: Problem, sha256: str) -> SolutionFailed | HarnessE
     """What is to be said of the evaluation where files have changed; None where none has. `sha256` is the problem's at
     its beginning."""
     changed = _changed_of_harness()
-    if problem.sha256 != sha256:
+    if _hash_of(problem) != sha256:
         changed += [problem.folder, *_files(problem.folder)]
     written = [path for path in changed if path.exists() and is_own_user(path.lstat().st_uid)]
     if written:
@@ -39,6 +39,13 @@ def change_meanwhile(problem: Problem, sha256: str) -> SolutionFailed | HarnessE
     if changed:
         return HarnessError(f"{changed[0]} was changed while the solution was judged; evaluate it again")
     return None
+
+
+def _hash_of(problem: Problem) -> str | None:
+    try:
+        return problem.sha256
+    except InvalidFile:
+        return None
 
 
 def _changed_of_harness() -> list[Path]:

@@ -12,7 +12,7 @@ from harness.records.check import Tolerance
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.formula import FormulaError
-from harness.workspace.source_hash import hash_folder, refuse_links
+from harness.workspace.source_hash import hash_folder, refuse_unfit
 from harness.workspace.work_formulas import Amount, WorkFormulas
 from harness.workspace.yaml_file import read_yaml
 
@@ -120,7 +120,7 @@ def load_problem(folder: Path) -> Problem:
         InvalidFile: names the file, the key and what it should be; or a link that leads out of the folder.
     """
     source = _read_source(folder / "problem.py")
-    refuse_links(folder)
+    refuse_unfit(folder)
     path = folder / "problem.yaml"
     written = read_yaml(ProblemFile, path) if path.exists() else ProblemFile()
     _check_cases(written, source, path)

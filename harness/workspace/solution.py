@@ -11,7 +11,7 @@ from typing import Literal
 from harness.errors import InvalidFile
 from harness.records.verdict import Verdict
 from harness.workspace.problem import Precision
-from harness.workspace.source_hash import hash_files, hashed_files, judged_files, refuse_links
+from harness.workspace.source_hash import hash_files, hashed_files, judged_files, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 
 _LARGEST_TEXT = 256 * 1024
@@ -90,7 +90,7 @@ def load_solution(folder: Path) -> Solution:
     """
     if not (folder / "solution.py").is_file():
         raise InvalidFile(f"{folder / 'solution.py'} is missing: a solution folder holds solution.py with ModelNew")
-    refuse_links(folder)
+    refuse_unfit(folder)
     path = folder / "solution.yaml"
     about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
     return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,19 +12,21 @@ from harness.records.content_hash import hash_contents, is_prose
 
 
 def hash_folder(folder: Path) -> str:
-    """SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python."""
+    """SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python.
+
+    Raises: InvalidFile where one can't be read."""
     return hash_files(hashed_files(folder))
 
 
 def hash_files(files: Mapping[str, Path]) -> str:
     """SHA-256 over the names and the contents of the files, in their order."""
-    return hash_contents((name, path.read_bytes()) for name, path in files.items())
+    return hash_contents((name, _content(path)) for name, path in files.items())
 
 
 def hashed_files(folder: Path) -> dict[str, Path]:
     """The files that hash_folder() covers, by their path in the folder, in its order.
 
-    What refuse_links() refuses is left out: nothing outside the folder is read.
+    What refuse_unfit() refuses is left out: nothing outside the folder is read.
     """
     paths = sorted(path for path in _entries(folder) if path.is_file() and not _is_refused(folder, path))
     return {path.relative_to(folder).as_posix(): path for path in paths if not _is_compiled(path)}
@@ -34,20 +37,39 @@ def judged_files(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in hashed_files(folder).items() if not is_prose(name)}
 
 
-def refuse_links(folder: Path) -> None:
+def refuse_unfit(folder: Path) -> None:
     """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
-    the folder's hash stays, and a record keeps the texts of a solution's files."""
+    the folder's hash stays, and a record keeps the texts of a solution's files. Or where a file can't be read."""
     for path in _entries(folder):
         if _is_refused(folder, path):
             raise InvalidFile(
                 f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
                 "aren't followed; put a copy in its place"
             )
+        if path.is_file() and not os.access(path, os.R_OK):
+            raise _unreadable(path, os.strerror(errno.EACCES))
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    for root, folders, files in os.walk(folder):  # lists linked folders, and doesn't go into them
+    for root, folders, files in os.walk(folder, onerror=_raise):  # lists linked folders, and doesn't go into them
         yield from (Path(root, name) for name in (*folders, *files))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from error
+
+
+def _raise(error: OSError) -> None:
+    """A folder that is gone has no files."""
+    if not isinstance(error, FileNotFoundError):
+        raise _unreadable(error.filename, error.strerror) from error
+
+
+def _unreadable(path: Path | str, why: str | None) -> InvalidFile:
+    return InvalidFile(f"{path}: can't be read: {why}")
 
 
 def _is_refused(folder: Path, path: Path) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from harness.errors import InvalidFile
 from harness.workspace.source_hash import hash_files, hashed_files
 
 _INTERVAL_S = 0.25
@@ -52,13 +53,13 @@ class Watcher:
                     facts = path.stat()
                     found.append((str(path), facts.st_mtime_ns, facts.st_size))
             return tuple(found)
-        except OSError:
+        except (OSError, InvalidFile):
             return None
 
     def _contents(self) -> tuple[str, ...] | None:
         try:
             return tuple(hash_files(_watched(folder)) for folder in self._folders)
-        except OSError:
+        except (OSError, InvalidFile):
             return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ class Workspace:
         if name is None:
             return Config()
         for path in (Path(name), self.root / "configs" / f"{name}.yaml"):
-            if path.is_file():
+            if os.path.isfile(path):
                 return read_yaml(Config, path)
         known = [path.stem for path in (self.root / "configs").glob("*.yaml")]
         raise UsageError(f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, known)}")
@@ -83,8 +84,14 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:
-    """Raises: UsageError for a name that would steer the terminal or the CI that shows it."""
-    names = sorted(path.parent.name for path in folder.glob(f"*/{file}")) if folder.is_dir() else []
+    """Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where somebody may not
+    look: what is there would pass for missing."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if _exists(folder / name / file))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise UsageError(f"{error.filename}: can't be read: {error.strerror}") from error
     for name in names:
         if not name.isprintable() or "::" in name or "##[" in name:
             raise UsageError(
@@ -94,8 +101,19 @@ def _folders_with(folder: Path, file: str) -> list[str]:
     return names
 
 
+def _exists(path: Path) -> bool:
+    """Raises: OSError where that can't be told."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def _require(name: str, known: Iterable[str], kind: str, folder: Path | None, of: str = "") -> None:
     names = list(known)
     if name not in names:
+        if folder and Path(name).name == name != ".." and os.path.isdir(folder / name):
+            raise UsageError(f"{folder / name} holds no {kind}.py: add it, or take another folder")
         place = f" in {folder}" if folder else of
         raise UsageError(f"no {kind} '{name}'{place}.{did_you_mean(name, names)}")

@@ -61,7 +61,8 @@ def _mapping(text: str, source: str) -> dict[str, Any]:
     try:
         data = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: also a date of month 13
-        raise InvalidFile(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
+        words = str(error).replace('in "<unicode string>", ', "in ")
+        raise InvalidFile(f"{source}: not valid YAML: {' '.join(words.split())}") from None
     if data is None:
         return {}
     if not isinstance(data, dict):

@@ -7,11 +7,12 @@ import itertools
 import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import harness
+from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal
 from harness.workspace.selection import Task
@@ -199,6 +200,32 @@ def test_mistakes_are_raised_before_anything_runs(opened: Opened) -> None:
     with pytest.raises(harness.UsageError, match="this Evaluator is closed"):
         evaluator.evaluate(SOURCE, "a\n")
     assert opened.log == ["closed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"seed": "a"}, "a seed is an int or None; not 'a'"),
+        ({"config": {"timing": {}}}, "a config is a Config, a name or a Path; not dict"),
+        ({"config": Config(timing=cast(TimingConfig, 3))}, r"config\.timing"),
+    ],
+)
+def test_an_argument_of_another_type_is_a_mistake(arguments: dict[str, Any], complaint: str, opened: Opened) -> None:
+    with pytest.raises(harness.UsageError, match=complaint):
+        harness.Evaluator(**arguments)
+    assert opened.log == []
+
+
+@pytest.mark.parametrize("given", ["class ModelNew: ...\n", Path("solution.py")])
+def test_one_solution_is_not_many(opened: Opened, given: Any) -> None:
+    with harness.Evaluator() as evaluator, pytest.raises(harness.UsageError, match="takes several solutions"):
+        next(evaluator.evaluate_many(SOURCE, given))
+
+
+def test_results_may_be_named_by_a_string(opened: Opened, tmp_path: Path) -> None:
+    with harness.Evaluator(results=cast(Path, str(tmp_path / "kept"))) as evaluator:
+        evaluator.evaluate(SOURCE, "a\n")
+    assert (tmp_path / "kept").exists()
 
 
 def test_patterns_choose_what_is_compared(opened: Opened, tmp_path: Path) -> None:

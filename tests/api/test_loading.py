@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,15 @@ def test_any_string_is_a_solutions_source(workspace: Path, text: str) -> None:
     with Scratch() as scratch:
         solution = scratch.solution(text, scratch.problem("relu"))
         assert solution.source_path.read_bytes() == text.encode(errors="surrogatepass")
+
+
+@pytest.mark.parametrize("given", [None, b"class ModelNew: ...", 3])
+def test_another_type_is_refused(workspace: Path, given: Any) -> None:
+    with Scratch() as scratch:
+        with pytest.raises(harness.UsageError, match="a solution is a Solution, a Path or a str; not "):
+            scratch.solution(given, scratch.problem("relu"))
+        with pytest.raises(harness.UsageError, match="a problem is a Problem, a Path or a str; not "):
+            scratch.problem(given)
 
 
 def test_a_path_that_leads_nowhere_is_named(workspace: Path) -> None:

@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness import __version__
+from harness import __main__, __version__
 from harness.records.journal import Journal
 from harness.records.verdict import Verdict
 from tests.cli.shell import Shell
@@ -294,3 +295,39 @@ def test_a_pipe_gets_no_escape_codes(workspace: Path, arguments: list[str]) -> N
     out = python(code, cwd=workspace)
     assert len(out) > 100
     assert "\x1b" not in out
+
+
+def ended(arguments: list[str], cwd: Path, stdout: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    return subprocess.run(
+        command, cwd=cwd, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["config", "show"], ["explain"]])
+def test_a_full_disk_behind_the_output_is_said_in_a_line(workspace: Path, arguments: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    outcome = ended(arguments, workspace, full)
+    os.close(full)
+    words = "harness: can't print: [Errno 28] No space left on device; results so far are in their journals\n"
+    assert (outcome.returncode, outcome.stderr) == (3, words)
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["explain"]])
+def test_a_reader_that_left_is_no_failure_of_a_solution(workspace: Path, arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    outcome = ended(arguments, workspace, writer)
+    os.close(writer)
+    assert (outcome.returncode, outcome.stderr) == (3, "")
+
+
+def test_ctrl_c_before_the_command_is_there_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.cli.app.main", interrupted)
+    with pytest.raises(SystemExit) as ending:
+        __main__.main()
+    assert (ending.value.code, capsys.readouterr().err) == (130, "harness: interrupted\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,3 +102,23 @@ def test_interrupted_run_keeps_its_results_and_leaves_no_worker(number: signal.S
     assert [(e.solution.name, e.verdict) for e in read_journals(tmp_path)] == [("honest", Verdict.PASSED)]
     _require_gone(started)
     assert "honest" in stdout
+
+
+@pytest.mark.sim
+def test_a_second_interrupt_waits_for_nothing(tmp_path: Path) -> None:
+    """The reference sleeps within harness itself, where nothing else can end it."""
+    for folder in ("problems/double", "solutions/double/honest", "configs"):
+        shutil.copytree(FAULTS / folder, tmp_path / folder)
+    problem = tmp_path / "problems" / "double" / "problem.py"
+    text = problem.read_text()
+    assert text.count("return x * 2") == 1
+    problem.write_text(text.replace("return x * 2", "__import__('time').sleep(600)"))
+    with _harness(tmp_path / "results", "-C", str(tmp_path), "run", "-p", "double") as process:
+        _read_until(process, "honest: loading")
+        time.sleep(3)  # until the reference sleeps
+        process.send_signal(signal.SIGINT)
+        _read_until(process, "harness: waiting for what is under way in harness itself")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert rest.endswith("harness: ended at once; results so far are kept\n")

@@ -26,10 +26,18 @@ def test_under_six_blocks_there_would_be_no_interval() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [{"calls_per_turn": 0}, {"warmup_turns": 0}, {"budget_s": 0.0}, {"checked_turns": -1}, {"budget_s": math.nan}],
+    [
+        {"calls_per_turn": 0},
+        {"warmup_turns": 0},
+        {"budget_s": 0.0},
+        {"checked_turns": -1},
+        {"budget_s": math.nan},
+        {"budget_s": math.inf},
+    ],
 )
 def test_timing_needs_positive_values(values: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be positive"):
+    (key,) = values
+    with pytest.raises(ValueError, match=f"timing: {key} must be (positive and finite|at least [01]); not "):
         TimingConfig(**values)
 
 
@@ -50,10 +58,12 @@ def test_more_processes_reach_a_finer_precision() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"build_s": 0.0}, {"turn_s": -1.0}, {"parallel_builds": -1}, {"worker_memory_gib": 0.0}]
+    "values",
+    [{"build_s": 0.0}, {"turn_s": -1.0}, {"parallel_builds": -1}, {"worker_memory_gib": 0.0}, {"load_s": math.inf}],
 )
 def test_limits_are_positive(values: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="limits"):
+    (key,) = values
+    with pytest.raises(ValueError, match=f"limits: {key} must be positive and finite"):
         LimitsConfig(**values)
 
 

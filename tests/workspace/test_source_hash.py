@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.errors import InvalidFile
-from harness.workspace.source_hash import hash_folder, hashed_files, refuse_links
+from harness.workspace.source_hash import hash_files, hash_folder, hashed_files, refuse_unfit
 
 
 @pytest.fixture
@@ -78,12 +81,38 @@ def test_a_link_to_a_folder_or_out_of_it_is_refused(folder: Path, target: str) -
     if target == "../elsewhere.cuh":
         (folder / "include" / "linked").rename(folder / "linked")
     with pytest.raises(InvalidFile, match=r"linked' is a link to '.*put a copy in its place"):
-        refuse_links(folder)
+        refuse_unfit(folder)
+
+
+def test_a_file_that_cannot_be_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "tile.cuh")
+    with pytest.raises(InvalidFile, match=r"include/tile\.cuh: can't be read: Permission denied"):
+        refuse_unfit(folder)
+
+
+def test_a_folder_that_cannot_be_read_has_no_hash(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def guarded(path: str) -> Any:
+        if Path(path).name == "include":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    with pytest.raises(InvalidFile, match=r"include: can't be read: Permission denied"):
+        hash_folder(folder)
+
+
+def test_a_file_that_went_away_has_no_hash(folder: Path) -> None:
+    files = hashed_files(folder)
+    (folder / "solution.py").unlink()
+    with pytest.raises(InvalidFile, match=r"solution\.py: can't be read: No such file"):
+        hash_files(files)
 
 
 def test_a_link_within_the_folder_is_a_file_like_any_other(folder: Path) -> None:
     (folder / "again.cuh").symlink_to("include/tile.cuh")
-    refuse_links(folder)
+    refuse_unfit(folder)
     assert list(hashed_files(folder)) == ["again.cuh", "include/tile.cuh", "solution.py"]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,6 +104,39 @@ def test_named_solutions_come_in_their_order_and_once(workspace: Workspace) -> N
 def test_a_mistyped_solution_gets_a_suggestion(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match=r"no solution 'shared_title' .* Did you mean 'shared_tile'\?"):
         workspace.solutions("maxpool2d", ["shared_title"])
+
+
+def test_a_folder_without_a_solution_is_named(workspace: Workspace) -> None:
+    (workspace.root / "solutions" / "maxpool2d" / "begun").mkdir()
+    with pytest.raises(UsageError, match=r"solutions/maxpool2d/begun holds no solution\.py: add it"):
+        workspace.solutions("maxpool2d", ["begun"])
+    with pytest.raises(UsageError, match=r"no solution '\.\.' in"):
+        workspace.solutions("maxpool2d", [".."])
+
+
+@pytest.mark.parametrize("place", ["solutions", "solutions/maxpool2d", "solutions/maxpool2d/plain"])
+def test_what_may_not_be_looked_at_does_not_pass_for_missing(
+    workspace: Workspace, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a folder without permissions answers who isn't root."""
+    closed, stat, listdir = workspace.root / place, Path.stat, os.listdir
+
+    def refuse(path: Path, is_closed: bool) -> None:
+        if is_closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def guarded_stat(path: Path, **options: Any) -> os.stat_result:
+        refuse(path, closed in path.parents)
+        return stat(path, **options)
+
+    def guarded_listdir(path: Path) -> list[str]:
+        refuse(path, closed in (path, *path.parents))
+        return listdir(path)
+
+    monkeypatch.setattr(Path, "stat", guarded_stat)
+    monkeypatch.setattr(os, "listdir", guarded_listdir)
+    with pytest.raises(UsageError, match=r"solutions/maxpool2d.*: can't be read: Permission denied"):
+        workspace.solution_names("maxpool2d")
 
 
 def test_a_problem_without_solutions_says_where_one_goes(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from harness.records.check import OracleKind
-from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference, blamed_on, unpack
+from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, OutputSpec, Reference, blamed_on, unpack
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Inputs and outputs of one piece of the oracle in float64; intermediates and the comparison take a few times that."""
@@ -72,7 +72,7 @@ class Oracle:
                     return tuple(unpack(self._double(*[_double(v) for v in inputs]), self._reference)[1])
             except (torch.OutOfMemoryError, MemoryError):
                 raise
-            except Exception as error:  # e.g. forward() makes float32 tensors of its own
+            except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         with blamed_on(self._reference, "Model.forward() failed"), _strict_float32(), torch.no_grad():

@@ -24,6 +24,10 @@ _GENERATORS = threading.RLock()
 """Random generators belong to the process: between the seeding and the last draw no other thread runs problem code."""
 
 
+PROBLEM_ERRORS = (Exception, SystemExit)
+"""What a problem's code raises. A sys.exit() in it is a mistake like any other, and ends no run."""
+
+
 class InvalidProblem(Exception):
     """The problem's own code fails: no solution can be judged."""
 
@@ -61,6 +65,7 @@ class Reference:
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
             sys.modules[self._module.__name__] = self._module  # dataclasses look their module up
+            self._module.__dict__["print"] = _print_aside
             with Placed(device):
                 exec(code, self._module.__dict__)
         override = problem.cases[case].init_inputs
@@ -132,8 +137,13 @@ class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
         ours = (InvalidProblem, torch.OutOfMemoryError, MemoryError)
-        if isinstance(error, Exception) and not isinstance(error, ours):
+        if isinstance(error, PROBLEM_ERRORS) and not isinstance(error, ours):
             raise self._reference._complain(self._what, error) from error
+
+
+def _print_aside(*values: Any, **options: Any) -> None:
+    """A problem's print(): what a command prints is the harness's own, as with --json."""
+    print(*values, **{"file": sys.stderr, **options})
 
 
 def _seed_everything(seed: int) -> None:
@@ -185,7 +195,7 @@ def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
         with torch.no_grad(), torch.device("meta"):
             on_meta, values = _to(model, "meta"), [_to(value, "meta") for value in inputs]
             return _Run(on_meta, values, on_meta(*values))
-    except Exception:  # the problem's own code
+    except PROBLEM_ERRORS:
         return None
 
 

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from harness.backends.base import KernelRun
 from harness.records.trace import Trace, TracedKernel
+from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
 from harness.referee.setting import Setting
 
@@ -55,7 +56,7 @@ def operators_of_reference(setting: Setting) -> Trace | None:
         model = copy.deepcopy(setting.model).to("meta")
         with torch.no_grad(), torch.device("meta"), _Operators() as operators:
             model(*setting.meta_inputs)
-    except Exception:  # the problem's own code: it runs on a device, and needn't run without one
+    except PROBLEM_ERRORS:  # it runs on a device, and needn't run without one
         return None
     if operators.are_pointwise:
         return None

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from harness.records.evaluation import Work
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.setting import Setting
 
 
@@ -107,7 +107,7 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operatio
     try:
         with torch.no_grad(), _Counting() as counted:
             model(*inputs)
-    except Exception:  # the formulas are torch's, and of any operator in any form
+    except PROBLEM_ERRORS:  # or torch's formulas', which are of any operator in any form
         return NO_OPERATIONS
     return Operations(counted.total, counted.convolutions) if counted.total else NO_OPERATIONS
 
@@ -117,7 +117,7 @@ def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operat
     try:
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
         copied = copy.deepcopy(model).to("meta")
-    except Exception:  # the problem's own code: it runs on a device, and needn't run without one
+    except PROBLEM_ERRORS:  # it runs on a device, and needn't run without one
         return NO_OPERATIONS
     with torch.device("meta"):
         return operations_of_run(copied, on_meta)

@@ -121,6 +121,7 @@ class TimedCase:
         """
         self._seats.admit(references)
         self._seats.fill(self._case.setting, references_of(config.timing)[1:], config, notify)
+        by_count = config.timing.precision is None  # else few of them may do
         checks: list[Check] = []
         for attempt in itertools.count():  # one, unless an arm has to be left out
             timed = self._seated(config)
@@ -132,7 +133,7 @@ class TimedCase:
                     self._case.rng,
                     self._most_calls,
                     self._series,
-                    lambda done, total: notify(f"timing {done}/{total}"),
+                    lambda done, most: notify(f"timing {done}/{most}" if by_count else f"timing, {done} blocks"),
                     floors=floors,
                 )
                 rows = self._rows(player, timed, notify)

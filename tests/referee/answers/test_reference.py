@@ -176,6 +176,8 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
     ("forward", "tail", "complaint"),
     [
         ("return x", TAIL + "\n1 / 0\n", r"problem\.py can't be executed in case 'full': ZeroDivisionError"),
+        ("return x", TAIL + "\nraise SystemExit(0)\n", r"problem\.py can't be executed in case 'full': SystemExit: 0"),
+        ("raise SystemExit(0)", TAIL, r"Model\.forward\(\) failed in case 'full': SystemExit: 0"),
         ("return x", TAIL.replace("return []", "return 3"), r"get_init_inputs\(\) failed in case 'full': TypeError"),
         (
             "return x",
@@ -193,6 +195,13 @@ def test_inputs_that_need_memory_are_made(tmp_path: Path) -> None:
 def test_a_broken_problem_is_blamed_in_words(tmp_path: Path, forward: str, tail: str, complaint: str) -> None:
     with pytest.raises(InvalidProblem, match=complaint):
         setting(tmp_path, forward, tail)
+
+
+def test_what_a_problem_prints_is_no_output_of_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setting(tmp_path, "print('called', 1, sep='-'); return x", TAIL + "\nprint('hello')\n")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert {"hello", "called-1"} <= set(err.splitlines())
 
 
 def test_a_model_that_cannot_be_constructed_is_blamed(tmp_path: Path) -> None:

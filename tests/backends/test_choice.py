@@ -1,0 +1,46 @@
+"""Which backend a run uses, and what is said where it can't be made ready."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backends import choice
+from harness.backends.choice import choose_backend, open_host
+from harness.errors import MachineError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("word", "words"), [("gpu", "Valid: auto, cuda, sim"), ("simm", "Did you mean 'sim'"), (None, "Valid: ")]
+)
+def test_another_word_is_no_backend(word: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=f"no backend .*{words}"):
+        choose_backend(word)
+
+
+def test_a_cache_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    with pytest.raises(MachineError, match=r"the cache .*/cache can't be used: File exists; .* set HARNESS_CACHE"):
+        open_host("sim", tmp_path / "cache", lambda what: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (shutil.Error([("a", "b", "No space left")]), "No space left"),
+    ],
+)
+def test_a_cache_without_room_is_no_bug(
+    error: OSError, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(choice, "_sim_host", fail)
+    with pytest.raises(MachineError, match=f"{os.fspath(tmp_path)} can't be used: .*{words}.*; free space there"):
+        open_host("sim", tmp_path, lambda what: None)
