@@ -199,7 +199,7 @@ class Auditor:
             lambda timeline=timeline: require_nothing_outside(timeline)  # type: ignore[misc]
             for timeline in solution.timelines
         ]
-        checks.append(lambda: require_measured(solution.traced_claims))
+        checks.append(lambda: require_measured(solution.traced_claims, baseline.traced_claims))
         checks.append(lambda: require_idle(solution.canaries_ns, baseline.canaries_ns))
         busy_ns = [[call.busy_ns for call in timeline.calls] for timeline in solution.timelines]
         all_busy_ns = [ns for turn in busy_ns for ns in turn]

@@ -135,6 +135,17 @@ def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
 
 
+def test_where_the_baseline_is_interrupted_as_often_it_is_a_remark() -> None:
+    auditor = Auditor("full", "eager", FACTS)
+    play(auditor, "eager", 1_000)
+    play(auditor, "solution", 200)
+    eager = (*marked(2_000, 3_000), kernel(2_000, 990, "_ZN2at6native3addEv"))
+    auditor.trace("eager", 1, reply(1, 1_000, kernels=eager), 10_000 * US)
+    auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_001, 198))), 10_000 * US)
+    (remark,) = auditor.finish(200 * US).remarks
+    assert remark.startswith("full: 1 of 1 traced calls lasted longer")
+
+
 def test_a_gpu_that_others_use_is_a_remark_and_no_accusation() -> None:
     auditor = audited([kernel(2_001, 198)])
     for _ in range(20):

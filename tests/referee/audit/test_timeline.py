@@ -87,7 +87,22 @@ def lasted(*pairs: tuple[int, int]) -> list[tuple[TracedCall, int]]:
     ],
 )
 def test_a_call_lasts_about_as_long_as_is_claimed(timed: list[tuple[TracedCall, int]]) -> None:
-    require_measured(timed)
+    assert require_measured(timed, []) == ()
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_what_happens_to_the_baseline_too_is_no_cheating(count: int) -> None:
+    """As beside another process, to which the GPU goes in between."""
+    honest = lasted(*[(289, 5)] * 5, *[(6, 5)] * 3)
+    baseline = lasted(*[(2_005, 5)] * count, *[(6, 5)] * (10 - count))
+    (remark,) = require_measured(honest, baseline)
+    assert remark.startswith("5 of 8 traced calls lasted longer between the marks")
+    assert f"so did {count} of 10 of the baseline's: the GPU is shared with another process" in remark
+
+
+def test_a_host_that_is_held_up_once_excuses_nobody() -> None:
+    with pytest.raises(SolutionFailed, match="in 5 of 8 calls"):
+        require_measured(lasted(*[(289, 5)] * 5, *[(6, 5)] * 3), lasted((2_005, 5), *[(6, 5)] * 9))
 
 
 @pytest.mark.parametrize(
@@ -102,5 +117,5 @@ def test_a_start_that_is_recorded_anew_is_cheating(timed: list[tuple[TracedCall,
     with pytest.raises(
         SolutionFailed, match=f"20 µs are claimed for a traced call that lasted 1000 µs.*{seen}"
     ) as caught:
-        require_measured(timed)
+        require_measured(timed, lasted((103, 100)))
     assert caught.value.failure.evidence[0].check == "trace"
