@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import operator
 import secrets
 import threading
 from collections import deque
@@ -58,9 +59,10 @@ class Evaluator:
     ) -> None:
         self._backend: Backend = backend
         self._config = load_config(config, workspace)
-        if seed is not None and not isinstance(seed, int):
-            raise UsageError(f"a seed is an int or None; not {seed!r}")
-        self._seed = seed
+        try:
+            self._seed = None if seed is None else operator.index(seed)
+        except TypeError:
+            raise UsageError(f"a seed is an int or None; not {seed!r}") from None
         self._results = None if results is None else Path(results)
         self._workspace = workspace
         self._session: Session | None = self._open()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
@@ -46,9 +49,18 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
     try:
         cache.mkdir(parents=True, exist_ok=True)
         return _cuda_host() if chosen == "cuda" else _sim_host(cache, progress, sanitize)
-    except OSError as error:  # shutil's has a list of what it couldn't copy, and no words
+    except OSError as error:
+        if not _is_of(cache, error):
+            raise
         why = error.strerror or str(error)[:_LETTERS]
         raise MachineError(f"the cache {cache} can't be used: {why}; free space there, or set HARNESS_CACHE") from error
+
+
+def _is_of(cache: Path, error: OSError) -> bool:
+    """Whether the folder is at fault. shutil's error has a list of what couldn't be copied there, and no words."""
+    named = Path(os.fsdecode(error.filename or ""))
+    has_no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return has_no_room or isinstance(error, shutil.Error) or named.is_relative_to(cache) or named in cache.parents
 
 
 def _cuda_host() -> Host:

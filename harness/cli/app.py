@@ -166,7 +166,7 @@ def _has_lost_its_reader(error: BaseException | None) -> bool:
 
 def _is_of_stdout(error: Exception) -> bool:
     """An error of writing names no file: whether an empty line can be written tells."""
-    if not isinstance(error, OSError):
+    if not isinstance(error, OSError) or error.filename is not None:
         return False
     try:
         print(flush=True)

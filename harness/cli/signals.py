@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from types import FrameType
@@ -14,23 +15,33 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 def end_politely() -> None:
     """A polite kill, and a terminal that is gone, end a command as Ctrl-C does: results are kept, tools are ended,
-    clocks put back. A second one ends it at once, whatever torch or a problem is busy with. Who has it run on without a
-    terminal (nohup) keeps that."""
+    clocks put back. Who has it run on without a terminal (nohup) keeps that."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
+def end_at_once_if_asked_again() -> None:
+    """As end_politely(), and a Ctrl-C after the first signal waits for nothing, whatever torch or a problem is busy
+    with. Further signals of the other kinds are ignored: a terminal that is closed may send several."""
+    end_politely()
+    for number in _ENDING:
+        if signal.getsignal(number) is signal.default_int_handler:
             signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     for one in _ENDING:
         if signal.getsignal(one) is _end:
-            signal.signal(one, _end_at_once)
+            signal.signal(one, _end_at_once if one is signal.SIGINT else signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:
-    """Workers end with this process."""
-    if os.isatty(2):
-        os.write(2, _SHOW_CURSOR)
-    os.write(2, b"harness: ended at once; results so far are kept\n")
-    os._exit(exit_codes.INTERRUPTED)
+    """Workers end with this process. A locked clock is the next run's to put back."""
+    try:
+        with contextlib.suppress(OSError):
+            os.write(2, _SHOW_CURSOR if os.isatty(2) else b"")
+            os.write(2, b"harness: ended at once; results so far are kept\n")
+    finally:
+        os._exit(exit_codes.INTERRUPTED)

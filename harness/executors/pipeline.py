@@ -99,7 +99,7 @@ def _wait_for(threads: Sequence[threading.Thread]) -> None:
     for thread in threads:
         thread.join(max(0.0, soon - time.monotonic()))
     if any(thread.is_alive() for thread in threads):
-        _LOG.warning("harness: waiting for what is under way in harness itself; Ctrl-C (again) ends it at once")
+        _LOG.warning("harness: waiting for what is under way in this process; Ctrl-C (again) waits no longer")
     for thread in threads:
         thread.join()
 

@@ -88,9 +88,9 @@ def load_solution(folder: Path) -> Solution:
     Raises:
         InvalidFile: solution.py is missing, solution.yaml breaks its rules, or a link leads out of the folder.
     """
+    refuse_unfit(folder)
     if not (folder / "solution.py").is_file():
         raise InvalidFile(f"{folder / 'solution.py'} is missing: a solution folder holds solution.py with ModelNew")
-    refuse_unfit(folder)
     path = folder / "solution.yaml"
     about = read_yaml(SolutionFile, path) if path.exists() else SolutionFile()
     return Solution(name=folder.name, problem=folder.parent.name, folder=folder, about=about)

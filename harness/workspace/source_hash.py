@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator, Mapping
@@ -26,9 +27,12 @@ def hash_files(files: Mapping[str, Path]) -> str:
 def hashed_files(folder: Path) -> dict[str, Path]:
     """The files that hash_folder() covers, by their path in the folder, in its order.
 
-    What refuse_unfit() refuses is left out: nothing outside the folder is read.
+    What is linked and refused by refuse_unfit() is left out: nothing outside the folder is read.
+
+    Raises: InvalidFile where it can't be told what there is.
     """
-    paths = sorted(path for path in _entries(folder) if path.is_file() and not _is_refused(folder, path))
+    with _readable():
+        paths = sorted(path for path in _entries(folder) if path.is_file() and not _is_refused(folder, path))
     return {path.relative_to(folder).as_posix(): path for path in paths if not _is_compiled(path)}
 
 
@@ -40,14 +44,15 @@ def judged_files(folder: Path) -> dict[str, Path]:
 def refuse_unfit(folder: Path) -> None:
     """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
     the folder's hash stays, and a record keeps the texts of a solution's files. Or where a file can't be read."""
-    for path in _entries(folder):
-        if _is_refused(folder, path):
-            raise InvalidFile(
-                f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
-                "aren't followed; put a copy in its place"
-            )
-        if path.is_file() and not os.access(path, os.R_OK):
-            raise _unreadable(path, os.strerror(errno.EACCES))
+    with _readable():
+        for path in _entries(folder):
+            if _is_refused(folder, path):
+                raise InvalidFile(
+                    f"{str(path)!r} is a link to {os.readlink(path)!r}: links to folders and out of {folder.name}/ "
+                    "aren't followed; put a copy in its place"
+                )
+            if path.is_file() and not os.access(path, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -56,20 +61,23 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _content(path: Path) -> bytes:
-    try:
+    with _readable():
         return path.read_bytes()
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """Raises: InvalidFile for an OSError within."""
+    try:
+        yield
     except OSError as error:
-        raise _unreadable(path, error.strerror) from error
+        raise InvalidFile(f"{error.filename}: can't be read: {error.strerror}") from error
 
 
 def _raise(error: OSError) -> None:
     """A folder that is gone has no files."""
     if not isinstance(error, FileNotFoundError):
-        raise _unreadable(error.filename, error.strerror) from error
-
-
-def _unreadable(path: Path | str, why: str | None) -> InvalidFile:
-    return InvalidFile(f"{path}: can't be read: {why}")
+        raise error
 
 
 def _is_refused(folder: Path, path: Path) -> bool:

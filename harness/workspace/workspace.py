@@ -59,7 +59,7 @@ class Workspace:
         if name is None:
             return Config()
         for path in (Path(name), self.root / "configs" / f"{name}.yaml"):
-            if os.path.isfile(path):
+            if _exists(path) and not os.path.isdir(path):
                 return read_yaml(Config, path)
         known = [path.stem for path in (self.root / "configs").glob("*.yaml")]
         raise UsageError(f"no config '{name}', neither a file nor in configs/.{did_you_mean(name, known)}")
@@ -84,8 +84,10 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:
-    """Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where somebody may not
-    look: what is there would pass for missing."""
+    """Those where nobody may look as well: what is there would pass for missing, and who loads it is told.
+
+    Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where `folder` can't be
+    read."""
     try:
         names = sorted(name for name in os.listdir(folder) if _exists(folder / name / file))
     except (FileNotFoundError, NotADirectoryError):
@@ -102,10 +104,12 @@ def _folders_with(folder: Path, file: str) -> list[str]:
 
 
 def _exists(path: Path) -> bool:
-    """Raises: OSError where that can't be told."""
+    """True where that can't be told."""
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except PermissionError:
+        return True
+    except OSError:
         return False
     return True
 

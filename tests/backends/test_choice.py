@@ -28,6 +28,12 @@ def test_a_cache_that_is_a_file_is_named(tmp_path: Path) -> None:
         open_host("sim", tmp_path / "cache", lambda what: None)
 
 
+def test_another_file_that_is_missing_is_not_the_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "_sim_host", lambda *arguments: (tmp_path.parent / "no-such-header.h").read_text())
+    with pytest.raises(FileNotFoundError, match=r"no-such-header\.h"):
+        open_host("sim", tmp_path, lambda what: None)
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [

@@ -112,12 +112,11 @@ def test_a_second_interrupt_waits_for_nothing(tmp_path: Path) -> None:
     problem = tmp_path / "problems" / "double" / "problem.py"
     text = problem.read_text()
     assert text.count("return x * 2") == 1
-    problem.write_text(text.replace("return x * 2", "__import__('time').sleep(600)"))
+    problem.write_text(text.replace("return x * 2", "print('asleep') or __import__('time').sleep(600)"))
     with _harness(tmp_path / "results", "-C", str(tmp_path), "run", "-p", "double") as process:
-        _read_until(process, "honest: loading")
-        time.sleep(3)  # until the reference sleeps
+        _read_until(process, "asleep")
         process.send_signal(signal.SIGINT)
-        _read_until(process, "harness: waiting for what is under way in harness itself")
+        _read_until(process, "harness: waiting for what is under way in this process")
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=20)
     assert process.returncode == 130

@@ -114,28 +114,40 @@ def test_a_folder_without_a_solution_is_named(workspace: Workspace) -> None:
         workspace.solutions("maxpool2d", [".."])
 
 
-@pytest.mark.parametrize("place", ["solutions", "solutions/maxpool2d", "solutions/maxpool2d/plain"])
 def test_what_may_not_be_looked_at_does_not_pass_for_missing(
-    workspace: Workspace, place: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a folder without permissions answers who isn't root."""
-    closed, stat, listdir = workspace.root / place, Path.stat, os.listdir
+    closed, stat, scandir = workspace.root / "solutions" / "maxpool2d" / "plain", Path.stat, os.scandir
 
-    def refuse(path: Path, is_closed: bool) -> None:
-        if is_closed:
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    def guarded_stat(path: Path, **options: Any) -> os.stat_result:
-        refuse(path, closed in path.parents)
+    def guarded(path: Path, **options: Any) -> os.stat_result:
+        refuse(path)
         return stat(path, **options)
 
-    def guarded_listdir(path: Path) -> list[str]:
-        refuse(path, closed in (path, *path.parents))
-        return listdir(path)
+    def refuse(path: Path) -> None:
+        if closed in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "stat", guarded_stat)
-    monkeypatch.setattr(os, "listdir", guarded_listdir)
-    with pytest.raises(UsageError, match=r"solutions/maxpool2d.*: can't be read: Permission denied"):
+    def guarded_scan(path: str) -> Any:
+        refuse(Path(path) / "any")
+        return scandir(path)
+
+    monkeypatch.setattr(Path, "stat", guarded)
+    monkeypatch.setattr(os, "scandir", guarded_scan)
+    assert workspace.solution_names("maxpool2d") == ["plain", "shared_tile"]
+    assert [one.name for one in workspace.solutions("maxpool2d", ["shared_tile"])] == ["shared_tile"]
+    with pytest.raises(InvalidFile, match=r"solutions/maxpool2d/plain.*: can't be read: Permission denied"):
+        workspace.solutions("maxpool2d")
+
+
+def test_a_folder_of_solutions_that_cannot_be_read_is_not_empty(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(UsageError, match=r"solutions/maxpool2d: can't be read: Permission denied"):
         workspace.solution_names("maxpool2d")
 
 

@@ -143,7 +143,7 @@ class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
 
 def _print_aside(*values: Any, **options: Any) -> None:
     """A problem's print(): what a command prints is the harness's own, as with --json."""
-    print(*values, **{"file": sys.stderr, **options})
+    print(*values, **{**options, "file": options.get("file") or sys.stderr})
 
 
 def _seed_everything(seed: int) -> None:

@@ -16,7 +16,7 @@ from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.custom import TracedCase, require_custom
 from harness.referee.audit.facts import Facts
-from harness.referee.audit.idle_gpu import require_idle
+from harness.referee.audit.idle_gpu import is_shared, require_idle
 from harness.referee.audit.kernels import Origins, shortened, summarize
 from harness.referee.audit.phases import require_even_work, require_same_work
 from harness.referee.audit.roofline import Moved, require_possible
@@ -199,7 +199,8 @@ class Auditor:
             lambda timeline=timeline: require_nothing_outside(timeline)  # type: ignore[misc]
             for timeline in solution.timelines
         ]
-        checks.append(lambda: require_measured(solution.traced_claims, baseline.traced_claims))
+        others = is_shared(baseline.canaries_ns)
+        checks.append(lambda: require_measured(solution.traced_claims, baseline.traced_claims, others))
         checks.append(lambda: require_idle(solution.canaries_ns, baseline.canaries_ns))
         busy_ns = [[call.busy_ns for call in timeline.calls] for timeline in solution.timelines]
         all_busy_ns = [ns for turn in busy_ns for ns in turn]

@@ -78,7 +78,7 @@ def require_idle(after_solution_ns: Sequence[int], quiet_ns: Sequence[int]) -> t
     if not after_solution_ns:
         return ()
     usual_ns = statistics.median(quiet_ns) if quiet_ns else 0
-    if _is_shared(quiet_ns):
+    if is_shared(quiet_ns):
         return (
             f"the GPU is shared with another process: after the baseline's turns, too, a fill of 256 MiB took "
             f"{usual_ns / 1e6:.2f} ms (median of {len(quiet_ns)}), so it can't be known whether the solution works "
@@ -98,6 +98,7 @@ def require_idle(after_solution_ns: Sequence[int], quiet_ns: Sequence[int]) -> t
     )
 
 
-def _is_shared(quiet_ns: Sequence[int]) -> bool:
+def is_shared(quiet_ns: Sequence[int]) -> bool:
+    """Whether canaries that had nothing to do with the solution were slow."""
     busy = [ns for ns in quiet_ns if ns > _LEAST_NS]
     return len(busy) > _SHARED * len(quiet_ns)

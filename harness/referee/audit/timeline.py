@@ -22,8 +22,6 @@ _CLAIM_LEAST_NS = 50_000
 _CLAIM_SHARE = 0.1
 """By which a call may last longer between its marks than its own events say: they lie a few µs within. (Reasoned, not
 measured.)"""
-_HELD_UP = 0.1
-"""Of the baseline's traced calls. Beside three busy processes 5 of 8 of an honest solution's were (H100)."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +87,22 @@ def require_nothing_outside(timeline: Timeline) -> None:
     )
 
 
-def require_measured(timed: Sequence[Claimed], of_baseline: Sequence[Claimed]) -> tuple[str, ...]:
+def require_measured(timed: Sequence[Claimed], of_baseline: Sequence[Claimed], is_shared: bool) -> tuple[str, ...]:
     """An event that is recorded anew in the middle of a call would shorten the claim, but not the time between the
-    marks. The host may be held up between mark and event now and then, so most calls must agree. Where the baseline's
-    often don't either, the GPU goes to other processes meanwhile, by slices of about two milliseconds. Remarks.
+    marks. The host may be held up between mark and event now and then, so most calls must agree. Where most of the
+    baseline's don't either, or the GPU is known to be shared, it goes to other processes meanwhile, by slices of about
+    two milliseconds. Remarks.
 
     Raises: SolutionFailed.
     """
     shaved, held_up = _shaved(timed), _shaved(of_baseline)
     if len(shaved) * 2 <= len(timed):
         return ()
-    if len(held_up) > _HELD_UP * len(of_baseline):
+    if is_shared or len(held_up) * 2 > len(of_baseline):
         return (
             f"{len(shaved)} of {len(timed)} traced calls lasted longer between the marks before and after them than is "
-            f"claimed, and so did {len(held_up)} of {len(of_baseline)} of the baseline's: the GPU is shared with "
-            "another process, and the times may be off",
+            f"claimed, and {len(held_up)} of {len(of_baseline)} of the baseline's, as they do while the GPU is shared "
+            "with another process: the times may be off",
         )
     call, claimed_ns = shaved[0]
     raise SolutionFailed.cheating(
