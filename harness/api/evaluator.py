@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Literal
 
 from harness.api.loading import Scratch
-from harness.codec import CodecError, decode, encode
 from harness.errors import HarnessError, UsageError
 from harness.executors.session import Session, open_session
 from harness.records.config import Config
@@ -142,20 +141,15 @@ def load_config(config: Config | Path | str | None, workspace: Path | None = Non
     if config is None:
         return Config()
     if isinstance(config, Config):
-        return _checked(config)
+        try:
+            return config.checked()
+        except (ValueError, TypeError) as error:
+            raise UsageError(str(error)) from error
     if not isinstance(config, (str, Path)):
         raise UsageError(f"a config is a Config, a name or a Path; not {type(config).__name__}")
     if Path(config).is_file():
         return Workspace(Path.cwd()).config(str(config))
     return find_workspace((workspace or Path.cwd()).absolute()).config(str(config))
-
-
-def _checked(config: Config) -> Config:
-    """With values of the types that its fields have, which Python doesn't see to. Raises: UsageError."""
-    try:
-        return decode(Config, encode(config), where="config")
-    except (CodecError, TypeError) as error:
-        raise UsageError(str(error)) from error
 
 
 class _Unkept(Journal):

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 
 from harness.backends.base import Host
 from harness.errors import MachineError, UsageError
-from harness.suggest import did_you_mean
 
 Choice = Literal["auto", "cuda", "sim"]
 _LETTERS = 200
@@ -21,7 +20,7 @@ _LETTERS = 200
 def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
     """'auto' takes the GPU where there is one. Raises: UsageError for another word; MachineError with the remedy."""
     if choice not in get_args(Choice):
-        raise UsageError(f"no backend {choice!r}.{did_you_mean(str(choice), get_args(Choice))}")
+        raise UsageError(f"no backend {choice!r}. Valid: {', '.join(get_args(Choice))}.")
     import torch
 
     has_gpu = torch.cuda.is_available()

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.codec import encode
+from harness.codec import decode, encode
 from harness.records.arms import Baseline, Metric
 from harness.records.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
@@ -147,6 +147,12 @@ class Config:
         if not self.correctness.sanitize:
             return self.limits
         return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)
+
+    def checked(self) -> Config:
+        """The same with values of the types that its fields have, which Python doesn't see to.
+
+        Raises: ValueError or TypeError."""
+        return decode(Config, encode(self), where="config")
 
     def untimed(self) -> Config:
         """The same, for correctness alone."""

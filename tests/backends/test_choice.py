@@ -14,11 +14,9 @@ from harness.backends.choice import choose_backend, open_host
 from harness.errors import MachineError, UsageError
 
 
-@pytest.mark.parametrize(
-    ("word", "words"), [("gpu", "Valid: auto, cuda, sim"), ("simm", "Did you mean 'sim'"), (None, "Valid: ")]
-)
-def test_another_word_is_no_backend(word: Any, words: str) -> None:
-    with pytest.raises(UsageError, match=f"no backend .*{words}"):
+@pytest.mark.parametrize("word", ["gpu", "simulator", None])
+def test_another_word_is_no_backend(word: Any) -> None:
+    with pytest.raises(UsageError, match=f"no backend {word!r}. Valid: auto, cuda, sim"):
         choose_backend(word)
 
 
