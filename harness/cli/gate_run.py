@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from harness.cli.signals import end_at_once_if_asked_again
+from harness.cli.signals import end_politely
 from harness.gate.comparability import other_environments, refuse
 from harness.gate.finished import from_run, other_settings
 from harness.gate.git import changed_since, folder_in_repository
@@ -171,7 +171,7 @@ def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> 
 def _in_session(
     tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
 ) -> _Evaluated:
-    end_at_once_if_asked_again()
+    end_politely(then_at_once=True)
     if terms.not_judged:
         config = config.untimed()
     else:

@@ -13,21 +13,16 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
-def end_politely() -> None:
+def end_politely(*, then_at_once: bool = False) -> None:
     """A polite kill, and a terminal that is gone, end a command as Ctrl-C does: results are kept, tools are ended,
-    clocks put back. Who has it run on without a terminal (nohup) keeps that."""
+    clocks put back. Who has it run on without a terminal (nohup) keeps that.
+
+    `then_at_once`: a Ctrl-C after the first signal waits for nothing, whatever torch or a problem is busy with. Further
+    signals of the other kinds are ignored: a terminal that is closed may send several.
+    """
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-
-
-def end_at_once_if_asked_again() -> None:
-    """As end_politely(), and a Ctrl-C after the first signal waits for nothing, whatever torch or a problem is busy
-    with. Further signals of the other kinds are ignored: a terminal that is closed may send several."""
-    end_politely()
-    for number in _ENDING:
-        if signal.getsignal(number) is signal.default_int_handler:
-            signal.signal(number, _end)
+            signal.signal(number, _end if then_at_once else signal.default_int_handler)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.signals import end_at_once_if_asked_again
+from harness.cli.signals import end_politely
 from harness.records.config import Config
 from harness.records.evaluation import Evaluation
 
@@ -52,7 +52,7 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
-    end_at_once_if_asked_again()
+    end_politely(then_at_once=True)
     from harness.executors.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
     require_simulator(choices.backend, choices.config.correctness.sanitize)
