@@ -12,21 +12,46 @@ Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A value is accepted if |got − want| ≤ atol + rtol·|want|; NaN and infinities must coincide.
+    """A value is accepted if |got − want| ≤ atol + rtol·|want| + of_scale·rms; NaN and infinities must coincide.
 
-    Both zero means exact equality.
+    `rms` is the root mean square of the finite right values of the same item of dimension 0. All zero means exact
+    equality.
     """
 
     atol: float
     rtol: float
+    of_scale: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.atol < math.inf and 0 <= self.rtol < math.inf):
+        if not all(0 <= part < math.inf for part in (self.atol, self.rtol, self.of_scale)):
             raise ValueError("a tolerance is finite and not negative")
 
     @property
     def is_exact(self) -> bool:
-        return self.atol == 0 and self.rtol == 0
+        return self.atol == self.rtol == self.of_scale == 0
+
+    def __str__(self) -> str:
+        """'0.0001 + 0.0001·|want| + 0.0001·rms', 'exact'."""
+        if self.is_exact:
+            return "exact"
+        parts = [f"{self.atol:.3g}", f"{self.rtol:.3g}·|want|"]
+        return " + ".join([*parts, f"{self.of_scale:.3g}·rms"] if self.of_scale else parts)
+
+
+@dataclass(frozen=True)
+class DerivedTolerance:
+    """What an output of a case is held to where problem.yaml names no tolerance; see docs/tolerance.md.
+
+    `share` and `least`: the tolerance, and the least that any output is allowed, in local scales (|want| plus the root
+    mean square of the values around it). `errors`: by name of an honest reformulation of the reference, its largest
+    error against the float64 oracle, in local scales.
+    """
+
+    case: str
+    output: int
+    share: float
+    least: float
+    errors: dict[str, float]
 
 
 @dataclass(frozen=True)

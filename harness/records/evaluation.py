@@ -10,7 +10,7 @@ from typing import Literal
 
 from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings
-from harness.records.check import Check
+from harness.records.check import Check, DerivedTolerance
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
 from harness.records.environment import Environment
@@ -141,6 +141,8 @@ class Evaluation:
     failure: Failure | None = None
     builds: tuple[ExtensionBuild, ...] = ()
     checks: tuple[Check, ...] = ()
+    tolerances: tuple[DerivedTolerance, ...] = ()
+    """Of cases whose problem names none; but for records from before tolerances were derived."""
     timing: Timing | None = None
     compiled: tuple[CompiledBaseline, ...] = ()
     """Of the timing's baselines those that torch.compile() made, but for records from before this was kept."""

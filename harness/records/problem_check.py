@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.records.check import Tolerance
+from harness.records.check import DerivedTolerance, Tolerance
 from harness.records.evaluation import SpeedOfLight, Work
 
 
@@ -101,6 +101,8 @@ class ProblemCheck:
     mutants: tuple[MutantResult, ...] = ()
     complaints: tuple[str, ...] = ()
     """What else makes this problem no judge: a reference that contradicts itself, inputs that no seed changes."""
+    derived: tuple[DerivedTolerance, ...] = ()
+    """Of every case, where problem.yaml names no tolerance."""
     remarks: tuple[str, ...] = ()
     duration_s: float = 0.0
     works: dict[str, Work] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from harness.records.evaluation import WeightsSource
 from harness.referee.answers.judgement import describe_finding
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.mutants.telling import require_telling
 from harness.referee.outcome import SolutionFailed
 from harness.referee.sampling import check_sampled, must_be_sampled
 from harness.referee.setting import Setting
@@ -71,7 +72,7 @@ def take_first(case: SeatedCase, number: int) -> tuple[Taken, Check, SolutionFai
 def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
     """Judge the seated solution: turns with get_inputs()'s own inputs, then turns with the variants.
 
-    Raises: SolutionFailed where no comparison came about.
+    Raises: SolutionFailed where no comparison came about; InvalidProblem where a wrong kernel would pass, too.
     """
     found = _Found(watch)
     seeds = case.config.correctness.seeds
@@ -89,7 +90,8 @@ def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch
         notify(f"checking {case.setting.case} with other inputs")
         found.judge(case, drawn)
         if found.failed:
-            break
+            return found.outcome(case)
+    require_telling(case.setting, variants.drawn)
     return found.outcome(case)
 
 

@@ -133,6 +133,7 @@ def evaluate(
         failure=failure,
         builds=built.builds,
         checks=tuple(found.checks),
+        tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
         timing=found.timing if verdict.passed else None,
         compiled=found.compiled if verdict.passed else (),
         work=found.work,

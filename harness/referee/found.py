@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from harness.records.ceilings import Ceilings
-from harness.records.check import Check
+from harness.records.check import Check, DerivedTolerance
 from harness.records.compiled import CompiledBaseline
 from harness.records.evaluation import WeightsSource, Work
 from harness.records.timing import Timing
@@ -18,6 +18,8 @@ class Found:
     """What an evaluation has gathered so far; becomes the record however it ends."""
 
     checks: list[Check] = field(default_factory=list)
+    tolerances: dict[str, tuple[DerivedTolerance, ...]] = field(default_factory=dict)
+    """By case."""
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None

@@ -29,6 +29,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.table.turns import construct_arm, take_turn
+from harness.referee.tolerance.derive import least_tolerance
 from harness.referee.workers.process import WorkerProcess
 from harness.workspace.problem import FULL
 
@@ -164,9 +165,13 @@ def _judge_written(table: Table, inputs: Sequence[PeriodicInput], setting: Setti
                 "the sampled blocks, the first and the last among them, wrote nothing into the output",
                 next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
             )
-        comparison = Comparison(tuple(output.shape), output.dtype, setting.tolerance_for(output.dtype))
-        for row in sorted({written[0][0], written[-1][0]}):
-            want = setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number]
+        rows = sorted({written[0][0], written[-1][0]})
+        answers = {row: setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number] for row in rows}
+        tolerance = setting.problem.tolerance or least_tolerance(
+            torch.cat(list(answers.values())), output.dtype, setting.problem.precision
+        )
+        comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
+        for row, want in answers.items():
             for index in (index for index in written if index[0] == row):
                 part, mask = _part(output, index)
                 comparison.add(part, _part(want, (0, *index[1:]))[0], index, mask)

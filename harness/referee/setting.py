@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from harness.records.check import Check, OutputComparison, Scope, Tolerance
-from harness.referee.answers.oracle import Oracle
+from harness.records.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
+from harness.referee.answers.oracle import Oracle, rows_of
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.inputs.seeds import derive
+from harness.referee.tolerance.derive import Evidence, gather_evidence
 from harness.workspace.problem import Problem
+
+_EXAMINED = {"cuda": 2**24, "cpu": 2**16}
+"""Elements of each output from which a tolerance is derived, where rows are independent: more are more of the same."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,49 @@ class Setting:
     meta_inputs: list[Any] | None
     repeat: int = 0
 
-    def tolerance_for(self, dtype: torch.dtype) -> Tolerance:
-        return self.problem.tolerance_for(str(dtype).removeprefix("torch."))
+    @cached_property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What the tolerance of each output derives from; none where problem.yaml names it.
+
+        Raises: InvalidProblem where nothing can be derived.
+        """
+        if self.problem.tolerance is not None:
+            return ()
+        inputs = self.reference.make_inputs(derive(self.master_seed, self.problem.name, self.case, "tolerance"))
+        return self.evidence_on(rows_of(inputs, self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"])))
+
+    def evidence_on(self, inputs: Sequence[Any]) -> tuple[Evidence, ...]:
+        """Raises: InvalidProblem where the reference refuses these inputs, or overflows."""
+        return gather_evidence(self.oracle, inputs, self.spec.dtypes, self.problem.precision)
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """What each output is held to, for inputs as get_inputs() draws them. Raises: InvalidProblem."""
+        if self.problem.tolerance is not None:
+            return (self.problem.tolerance,) * len(self.spec.dtypes)
+        return tuple(one.tolerance for one in self.evidence)
+
+    def rounded_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        """The oracle's, in the dtypes of the reference's outputs, contiguous."""
+        answers = zip(self.oracle.answer(inputs), self.spec.dtypes, strict=True)
+        return tuple(answer.to(dtype).contiguous() for answer, dtype in answers)
+
+    def derived(self) -> tuple[DerivedTolerance, ...]:
+        """What was derived, for the record. Raises: InvalidProblem."""
+        numbered = enumerate(self.evidence)
+        return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
+
+    def some_rows(self, inputs: Sequence[Any], elements: int) -> slice:
+        """The first rows of dimension 0 that give each output so many elements; all, where rows aren't independent."""
+        count = self.oracle.common_rows(inputs, self.spec)
+        if not count:
+            return slice(None)
+        fewest = min(math.prod(shape) for shape in self.spec.shapes) // count
+        return slice(0, min(count, -(-elements // max(1, fewest))))
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.reference.on_gpu
 
     @property
     def construction_seed(self) -> int:

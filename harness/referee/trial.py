@@ -21,6 +21,7 @@ from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.outcome import SolutionFailed
+from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.table.seated_case import at, seat_case
 from harness.referee.table.size import TableSize
@@ -212,6 +213,8 @@ class Trial:
         setting = prepare_setting(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat)
         if case == subject.config.timing.case:
             self._found.work = work_of(setting)
+        if not must_be_sampled(setting, self._workers.host):  # now: later the buffers take the memory
+            self._found.tolerances[case] = setting.derived()
         return setting
 
     def _auditor(self, setting: Setting) -> Auditor:

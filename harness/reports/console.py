@@ -195,7 +195,7 @@ def _held_to(evaluation: Evaluation) -> str:
     (tolerance,) = tolerances
     if tolerance.is_exact:
         return f"outputs held to {precision}: equal to the oracle's"
-    return f"outputs held to {precision}: |got − want| ≤ {tolerance.atol:g} + {tolerance.rtol:g}·|want|"
+    return f"outputs held to {precision}: |got − want| ≤ {tolerance}"
 
 
 def _rank(evaluation: Evaluation) -> tuple[bool, float, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.records.check import Check
+from harness.records.check import Check, DerivedTolerance
 from harness.records.statistics import Interval
 from harness.reports.untrusted import one_line
 
@@ -40,6 +40,14 @@ def format_error(checks: tuple[Check, ...]) -> str:
     if worst < 0.01:
         return "<0.01"
     return f"{worst:.2f}" if worst < 100 else f"{worst:.1e}"
+
+
+def derived_words(derived: DerivedTolerance) -> str:
+    """'full: held to 0.003 of the local scale, by the reference's own error (eager 0.0015, strict float32 1e-06)'."""
+    errors = ", ".join(f"{one_line(name)} {error:.2g}" for name, error in derived.errors.items())
+    why = "the least that is asked" if derived.share == derived.least else "by the reference's own error"
+    which = f", output {derived.output}" if derived.output else ""
+    return f"{one_line(derived.case)}{which}: held to {derived.share:.2g} of the local scale, {why} ({errors})"
 
 
 def format_rate(per_second: float, unit: str) -> str:

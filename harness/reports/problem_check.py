@@ -13,6 +13,7 @@ from rich.text import Text
 
 from harness.codec import encode
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck
+from harness.reports.numbers import derived_words
 from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import one_line
 
@@ -40,6 +41,7 @@ def _parts(check: ProblemCheck, verbose: bool) -> Iterator[RenderableType]:
     if verbose and check.draws:
         yield _draws(check.draws)
     yield from (_line(sentence) for sentence in _reference(check))
+    yield from (_line(derived_words(one)) for one in (check.derived if verbose else check.derived[:1]))
     yield from (_line(sentence) for sentence in _work(check, verbose))
     for name, why in check.skipped.items():
         yield _line(f"not examined: {name}: {why}", "dim")
@@ -91,7 +93,7 @@ def _draws(draws: Sequence[Draw]) -> Table:
         table.add_column(column, justify="left" if column in ("case", "variant") else "right", overflow="fold")
     for draw in draws:
         sizes = ", ".join(f"{rms:.3g}" for rms in draw.rms)
-        held = ", ".join("exact" if t.is_exact else f"{t.atol:.2g} + {t.rtol:.2g}·|want|" for t in draw.tolerances)
+        held = ", ".join(map(str, draw.tolerances))
         part = f"{draw.examined} of {draw.rows}" if draw.examined is not None else "all"
         table.add_row(one_line(draw.case), draw.variant or "—", sizes, held, _multiple(draw.reference_worst), part)
     return table

@@ -24,6 +24,7 @@ from harness.reports.console import failure_text, nvcc_words, simulated_text, ve
 from harness.reports.evidence import kernel_rows, numbers_of, trace_words
 from harness.reports.leaderboard.reproduce import repetition
 from harness.reports.numbers import (
+    derived_words,
     format_error,
     format_flags,
     format_share,
@@ -85,7 +86,8 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         yield from _section("speed of light", *_light(evaluation, evaluation.work))
     if evaluation.checks:
         oracles = ", ".join(dict.fromkeys(check.oracle for check in evaluation.checks))
-        yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks))
+        held = [Text(derived_words(one), style="dim") for one in evaluation.tolerances]
+        yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks), *held)
     if evaluation.trace:
         yield from _section("kernels that ran", *_trace(evaluation.trace))
     if evaluation.builds:

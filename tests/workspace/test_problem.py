@@ -92,25 +92,6 @@ def test_full_comes_first_wherever_it_is_written(tmp_path: Path) -> None:
     assert list(problem.cases) == ["full", "small"]
 
 
-@pytest.mark.parametrize(
-    ("precision", "tolerance"),
-    [("float64", 1e-4), ("float32", 1e-4), ("tf32", 2e-3), ("float16", 1e-2), ("bfloat16", 2e-2)],
-)
-def test_a_declared_precision_loosens_the_tolerance_of_float32(
-    tmp_path: Path, precision: str, tolerance: float
-) -> None:
-    problem = load_problem(problem_folder(tmp_path, f"precision: {precision}"))
-    assert problem.tolerance_for("float32") == Tolerance(tolerance, tolerance)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"),
-    [("float64", 1e-8), ("float32", 1e-4), ("float16", 1e-2), ("bfloat16", 2e-2), ("int64", 0.0), ("bool", 0.0)],
-)
-def test_the_dtype_of_an_output_brings_a_tolerance(tmp_path: Path, dtype: str, tolerance: float) -> None:
-    assert load_problem(problem_folder(tmp_path)).tolerance_for(dtype) == Tolerance(tolerance, tolerance)
-
-
 def test_a_case_without_values_is_the_problem_as_written(tmp_path: Path) -> None:
     assert load_problem(problem_folder(tmp_path, "cases: {same: }")).cases["same"] == Case()
 

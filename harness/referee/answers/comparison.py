@@ -27,7 +27,7 @@ class Comparison:
     ) -> None:
         """Compare one piece that begins at `origin`. `want` may be of a wider dtype; `only` masks what counts.
 
-        Inexact dtypes: |got − want| ≤ atol + rtol·|want|, NaN equal to NaN, infinities equal in sign.
+        Inexact dtypes: |got − want| ≤ atol + rtol·|want| + of_scale·rms, NaN equal to NaN, infinities equal in sign.
         Others, and an exact tolerance: equality.
         """
         if got.numel() == 0:
@@ -96,9 +96,18 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
     coincide = (have == need) | (torch.isnan(have) & torch.isnan(need))
     error = (have - need).abs()
     error = torch.where(special, torch.where(coincide, 0.0, math.inf), error)
-    allowed = tolerance.atol + tolerance.rtol * torch.where(special, torch.zeros_like(error), need.abs())
+    allowed = _allowed(torch.where(special, 0.0, need.abs()), tolerance)
     excess = torch.where(error == 0, 0.0, torch.where(torch.isinf(error), math.inf, error / allowed))
     return error, excess
+
+
+def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+    """How far each value may be off. `size`: that of the right values, zero where they aren't finite."""
+    allowed = tolerance.atol + tolerance.rtol * size
+    if not tolerance.of_scale or not size.dim():
+        return allowed + tolerance.of_scale * size
+    rms = size.flatten(1).square().mean(1).sqrt() if size.dim() > 1 else size
+    return allowed + tolerance.of_scale * rms.reshape(-1, *[1] * (size.dim() - 1))
 
 
 def _overflowed(want: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

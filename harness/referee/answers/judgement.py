@@ -74,7 +74,7 @@ def judge_values(
 ) -> tuple[OutputComparison, ...]:
     """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own."""
     spec = setting.spec
-    held_to = tolerances or [setting.tolerance_for(dtype) for dtype in spec.dtypes]
+    held_to = tolerances or setting.tolerances
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
     for piece in setting.oracle.pieces(inputs, spec):

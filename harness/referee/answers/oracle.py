@@ -83,9 +83,28 @@ class Oracle:
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
             return tuple(unpack(self._native(*inputs), self._reference)[1])
 
+    def reformulations(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+        """By name what the reference gives when only the way of computing changes: no tf32; another memory layout, for
+        which cuDNN chooses other algorithms. On a CPU there are none."""
+        if not self._reference.on_gpu:
+            return
+        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
+            with _strict_float32():
+                strict = tuple(unpack(self._native(*copied(inputs)), self._reference)[1])
+            yield "strict float32", strict
+            if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
+                model, values = copy.deepcopy(self._native), [_channels_last(value) for value in inputs]
+                for parameter in model.parameters():
+                    parameter.data = _channels_last(parameter.data)
+                yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
+
     def common_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> int | None:
         """How many rows can be judged one by one; None where they can't."""
         return _common_rows(inputs, spec) if self._independent else None
+
+
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""By number of dimensions."""
 
 
 class _strict_float32:  # noqa: N801
@@ -101,6 +120,17 @@ class _strict_float32:  # noqa: N801
 
 def _double(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def _channels_last(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or value.dim() not in _CHANNELS_LAST:
+        return value
+    return value.contiguous(memory_format=_CHANNELS_LAST[value.dim()])
+
+
+def copied(inputs: Sequence[Any]) -> list[Any]:
+    """In memory of their own: a reference may work in place."""
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
 def rows_of(inputs: Sequence[Any], part: slice) -> list[Any]:

@@ -12,16 +12,12 @@ import torch
 from harness.records.check import Tolerance
 from harness.referee.answers.oracle import rows_of
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.inputs.variants import (
-    Variant,
-    endangers_device,
-    in_one_row,
-    is_ambiguous,
-    is_fair,
-    rungs,
-    scaled_tolerances,
-)
+from harness.referee.inputs.fairness import fair_tolerances
+from harness.referee.inputs.variants import Variant, endangers_device, in_one_row, is_ambiguous, rungs
 from harness.referee.setting import Setting
+
+_TRIED = 2**12
+"""Elements of each output on which a variant is tried, where rows are independent."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     drawn, left_out = [], []
     for name in (name for name in setting.problem.variants if not is_ambiguous(name, source, dtypes)):
         for rung in rungs(name, rng):
-            fair = next((found for variant in rung if (found := _try(setting, variant, next(seeds), rng))), None)
+            fair = next((found for variant in rung if (found := _try(setting, variant, next(seeds)))), None)
             if fair is None:
                 left_out.append(rung[-1].words)
             else:
@@ -69,20 +65,15 @@ def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     return FairVariants(tuple(drawn), (remark,) if left_out else ())
 
 
-def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> Drawn | None:
-    """The draw, where the variant is fair. On one row, where rows are independent: it says as much as all of them."""
+def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
+    """The draw, where the variant is fair. On some rows, where rows are independent: they say as much as all."""
     try:
         inputs = setting.reference.make_inputs(seed)
-        count = setting.oracle.common_rows(inputs, setting.spec)
-        start = rng.randrange(count) if count else 0
-        part = slice(start, start + 1) if count else slice(None)
-        base = setting.oracle.answer(_part(inputs, part, count is not None))
-        changed = _part(variant.apply(inputs, seed), part, count is not None)
-        native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
-        want = setting.oracle.answer(changed)
-        own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
-        tolerances = scaled_tolerances(variant, own, base, want)
-        return Drawn(seed, variant, tolerances) if is_fair(variant, native, base, want, tolerances) else None
+        part = setting.some_rows(inputs, _TRIED)
+        base = setting.oracle.answer(_part(inputs, part))
+        changed = _part(variant.apply(inputs, seed), part)
+        tolerances = fair_tolerances(setting, variant, changed, base)
+        return None if tolerances is None else Drawn(seed, variant, tolerances)
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
 
@@ -96,14 +87,13 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
     if variant is None or tolerances is None or not count or count < 2:
         return None
-    own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
-    milder = tuple(max(pair, key=lambda one: one.atol) for pair in zip(own, tolerances, strict=True))
+    milder = tuple(max(pair, key=lambda one: one.atol) for pair in zip(setting.tolerances, tolerances, strict=True))
     return Drawn(seed, in_one_row(variant, rng.randrange(count)), milder)
 
 
-def _part(inputs: list[Any], part: slice, is_row: bool) -> list[Any]:
-    """A row of its own: the whole is about to be changed in place."""
-    if not is_row:
+def _part(inputs: list[Any], part: slice) -> list[Any]:
+    """Rows of their own: the whole is about to be changed in place."""
+    if part == slice(None):
         return inputs
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in rows_of(inputs, part)]
 

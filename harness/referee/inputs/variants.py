@@ -2,12 +2,11 @@
 
 A problem's own inputs are often all alike, such as uniform numbers from 0 to 1: there a maximum may start at 0, a mean
 of many is always one half, and half precision has room enough. Whether a change asks too much of the operation is for
-the reference to say: see `is_fair`.
+the reference to say: see fairness.py.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 from collections import Counter
@@ -17,8 +16,6 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
-from harness.referee.answers.comparison import Comparison
 from harness.workspace.problem import VariantName
 
 _SAMPLE = 2**16
@@ -28,12 +25,8 @@ _CHUNK = 2**26
 _EXPONENTS = (20, 10, 4)
 """Powers of two to rescale by, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
 _SPECIAL_SHARE = 1 / 64
-_FAIR = 0.5
-"""The reference's own error, as a multiple of the tolerance, up to which a variant is fair: an honest solution sums in
-another order and may err twice as much."""
 _LEAST_SPREAD = 2.0**-1000
 """Of inputs that are told apart: a small part of it is still a double."""
-_LEAST_RATIO, _LARGEST_RATIO = 2.0**-60, 2.0**120
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
 """They abort the device where an input is no probability, and with it the referee's own context."""
 
@@ -98,45 +91,6 @@ def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) 
     """Whether the operation's answer to a variant is a matter of taste."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
     return name == "ties" and has_indices and any(word in source for word in _AMBIGUOUS)
-
-
-def scaled_tolerances(
-    variant: Variant,
-    tolerances: Sequence[Tolerance],
-    base: Sequence[torch.Tensor],
-    changed: Sequence[torch.Tensor],
-) -> tuple[Tolerance, ...]:
-    """Absolute tolerances that grow with the oracle's outputs, and shrink with them where the inputs are only rescaled:
-    the same demand on precision at any scale. Otherwise small outputs may come of terms that cancel, whose errors stay.
-    """
-    least = _LEAST_RATIO if variant.name == "rescaled" else 1.0
-    scaled = []
-    for tolerance, plain, other in zip(tolerances, base, changed, strict=True):
-        before, after = _rms(plain), _rms(other)
-        ratio = min(max(after / before, least), _LARGEST_RATIO) if before and after else 1.0
-        scaled.append(dataclasses.replace(tolerance, atol=tolerance.atol * ratio))
-    return tuple(scaled)
-
-
-def is_fair(
-    variant: Variant,
-    native: Sequence[torch.Tensor],
-    base: Sequence[torch.Tensor],
-    want: Sequence[torch.Tensor],
-    tolerances: Sequence[Tolerance],
-) -> bool:
-    """Whether the reference in its own precision agrees with the oracle under the variant, and gives finite values
-    where it does so for the inputs as they were drawn. `base` and `want` are the oracle's answers without and with
-    it."""
-    is_special = variant.name in ("infinite", "nan")
-    for got, plain, answer, tolerance in zip(native, base, want, tolerances, strict=True):
-        if got.is_floating_point() and not is_special and bool((plain.isfinite() & ~got.isfinite()).any()):
-            return False
-        comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
-        comparison.add(got, answer)
-        if comparison.result().worst > (0 if tolerance.is_exact else _FAIR):
-            return False
-    return True
 
 
 def _rescaled(exponent: int) -> Variant:
@@ -227,10 +181,3 @@ def _spread(value: torch.Tensor) -> float:
     step = max(1, value.numel() // _SAMPLE)
     spread = float(value.as_strided((value.numel() // step,), (step,)).double().std(correction=0))
     return spread if math.isfinite(spread) and spread > 0 else 1.0
-
-
-def _rms(values: torch.Tensor) -> float:
-    if not (values.is_floating_point() or values.is_complex()):
-        return 1.0
-    finite = values[values.isfinite()].abs().double()
-    return float(finite.square().mean().sqrt()) if finite.numel() else 0.0

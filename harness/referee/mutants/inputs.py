@@ -47,7 +47,7 @@ class MutantInputs:
 
 def tolerances_of(setting: Setting) -> tuple[Tolerance, ...]:
     """Of each output, for inputs as get_inputs() draws them."""
-    return tuple(setting.tolerance_for(dtype) for dtype in setting.spec.dtypes)
+    return setting.tolerances
 
 
 def worst_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tolerances: Sequence[Tolerance]) -> float:

@@ -13,14 +13,10 @@ from typing import Any
 import torch
 
 from harness.referee.setting import Setting
+from harness.referee.tolerance.derive import FORGIVEN, Evidence, values_around
 
 Answers = Sequence[torch.Tensor | None]
 """An answer per output of the reference; None where the mutant doesn't fit that output."""
-
-_LEAST_FORGIVEN = {torch.float16: 0.05, torch.bfloat16: 0.1}
-_ONE_PERCENT = 0.01
-"""An element that is off by this share of the outputs' size is wrong: five to ten times what rounding to the dtype and
-summing up in another order does."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +29,15 @@ class Specimen:
     """The oracle's, in the dtypes of the reference's outputs."""
     other_inputs: Sequence[Any]
     other_want: tuple[torch.Tensor, ...]
+    evidence: tuple[Evidence, ...] = ()
+    """For these inputs, where the tolerance is derived from it."""
+
+    @property
+    def forgiven(self) -> tuple[float, ...]:
+        """By output, the share of the outputs' size by which a single element must be off to be called wrong."""
+        if self.evidence:
+            return tuple(one.forgiven for one in self.evidence)
+        return tuple(FORGIVEN.get(str(one.dtype).removeprefix("torch."), FORGIVEN["float32"]) for one in self.want)
 
 
 @dataclass(frozen=True)
@@ -80,16 +85,18 @@ def _fitted(value: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     return fitted
 
 
-def _inner_element(want: torch.Tensor) -> torch.Tensor:
-    return _perturbed(want, want.numel() // 2)
+def _inner_element(specimen: Specimen) -> Answers:
+    pairs = zip(specimen.want, specimen.forgiven, strict=True)
+    return [_perturbed(want, want.numel() // 2, share) if want.numel() else None for want, share in pairs]
 
 
-def _last_element(want: torch.Tensor) -> torch.Tensor:
-    return _perturbed(want, want.numel() - 1)
+def _last_element(specimen: Specimen) -> Answers:
+    pairs = zip(specimen.want, specimen.forgiven, strict=True)
+    return [_perturbed(want, want.numel() - 1, share) if want.numel() else None for want, share in pairs]
 
 
-def _perturbed(want: torch.Tensor, index: int) -> torch.Tensor:
-    """One element off by a share of the outputs' root mean square, or of its own size where it is larger."""
+def _perturbed(want: torch.Tensor, index: int, share: float) -> torch.Tensor:
+    """One element off by a share of the root mean square around it, or of its own size where it is larger."""
     changed = want.clone()
     flat = changed.view(-1)
     if want.dtype is torch.bool:
@@ -97,9 +104,9 @@ def _perturbed(want: torch.Tensor, index: int) -> torch.Tensor:
     elif not (want.is_floating_point() or want.is_complex()):
         flat[index] += 1
     else:
-        size = torch.nan_to_num(flat.abs().double(), 0.0, 0.0, 0.0)
-        share = _LEAST_FORGIVEN.get(want.dtype, _ONE_PERCENT)
-        amount = max(float(size.square().mean().sqrt()), float(size[index])) * share
+        around = torch.nan_to_num(values_around(want, index).abs().double(), 0.0, 0.0, 0.0)
+        own = torch.nan_to_num(flat[index].abs().double(), 0.0, 0.0, 0.0)
+        amount = max(float(around.square().mean().sqrt()), float(own)) * share
         flat[index] = torch.nan_to_num(flat[index], 0.0, 0.0, 0.0) + (amount or share)
     return changed
 
@@ -158,8 +165,8 @@ OF_THE_ANSWER: tuple[Mutant, ...] = (
         lambda specimen: specimen.other_want,
         "the outputs don't depend on the inputs beyond the tolerance: draw inputs with more spread, or lower it",
     ),
-    Mutant("one_element", "gets one element wrong", _each(_inner_element), _LOOSE),
-    Mutant("last_element", "gets the last element wrong", _each(_last_element), _LOOSE),
+    Mutant("one_element", "gets one element wrong", _inner_element, _LOOSE),
+    Mutant("last_element", "gets the last element wrong", _last_element, _LOOSE),
     Mutant("last_column", "leaves the last column unwritten", _each(_without(..., -1)), _BORDER),
     Mutant("last_row", "leaves the last row unwritten", _each(_without(..., -1, slice(None))), _BORDER),
     Mutant("last_item", "leaves the last item of dimension 0 unwritten", _each(_without(-1)), _BORDER),

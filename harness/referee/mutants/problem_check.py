@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from harness.records.ceilings import Ceilings
+from harness.records.check import DerivedTolerance
 from harness.records.evaluation import Work
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
 from harness.records.roofline import arithmetic_of, speed_of_light
@@ -39,6 +40,7 @@ class _Found:
     mutants: dict[tuple[str, int], Mutant] = field(default_factory=dict)
     trials: dict[tuple[str, int], list[Trial]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
+    derived: list[DerivedTolerance] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     works: dict[str, Work] = field(default_factory=dict)
 
@@ -76,6 +78,7 @@ def check_problem(
         skipped=found.skipped,
         mutants=tuple(_result(key, found) for key in found.mutants),
         complaints=tuple(dict.fromkeys(found.complaints)),
+        derived=tuple(found.derived),
         remarks=tuple(dict.fromkeys(found.remarks)),
         duration_s=time.monotonic() - started,
         works=found.works,
@@ -91,6 +94,7 @@ def _examine(setting: Setting, found: _Found) -> None:
         found.complaints += seen.complaints
         for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
             _try(mutant, seen, found)
+    found.derived += setting.derived()
     if setting.oracle.why_float32:
         found.remarks.append(setting.oracle.why_float32)
 
@@ -129,5 +133,4 @@ def _advice(mutant: Mutant, trial: Trial, output: int, found: _Found) -> str:
     """With the numbers of the first draw that was tried."""
     draw = next(d for d in found.draws if (d.case, d.variant) == (trial.case, trial.variant))
     tolerance = draw.tolerances[output]
-    held = "equality" if tolerance.is_exact else f"{tolerance.atol:g} + {tolerance.rtol:g}·|want|"
-    return f"{mutant.advice} (tolerance: {held}; size of the outputs: {draw.rms[output]:.3g})"
+    return f"{mutant.advice} (tolerance: {tolerance}; size of the outputs: {draw.rms[output]:.3g})"

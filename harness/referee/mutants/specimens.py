@@ -14,7 +14,8 @@ import torch
 from harness.records.check import Tolerance
 from harness.records.problem_check import Draw
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.inputs.variants import Variant, endangers_device, is_fair, rungs, scaled_tolerances
+from harness.referee.inputs.fairness import fair_tolerances
+from harness.referee.inputs.variants import Variant, endangers_device, rungs
 from harness.referee.mutants.inputs import (
     MutantInputs,
     are_equal,
@@ -69,22 +70,21 @@ def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Sequence[Va
         seed = setting.seed("variant", variant.words)
         inputs, other = (variant.apply(copied(values), seed) for values in (drawn.inputs, drawn.other))
         with contextlib.suppress(InvalidProblem):  # the reference refuses such inputs
-            native = setting.oracle.native(inputs)  # first: what raises in float64 is judged in float32 from then on
-            want = setting.oracle.answer(inputs)
-            tolerances = scaled_tolerances(variant, base.draw.tolerances, base.exact, want)
-            if is_fair(variant, native, base.exact, want, tolerances):
+            tolerances = fair_tolerances(setting, variant, inputs, base.exact)
+            if tolerances is not None:
                 changed = dataclasses.replace(drawn, inputs=inputs, other=other, complaints=())
-                yield _seen(setting, variant.words, changed, worst_error(native, want, tolerances), tolerances)
+                worst = worst_error(setting.oracle.native(copied(inputs)), setting.oracle.answer(inputs), tolerances)
+                yield _seen(setting, variant.words, changed, worst, tolerances)
 
 
 def _seen(
     setting: Setting, variant: str | None, drawn: MutantInputs, worst: float, tolerances: tuple[Tolerance, ...]
 ) -> Seen:
     """`worst`: the reference's error on these inputs."""
-    exact, other = setting.oracle.answer(drawn.inputs), setting.oracle.answer(drawn.other)
-    dtypes = setting.spec.dtypes
-    want, other_want = (tuple(t.to(d) for t, d in zip(ts, dtypes, strict=True)) for ts in (exact, other))
-    specimen = Specimen(setting, drawn.inputs, want, drawn.other, other_want)
+    exact = setting.oracle.answer(drawn.inputs)
+    want, other_want = setting.rounded_answer(drawn.inputs), setting.rounded_answer(drawn.other)
+    evidence = setting.evidence_on(drawn.inputs) if setting.problem.tolerance is None else ()
+    specimen = Specimen(setting, drawn.inputs, want, drawn.other, other_want, evidence)
     draw = Draw(
         case=setting.case,
         variant=variant,

@@ -12,10 +12,9 @@ from torch import nn
 from torch.nn import functional
 
 from harness.errors import InvalidFile
-from harness.records.check import Tolerance
 from harness.records.verdict import Verdict
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
-from harness.referee.inputs.variants import Variant, rungs, scaled_tolerances
+from harness.referee.inputs.variants import Variant, rungs
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
@@ -398,17 +397,6 @@ def test_the_same_draw_gives_the_same_inputs(tmp_path: Path) -> None:
     one, two = make_inputs(setting, drawn)[0], make_inputs(setting, drawn)[0]
     assert torch.equal(one, two) or torch.equal(one.isnan(), two.isnan())
     assert torch.equal(one.nan_to_num(), two.nan_to_num())
-
-
-def test_absolute_tolerance_follows_the_size_of_the_outputs() -> None:
-    ones = torch.ones(4, dtype=torch.float64)
-    own = [Tolerance(1e-3, 1e-5)] * 3
-    sizes = [ones * 4, ones / 8, ones * 0]
-    larger, smaller, same = Tolerance(4e-3, 1e-5), Tolerance(1.25e-4, 1e-5), Tolerance(1e-3, 1e-5)
-    assert scaled_tolerances(variant("rescaled"), own, [ones] * 3, sizes) == (larger, smaller, same)
-    assert scaled_tolerances(variant("shifted"), own, [ones] * 3, sizes) == (larger, same, same)
-    exact = Tolerance(0.0, 0.0)
-    assert scaled_tolerances(variant("rescaled"), [exact], [ones], [ones * 9]) == (exact,)
 
 
 def test_where_ties_leave_a_choice_they_are_not_tried(tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""The tolerance of a case's outputs, derived from what the reference itself does on this device.
+
+A problem that names no tolerance is held to its own measure: a right kernel may err as the reference errs when nothing
+but the way of computing changes. Errors are in units of the *local scale*: |want| plus the root mean square of the
+values around it, since a sum whose terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd ed., section 4.2). docs/tolerance.md explains it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import torch
+
+from harness.records.check import Tolerance
+from harness.referee.answers.comparison import Comparison
+from harness.referee.answers.oracle import Oracle, copied
+from harness.referee.answers.reference import InvalidProblem
+from harness.workspace.problem import LEAST_TOLERANCE
+
+MARGIN = 2.0
+"""A kernel may err by twice the largest error that was measured. Over two seeds of KernelBench's 250 problems on an
+H200, the largest error of a reformulation changed by less than a factor of 1.25 wherever it was above the least."""
+TOLD_BY = 4.0
+"""A wrong answer must lie outside the tolerance by this factor."""
+_ELEMENTS_OF_AN_ITEM = 256
+"""Items of dimension 0 with so many elements have a scale of their own; of fewer the root mean square is chance."""
+_FAINT = 2.0**-10
+"""Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
+_TF32_GAIN = 8.0
+"""Strict float32 is more exact than tf32 by 2^13; by this factor at least where a convolution decides the error."""
+
+FORGIVEN = {"float64": 0.01, "float32": 0.01, "tf32": 0.05, "float16": 0.1, "bfloat16": 0.2}
+"""By the precision that the reference computes in: a single element that is off by this share of the outputs' size is
+a wrong answer, which the tolerance must tell."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one output is held to, and why. `unit` is the tolerance at which an error of 1 is one local scale."""
+
+    unit: Tolerance
+    least: float
+    errors: dict[str, float]
+    """By reformulation the largest error, in local scales."""
+    forgiven: float
+
+    @property
+    def error(self) -> float:
+        return max(self.errors.values(), default=0.0)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the tolerance that honest kernels need leaves a single wrong element outside."""
+        return 1.25 * self.error <= self._most
+
+    @property
+    def share(self) -> float:
+        """The tolerance, in local scales."""
+        wanted = max(self.least, MARGIN * self.error)
+        return min(wanted, max(self._most, self.least)) if self.is_telling else wanted
+
+    @property
+    def tolerance(self) -> Tolerance:
+        unit, share = self.unit, self.share
+        return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
+
+    @property
+    def _most(self) -> float:
+        """An element off by a share of its scale is, in local scales, off by half of that share or more; a hundredth is
+        for what items that are faint, and rounding to the output's type, take of it."""
+        return self.forgiven / (2 * 1.01 * TOLD_BY)
+
+
+def gather_evidence(
+    oracle: Oracle, inputs: Sequence[Any], dtypes: Sequence[torch.dtype], precision: str
+) -> tuple[Evidence, ...]:
+    """Run the reference in each way that an honest kernel might, and compare with the oracle: per output what it errs.
+
+    Raises: InvalidProblem where the reference refuses the inputs, or overflows where float64 doesn't.
+    """
+    native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
+    want = oracle.answer(inputs)
+    units = [unit_of(one) for one in want]
+    errors: list[dict[str, float]] = [{} for _ in want]
+    for name, outputs in chain([("eager", native)], oracle.reformulations(inputs)):
+        for found, got, right, unit in zip(errors, outputs, want, units, strict=True):
+            if not unit.is_exact:
+                found[name] = distance(got, right, unit)
+    evidence = tuple(
+        Evidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
+        for unit, dtype, found in zip(units, dtypes, errors, strict=True)
+    )
+    if not all(math.isfinite(one.error) for one in evidence):
+        raise InvalidProblem(
+            "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
+            "can be compared there"
+        )
+    return evidence
+
+
+def unit_of(want: torch.Tensor) -> Tolerance:
+    """The tolerance with which an error of one local scale just passes; equality for what is no floating type."""
+    if not (want.is_floating_point() or want.is_complex()):
+        return Tolerance(0.0, 0.0)  # equality
+    finite = want[want.isfinite()].abs().double()
+    size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+    if _has_large_items(want):
+        return Tolerance(_FAINT * size, 1.0, 1.0)
+    return Tolerance(size, 1.0)
+
+
+def values_around(want: torch.Tensor, index: int) -> torch.Tensor:
+    """Those whose root mean square counts for the element of this flat index: its item's, or all."""
+    return want[index // want[:1].numel()] if _has_large_items(want) else want
+
+
+def _has_large_items(want: torch.Tensor) -> bool:
+    return want.dim() > 0 and want[:1].numel() >= _ELEMENTS_OF_AN_ITEM
+
+
+def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> float:
+    """The largest error in local scales."""
+    comparison = Comparison(tuple(want.shape), got.dtype, unit)
+    comparison.add(got, want)
+    return comparison.result().worst
+
+
+def least_for(dtype: torch.dtype, precision: str) -> float:
+    """What an output is allowed in any case, in local scales: by its dtype, or by a precision declared looser."""
+    name = _part_of(dtype)
+    if name not in LEAST_TOLERANCE:
+        return 0.0
+    return LEAST_TOLERANCE[name] if precision == "float32" else max(LEAST_TOLERANCE[name], LEAST_TOLERANCE[precision])
+
+
+def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str) -> Tolerance:
+    """What an output is held to where nothing can be measured. `want`: right values, as many as there are."""
+    unit, share = unit_of(want), least_for(dtype, precision)
+    return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
+
+
+def _part_of(dtype: torch.dtype) -> str:
+    """What a complex number is made of; the name of any other type."""
+    name = str(dtype).removeprefix("torch.")
+    return {"complex64": "float32", "complex128": "float64"}.get(name, name)
+
+
+def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str) -> str:
+    """The loosest of the output's type, the declared precision, and tf32 where the evidence shows it."""
+    strict = errors.get("strict float32", math.inf)
+    seen = "tf32" if max(errors.values(), default=0.0) > _TF32_GAIN * strict else "float32"
+    return max((_part_of(dtype), precision, seen), key=lambda name: FORGIVEN.get(name, 0.0))

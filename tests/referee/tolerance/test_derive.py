@@ -1,0 +1,128 @@
+"""The tolerance that a problem's own reference asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.records.check import Tolerance
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.mutants.telling import require_telling
+from harness.referee.setting import Setting
+from harness.referee.tolerance.derive import Evidence, distance, least_for, unit_of, values_around
+from tests.referee.inputs.test_variants import made
+
+
+def evidence(error: float, forgiven: float = 0.05, least: float = 1e-4) -> Evidence:
+    return Evidence(Tolerance(2.0, 1.0), least, {"eager": error, "strict float32": 1e-7}, forgiven)
+
+
+@pytest.mark.parametrize(
+    ("error", "share"),
+    [(0.0, 1e-4), (4e-5, 1e-4), (1e-3, 2e-3), (4e-3, 0.05 / 8.08)],
+    ids=["exact", "below the least", "twice the error", "capped"],
+)
+def test_a_tolerance_is_twice_the_error_between_the_least_and_the_most(error: float, share: float) -> None:
+    assert evidence(error).share == pytest.approx(share)
+    assert evidence(error).is_telling
+
+
+def test_where_the_reference_errs_like_a_wrong_element_nothing_is_told() -> None:
+    found = evidence(6e-3)
+    assert not found.is_telling
+    assert found.share == pytest.approx(1.2e-2)
+
+
+def test_a_share_holds_for_all_parts_of_the_unit() -> None:
+    assert Evidence(Tolerance(2.0, 1.0, 1.0), 0.5, {}, 0.05).tolerance == Tolerance(1.0, 0.5, 0.5)
+
+
+def test_items_of_many_elements_have_a_scale_of_their_own() -> None:
+    want = torch.cat([torch.full((1, 256), 1.0), torch.full((1, 256), 1024.0)])
+    unit = unit_of(want)
+    assert (unit.rtol, unit.of_scale) == (1.0, 1.0)
+    assert distance(want + 1.0, want, unit) == pytest.approx(1.0 / (2.0 + 724.0 / 1024), rel=1e-3)
+
+
+def test_items_of_few_elements_share_one_scale() -> None:
+    want = torch.tensor([[3.0, 0.0], [0.0, 3.0]])
+    assert unit_of(want).atol == pytest.approx(4.5**0.5)
+    assert unit_of(want).of_scale == 0
+
+
+def test_values_that_are_not_finite_have_no_part_in_the_scale() -> None:
+    assert unit_of(torch.tensor([float("inf"), float("nan"), 2.0])) == Tolerance(2.0, 1.0)
+
+
+def test_integers_are_equal_or_wrong() -> None:
+    assert unit_of(torch.arange(4)).is_exact
+    assert least_for(torch.int64, "float32") == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "precision", "least"),
+    [
+        (torch.float64, "float32", 1e-8),
+        (torch.float32, "float32", 1e-4),
+        (torch.float32, "tf32", 2e-3),
+        (torch.float32, "bfloat16", 2e-2),
+        (torch.float16, "float32", 1e-2),
+        (torch.complex64, "float32", 1e-4),
+    ],
+)
+def test_the_least_follows_the_looser_of_dtype_and_declared_precision(
+    dtype: torch.dtype, precision: str, least: float
+) -> None:
+    assert least_for(dtype, precision) == least
+
+
+def test_the_values_around_an_element_are_its_items() -> None:
+    want = torch.arange(512.0).reshape(2, 256)
+    assert values_around(want, 300).tolist() == want[1].tolist()
+    assert values_around(want.reshape(256, 2), 300).shape == (256, 2)
+
+
+def test_a_named_tolerance_needs_no_evidence(tmp_path: Path) -> None:
+    setting = made(tmp_path, "x * 2", yaml="tolerance: {atol: 0.5, rtol: 0.25}")
+    assert (setting.evidence, setting.tolerances) == ((), (Tolerance(0.5, 0.25),))
+
+
+def test_small_outputs_are_held_to_their_own_size(tmp_path: Path) -> None:
+    """KernelBench's softmax over 393,216 columns gives values of 2.5e-6: beside an absolute 1e-4 zeros are right."""
+    setting = made(tmp_path, "x.softmax(1)", "torch.rand(4, 50_000)")
+    (tolerance,) = setting.tolerances
+    assert tolerance.of_scale == 1e-4
+    assert tolerance.atol < 1e-11
+
+
+def test_what_was_derived_is_kept_with_its_reasons(tmp_path: Path) -> None:
+    (derived,) = made(tmp_path, "x * 2").derived()
+    assert (derived.case, derived.output, derived.share, derived.least) == ("full", 0, 1e-4, 1e-4)
+    assert derived.errors == {"eager": 0.0}
+
+
+def untold(setting: Setting) -> str:
+    with pytest.raises(InvalidProblem) as raised:
+        require_telling(setting, ())
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("forward", "mutant"),
+    [
+        ("(x - 5).relu()", "zeros"),
+        ("(x + 50).clamp(max=3)", "mean"),
+        ("x * 1e-6 + torch.arange(300.0)", "stale"),
+        ("nn.functional.group_norm(x[:, :, None], 1).mean((1, 2))", "zeros"),
+    ],
+    ids=["always zero", "always saturated", "hardly of the input", "rounding errors alone"],
+)
+def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forward: str, mutant: str) -> None:
+    assert f"mutant {mutant}" in untold(made(tmp_path, forward))
+
+
+@pytest.mark.parametrize("forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()"])
+def test_outputs_that_depend_on_their_input_tell(tmp_path: Path, forward: str) -> None:
+    require_telling(made(tmp_path, forward), ())
