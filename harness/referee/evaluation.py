@@ -133,6 +133,7 @@ def evaluate(
         failure=failure,
         builds=built.builds,
         checks=tuple(found.checks),
+        fragile=tuple(found.fragile),
         timing=found.timing if verdict.passed else None,
         compiled=found.compiled if verdict.passed else (),
         work=found.work,

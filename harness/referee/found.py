@@ -18,6 +18,7 @@ class Found:
     """What an evaluation has gathered so far; becomes the record however it ends."""
 
     checks: list[Check] = field(default_factory=list)
+    fragile: list[Check] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None

@@ -12,25 +12,33 @@ import torch
 from harness.records.check import Tolerance
 from harness.referee.answers.oracle import rows_of
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.inputs.standing import decides, tells
+from harness.referee.inputs.structure import Structure, structures_of
 from harness.referee.inputs.variants import (
+    Ladder,
     Variant,
     endangers_device,
     in_one_row,
     is_ambiguous,
     is_fair,
-    rungs,
+    ladders,
     scaled_tolerances,
 )
 from harness.referee.setting import Setting
 
+_LOOKED_AT = 3
+"""Draws in which inputs must show a structure."""
+
 
 @dataclass(frozen=True)
 class Drawn:
-    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own."""
+    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own. `decides`:
+    whether wrong values are a verdict; else they make a solution fragile."""
 
     seed: int
     variant: Variant | None = None
     tolerances: tuple[Tolerance, ...] | None = None
+    decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,25 +56,41 @@ def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
 
 
 def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
-    """One draw for every variant of the problem (two for 'rescaled': up and down); and where rows are independent one
-    of a single row alone."""
+    """One draw or two for every ladder of the problem's variants; and where rows are independent one of a single row
+    alone."""
     if not _has_floating_inputs(setting) or not setting.problem.variants:
         return FairVariants((), ())
     source, dtypes = setting.problem.source, setting.spec.dtypes
     if operation := endangers_device(source):
         return FairVariants((), (f"no input variants: {operation} aborts the device where an input is no probability",))
+    structures = seen_structures(setting, seeds)
     drawn, left_out = [], []
     for name in (name for name in setting.problem.variants if not is_ambiguous(name, source, dtypes)):
-        for rung in rungs(name, rng):
-            fair = next((found for variant in rung if (found := _try(setting, variant, next(seeds), rng))), None)
-            if fair is None:
-                left_out.append(rung[-1].words)
-            else:
-                drawn.append(fair)
+        for ladder in ladders(name, rng):
+            found = list(_climb(setting, ladder.keeping(structures), seeds, rng))
+            drawn += found
+            if not any(one.decides for one in found):
+                left_out.append(ladder.moderate[-1].words)
     if partly := _in_one_row(setting, drawn, next(seeds), rng):
         drawn.append(partly)
     remark = f"{setting.case}: not tried with {', '.join(left_out)} inputs, where the reference itself errs or fails"
     return FairVariants(tuple(drawn), (remark,) if left_out else ())
+
+
+def seen_structures(setting: Setting, seeds: Iterator[int]) -> tuple[Structure, ...]:
+    """Of each input, in several draws; empty where none has any."""
+    structures = structures_of(setting.reference.make_inputs(next(seeds)) for _ in range(_LOOKED_AT))
+    return structures if any(structures) else ()
+
+
+def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int], rng: random.Random) -> Iterator[Drawn]:
+    """The strongest fair draw; where that is far out and no verdict, a moderate one as well."""
+    for variants in (ladder.far, ladder.moderate):
+        fair = next((found for variant in variants if (found := _try(setting, variant, next(seeds), rng))), None)
+        if fair is not None:
+            yield fair
+            if fair.decides:
+                return
 
 
 def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> Drawn | None:
@@ -74,15 +98,23 @@ def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> D
     try:
         inputs = setting.reference.make_inputs(seed)
         count = setting.oracle.common_rows(inputs, setting.spec)
+        del inputs
         start = rng.randrange(count) if count else 0
         part = slice(start, start + 1) if count else slice(None)
-        base = setting.oracle.answer(_part(inputs, part, count is not None))
-        changed = _part(variant.apply(inputs, seed), part, count is not None)
+
+        def given(variant: Variant | None) -> list[Any]:
+            fresh = setting.reference.make_inputs(seed)
+            return _part(fresh if variant is None else variant.apply(fresh, seed), part, count is not None)
+
+        base = setting.oracle.answer(given(None))
+        changed = given(variant)
         native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
         want = setting.oracle.answer(changed)
         own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
         tolerances = scaled_tolerances(variant, own, base, want)
-        return Drawn(seed, variant, tolerances) if is_fair(variant, native, base, want, tolerances) else None
+        if not is_fair(variant, native, base, want, tolerances) or not tells(setting.oracle, variant, changed, want):
+            return None
+        return Drawn(seed, variant, tolerances, decides(setting.oracle, variant, given, want))
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
 
@@ -91,7 +123,7 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     """Who chooses his way by a sample of the inputs takes them for as small and positive as they were drawn: so one row
     is large and negative, where the reference bears that. What is fair for whole inputs is so for a row, by the milder
     of the two tolerances."""
-    wild = [one for one in fair if one.variant and one.variant.name == "negative"]
+    wild = [one for one in fair if one.variant and one.variant.name == "negative" and one.decides]
     count = setting.oracle.common_rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
     if variant is None or tolerances is None or not count or count < 2:
