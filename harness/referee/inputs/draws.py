@@ -98,15 +98,16 @@ def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> D
     try:
         inputs = setting.reference.make_inputs(seed)
         count = setting.oracle.common_rows(inputs, setting.spec)
-        del inputs
         start = rng.randrange(count) if count else 0
         part = slice(start, start + 1) if count else slice(None)
+        base = setting.oracle.answer(_part(inputs, part, count is not None))
+        kept = [] if setting.reference.on_gpu else inputs  # there memory is dearer than a draw
+        del inputs
 
-        def given(variant: Variant | None) -> list[Any]:
-            fresh = setting.reference.make_inputs(seed)
-            return _part(fresh if variant is None else variant.apply(fresh, seed), part, count is not None)
+        def given(variant: Variant) -> list[Any]:
+            fresh = _copied(kept) if kept else setting.reference.make_inputs(seed)
+            return _part(variant.apply(fresh, seed), part, count is not None)
 
-        base = setting.oracle.answer(given(None))
         changed = given(variant)
         native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
         want = setting.oracle.answer(changed)
@@ -114,7 +115,7 @@ def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> D
         tolerances = scaled_tolerances(variant, own, base, want)
         if not is_fair(variant, native, base, want, tolerances) or not tells(setting.oracle, variant, changed, want):
             return None
-        return Drawn(seed, variant, tolerances, decides(setting.oracle, variant, given, want))
+        return Drawn(seed, variant, tolerances, decides(setting.oracle, variant, given, base, want))
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
 
@@ -133,11 +134,15 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     return Drawn(seed, in_one_row(variant, rng.randrange(count)), milder)
 
 
+def _copied(inputs: list[Any]) -> list[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
+
+
 def _part(inputs: list[Any], part: slice, is_row: bool) -> list[Any]:
     """A row of its own: the whole is about to be changed in place."""
     if not is_row:
         return inputs
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in rows_of(inputs, part)]
+    return _copied(rows_of(inputs, part))
 
 
 def _has_floating_inputs(setting: Setting) -> bool:

@@ -20,14 +20,19 @@ _TELLING = 1 / 16
 
 
 def decides(
-    oracle: Oracle, variant: Variant, given: Callable[[Variant], list[Any]], want: Sequence[torch.Tensor]
+    oracle: Oracle,
+    variant: Variant,
+    given: Callable[[Variant], list[Any]],
+    base: Sequence[torch.Tensor],
+    want: Sequence[torch.Tensor],
 ) -> bool:
     """Whether wrong values are a verdict. Far from the drawn scale they are where the reference's outputs scale with
     its inputs, as those of sums, products and maxima do: no scale is strange to these, and what fails there has a
-    number format of less range. `want` is the oracle's answer to what is `given` with the variant."""
+    number format of less range. `base` and `want` are the oracle's answers without and with it."""
     if not variant.is_far:
         return True
-    plain = oracle.answer(given(variant.at_drawn_scale()))
+    near = variant.at_drawn_scale()
+    plain = base if near is None else oracle.answer(given(near))
     return all(_scales(one, two, _ERROR[oracle.kind]) for one, two in zip(plain, want, strict=True))
 
 

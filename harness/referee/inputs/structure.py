@@ -99,7 +99,7 @@ def structure_of(value: Any) -> Structure:
 
 
 def _is_constant(value: torch.Tensor) -> bool:
-    return _holds(value, lambda part: part == value.reshape(-1)[0])
+    return _holds(value, lambda part: part == value[(0,) * value.dim()])
 
 
 def _is_symmetric(value: torch.Tensor) -> bool:

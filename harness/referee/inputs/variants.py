@@ -63,11 +63,9 @@ class Variant:
         """The same change, of inputs with these structures."""
         return dataclasses.replace(self, structures=structures)
 
-    def at_drawn_scale(self) -> Variant:
-        """The same change, where it is one of scale."""
-        if self.name == "negative":
-            return _negative(0).keeping(self.structures)
-        return _rescaled(0).keeping(self.structures) if self.name == "rescaled" else self
+    def at_drawn_scale(self) -> Variant | None:
+        """The same change but for the scale; None where nothing is left of it."""
+        return None if self.name == "rescaled" else _negative(0).keeping(self.structures)
 
     def apply(self, inputs: Sequence[Any], seed: int) -> list[Any]:
         """The inputs changed, in place where they allow it. They must be the caller's own."""

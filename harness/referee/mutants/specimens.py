@@ -86,7 +86,7 @@ def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Ladder) -> 
             if (
                 is_fair(variant, native, base.exact, want, tolerances)
                 and tells(setting.oracle, variant, inputs, want)
-                and decides(setting.oracle, variant, given, want)
+                and decides(setting.oracle, variant, given, base.exact, want)
             ):
                 changed = dataclasses.replace(drawn, inputs=inputs, other=other, complaints=())
                 return _seen(setting, variant.words, changed, worst_error(native, want, tolerances), tolerances)
