@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from harness.codec import decode, encode
 from harness.records.arms import Baseline, Metric
@@ -23,6 +23,9 @@ class CorrectnessConfig:
     seeds: int = 3
     sampled_blocks: int = 4
     """Blocks of the full shape's launch that the simulator runs."""
+    fragile: Literal["remark", "fail"] = "remark"
+    """What becomes of a solution whose values are wrong only where inputs are more than 16 times as large as they were
+    drawn, or a smaller part of it than a sixteenth: it passes with a remark, or it fails."""
     sanitize: bool = False
     """Whether the simulator's checked build judges, which looks at every access of a kernel."""
 
@@ -178,6 +181,8 @@ class Config:
             del encoded["limits"]["pass_environment"]
         if not self.correctness.sanitize:
             del encoded["correctness"]["sanitize"]
+        if self.correctness.fragile == CorrectnessConfig.fragile:
+            del encoded["correctness"]["fragile"]
         for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
             if getattr(self.timing, key) == getattr(TimingConfig(), key):
                 del encoded["timing"][key]

@@ -41,6 +41,8 @@ class Entry:
     """config_hash() of its config."""
     cases: tuple[str, ...]
     verdict: Verdict
+    is_fragile: bool
+    """Wrong far from the drawn scale, see Evaluation.fragile."""
     expected_verdict: Verdict
     baseline: Baseline | None
     baseline_ns: float | None
@@ -103,6 +105,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         config=config_hash(evaluation.config),
         cases=evaluation.cases,
         verdict=evaluation.verdict,
+        is_fragile=bool(evaluation.fragile),
         expected_verdict=evaluation.solution.expected_verdict,
         baseline=timing.baselines[0] if timing else None,
         baseline_ns=timing.time_ns(timing.baselines[0]) if timing else None,

@@ -156,6 +156,8 @@ class Evaluation:
     protections: tuple[str, ...] = ()
     """What confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     remarks: tuple[str, ...] = ()
+    fragile: tuple[Check, ...] = ()
+    """What failed on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
     schema: int = SCHEMA
@@ -169,6 +171,8 @@ class Evaluation:
             raise ValueError("nothing passes unchecked")
         if self.verdict.passed and not all(check.passed for check in self.checks):
             raise ValueError("a failed check can't pass")
+        if any(check.passed or check.variant is None for check in self.fragile):
+            raise ValueError("fragile is what failed under a variant")
         if self.timing is not None and self.environment.backend == "sim":
             raise ValueError("a simulated run has no timing")
         if self.timing is not None and not self.verdict.passed:

@@ -53,6 +53,16 @@ WORDS: dict[str, Explanation] = {
         "samples are all in the record",
         "timing.turns (gpu, canary_ns, fill_ns, queued), timing.floors; 'harness show' names every reason",
     ),
+    "fragile": Explanation(
+        "the solution passes, and its values are wrong where inputs are far larger or smaller than they are drawn",
+        "every case is also tried with inputs times 2^±20 (or 2^±10), where the reference bears that. Within 16 times "
+        "the drawn scale a wrong value is a verdict; beyond, it is one only where the reference's outputs scale with "
+        "its inputs, as a sum's do",
+        "an exponential that overflows, a difference of large numbers, a sum of squares in half precision",
+        "compute softplus, tanh and the like in their stable forms; `correctness: {fragile: fail}` in a config makes "
+        "it a failure",
+        "fragile: the checks that failed, with their case, seed, variant and first mismatches; remarks",
+    ),
     "control": Explanation(
         "the first baseline once more, in a worker of its own: an A/A test",
         "it takes turns like every other arm. The baseline's time over the control's should be 1; how far its "

@@ -11,7 +11,7 @@ from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
-from harness.referee.answers.judgement import describe_finding
+from harness.referee.answers.judgement import describe_finding, describe_mismatch
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.mutants.telling import require_telling
@@ -33,12 +33,14 @@ _IDLE = Conditions()
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What checking a case gave; a failing check ends it. `remarks` are what is worth saying beyond the verdict."""
+    """What checking a case gave; a failing check ends it, but for `fragile` ones, far from the drawn scale. `remarks`
+    are what is worth saying beyond the verdict."""
 
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
     weights: WeightsSource
     failed: SolutionFailed | None = None
+    fragile: tuple[Check, ...] = ()
 
 
 def check_case(
@@ -86,7 +88,9 @@ def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch
             return found.outcome(case)
     variants = draw_variants(case.setting, iter(next_seed, None), case.rng)
     found.remarks += variants.remarks
-    for drawn in _in_turns(case, variants.drawn, most_calls):
+    far = [one for one in variants.drawn if not one.decides]
+    near = [one for one in variants.drawn if one.decides]
+    for drawn in (*_in_turns(case, near, most_calls), *_in_turns(case, far, most_calls)):
         notify(f"checking {case.setting.case} with other inputs")
         found.judge(case, drawn)
         if found.failed:
@@ -101,6 +105,7 @@ class _Found:
     checks: list[Check] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    fragile: list[Check] = field(default_factory=list)
     turns: int = 0
     failed: SolutionFailed | None = None
 
@@ -120,6 +125,9 @@ class _Found:
         self.findings += taken.reply.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):
+            if not one.decides and case.config.correctness.fragile == "remark":
+                self._remark_on(case.judge(taken, call, "complete"))
+                continue
             row = case.row_of(taken, call) if call != whole and one.variant is None else None
             judged = judge_row(case, taken, row, "row") if row else judge_call(case, taken, call, "complete")
             check, self.failed = judged
@@ -129,13 +137,21 @@ class _Found:
         if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
             self.watch(taken.reply, taken.wall_ns, is_traced)
 
+    def _remark_on(self, check: Check) -> None:
+        if check.passed:
+            self.checks.append(check)
+            return
+        self.fragile.append(check)
+        wrong = next(output for output in check.outputs if not output.passed)
+        self.remarks.append(f"{check.case}: fragile: with {check.variant} inputs {describe_mismatch(wrong)}")
+
     def outcome(self, case: SeatedCase) -> CaseOutcome:
         name, oracle = case.setting.case, case.setting.oracle
         remarks = [f"{name}: {describe_finding(finding)}" for finding in self.findings]
         remarks += [*case.remarks, *self.remarks]
         if oracle.why_float32:
             remarks.append(oracle.why_float32)
-        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed)
+        return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile))
 
 
 def _in_turns(case: SeatedCase, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:

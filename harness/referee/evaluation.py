@@ -134,6 +134,7 @@ def evaluate(
         builds=built.builds,
         checks=tuple(found.checks),
         tolerances=tuple(one for derived in found.tolerances.values() for one in derived),
+        fragile=tuple(found.fragile),
         timing=found.timing if verdict.passed else None,
         compiled=found.compiled if verdict.passed else (),
         work=found.work,

@@ -20,6 +20,7 @@ class Found:
     checks: list[Check] = field(default_factory=list)
     tolerances: dict[str, tuple[DerivedTolerance, ...]] = field(default_factory=dict)
     """By case."""
+    fragile: list[Check] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)
     weights: WeightsSource | None = None

@@ -227,6 +227,7 @@ class Trial:
     def _keep(self, outcome: CaseOutcome) -> None:
         """Raises: SolutionFailed where the outcome is a failure."""
         self._found.checks += outcome.checks
+        self._found.fragile += outcome.fragile
         self._found.remarks += outcome.remarks
         self._found.weights = outcome.weights
         if outcome.failed:

@@ -172,6 +172,8 @@ def _note(evaluation: Evaluation, kept: frozenset[str]) -> Text:
         notes.append("as expected" if evaluation.verdict is expected else f"expected {expected.value}")
     if timing and timing.noise:
         notes.append("noisy")
+    if evaluation.fragile:
+        notes.append("fragile")
     if evaluation.id in kept:
         notes.append("kept")
     return Text(", ".join(notes), style="dim")

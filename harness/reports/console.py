@@ -30,9 +30,10 @@ def simulated_text(evaluation: Evaluation) -> str:
     return f"{how}, not verified on a GPU; times are not measured"
 
 
-def verdict_text(verdict: Verdict) -> Text:
+def verdict_text(verdict: Verdict, is_fragile: bool = False) -> Text:
     style = "green" if verdict.passed else "red" if verdict.blames_solution else "yellow"
-    return Text(verdict.value, style=style)
+    text = Text(verdict.value, style=style)
+    return text.append(", fragile", style="yellow") if is_fragile else text
 
 
 def speeds_text(evaluations: Sequence[Evaluation]) -> Text | None:
@@ -206,7 +207,7 @@ def _rank(evaluation: Evaluation) -> tuple[bool, float, str]:
 def _row(evaluation: Evaluation) -> list[str | Text]:
     row: list[str | Text] = [
         Text(evaluation.solution.name),
-        verdict_text(evaluation.verdict),
+        verdict_text(evaluation.verdict, is_fragile=bool(evaluation.fragile)),
         format_error(evaluation.checks),
     ]
     if evaluation.environment.backend == "cuda":

@@ -88,6 +88,8 @@ def _sections(evaluation: Evaluation, all_cases: Sequence[str]) -> Iterator[Rend
         oracles = ", ".join(dict.fromkeys(check.oracle for check in evaluation.checks))
         held = [Text(derived_words(one), style="dim") for one in evaluation.tolerances]
         yield from _section(f"checks against the {oracles} oracle", _checks(evaluation.checks), *held)
+    if evaluation.fragile:
+        yield from _section("fragile: wrong far from the drawn scale", _checks(evaluation.fragile))
     if evaluation.trace:
         yield from _section("kernels that ran", *_trace(evaluation.trace))
     if evaluation.builds:
@@ -110,7 +112,7 @@ def _section(title: str, *content: RenderableType) -> Iterator[RenderableType]:
 def _heading(evaluation: Evaluation) -> Iterator[RenderableType]:
     solution = evaluation.solution
     names = f"{harmless(evaluation.problem.name)} / {harmless(solution.name)}"
-    yield Text.assemble((names, "bold"), "  ", verdict_text(evaluation.verdict))
+    yield Text.assemble((names, "bold"), "  ", verdict_text(evaluation.verdict, is_fragile=bool(evaluation.fragile)))
     if solution.expected_verdict is not evaluation.verdict:
         yield Text(f"expected was {solution.expected_verdict.value}")
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in evaluation.stages_s.items())

@@ -20,10 +20,10 @@ Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
 
 FULL = "full"
 
-VariantName = Literal["rescaled", "shifted", "negative", "signed", "ties", "infinite", "nan"]
+VariantName = Literal["rescaled", "shifted", "negative", "signed", "ties", "few_terms", "infinite", "nan"]
 """Ways to change what get_inputs() draws: a solution must compute the function, not what suits one distribution."""
 
-DEFAULT_VARIANTS: tuple[VariantName, ...] = ("rescaled", "shifted", "negative", "signed", "ties")
+DEFAULT_VARIANTS: tuple[VariantName, ...] = ("rescaled", "shifted", "negative", "signed", "ties", "few_terms")
 """Without infinities and NaN, which a problem must ask for. A sum of products promises nothing about them: tensor
 cores take whole tiles, padded with zeros, and 0 times infinity is NaN where the reference has infinity."""
 

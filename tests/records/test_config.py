@@ -88,6 +88,9 @@ def test_a_younger_key_counts_where_it_is_set() -> None:
     assert other.identity()["limits"]["pass_environment"] == ["CUTLASS_PATH"]
     assert "lock_sm_mhz" not in Config().identity()["timing"]
     assert Config().at_clock(1410).identity()["timing"]["lock_sm_mhz"] == 1410
+    assert "fragile" not in Config().identity()["correctness"]
+    strict = Config(correctness=CorrectnessConfig(fragile="fail"))
+    assert strict.identity()["correctness"]["fragile"] == "fail"
     assert "sanitize" not in Config().sanitized(False).identity()["correctness"]
     assert Config().sanitized(True).identity()["correctness"]["sanitize"] is True
 

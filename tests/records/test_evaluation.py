@@ -9,12 +9,23 @@ from typing import Any
 
 import pytest
 
+from harness.codec import decode, encode
 from harness.records.check import Tolerance
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure, Work
 from harness.records.verdict import Verdict
-from tests.examples import check, comparison, environment, failed, passed, sim_environment, timing, wrong_comparison
+from tests.examples import (
+    check,
+    comparison,
+    environment,
+    failed,
+    far_out,
+    passed,
+    sim_environment,
+    timing,
+    wrong_comparison,
+)
 
 
 def test_nothing_passes_without_checks() -> None:
@@ -25,6 +36,14 @@ def test_nothing_passes_without_checks() -> None:
 def test_nothing_passes_with_a_failed_check() -> None:
     with pytest.raises(ValueError, match="a failed check can't pass"):
         passed(checks=(check(), check(comparison(), wrong_comparison())))
+
+
+def test_what_is_fragile_passes_with_the_checks_that_failed() -> None:
+    assert passed(fragile=(far_out(),)).fragile[0].outputs[0].mismatches == 1
+    assert decode(Evaluation, encode(passed(fragile=(far_out(),)))).fragile == (far_out(),)
+    for none in (replace(far_out(), variant=None), replace(check(), variant="rescaled (times 2^20)")):
+        with pytest.raises(ValueError, match="fragile is what failed under a variant"):
+            passed(fragile=(none,))
 
 
 def test_what_passed_has_no_failure() -> None:

@@ -7,7 +7,7 @@ import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -172,9 +172,13 @@ def setting_of(folder: Path, source: str, yaml: str = "", case: str = "full") ->
 
 
 def checked(
-    setting: Setting, model: type[torch.nn.Module], seeds: int = 3, watch: Watch | None = None
+    setting: Setting,
+    model: type[torch.nn.Module],
+    seeds: int = 3,
+    watch: Watch | None = None,
+    fragile: Literal["remark", "fail"] = "remark",
 ) -> tuple[CaseOutcome, DeskWorker]:
     """What check_case() makes of a module."""
     worker: Any = DeskWorker(model)
-    config = Config(correctness=CorrectnessConfig(seeds=seeds))
+    config = Config(correctness=CorrectnessConfig(seeds=seeds, fragile=fragile))
     return check_case(setting, desk_host(), worker, config, lambda what: None, watch), worker

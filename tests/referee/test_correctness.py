@@ -62,7 +62,16 @@ def test_honest_module_passes_with_every_variant(double: Setting) -> None:
     outcome, _ = checked(double, Honest)
     require_passed(outcome)
     words = {(check.variant or "none").partition(" (")[0] for check in outcome.checks}
-    assert words == {"none", "rescaled", "shifted", "negative", "partly negative", "signed", "few distinct"}
+    assert words == {
+        "none",
+        "rescaled",
+        "shifted",
+        "negative",
+        "partly negative",
+        "signed",
+        "few distinct",
+        "full mantissas",
+    }
     assert {check.variant for check in outcome.checks} >= {"rescaled (times 2^20)", "rescaled (times 2^-20)"}
     assert outcome.remarks == ()
 

@@ -16,7 +16,7 @@ from harness.records.ranking import rank
 from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.compare import print_comparison, rank_labels
-from tests.examples import environment, failed, measured, passed, sim_environment, timing
+from tests.examples import environment, failed, far_out, measured, passed, sim_environment, timing
 
 
 def report(evaluations: Sequence[Evaluation], kept: Sequence[str] = (), verbose: bool = False, width: int = 80) -> str:
@@ -203,6 +203,12 @@ def test_a_noisy_timing_is_marked_and_says_why() -> None:
     assert row.endswith(", noisy")
     (reason,) = [line for line in text.splitlines() if "noisy:" in line]
     assert reason.startswith("wild: noisy: the interval of the speed-up is ±")
+
+
+def test_a_fragile_solution_is_marked() -> None:
+    text = report([passed("brittle", fragile=(far_out(),)), passed("sound")])
+    marked = [line for line in text.splitlines() if line.endswith("fragile")]
+    assert [line.split()[0] for line in marked] == ["brittle"]
 
 
 def test_of_many_noisy_timings_some_say_why() -> None:

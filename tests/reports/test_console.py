@@ -17,7 +17,7 @@ from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.console import print_report, results_table
 from harness.reports.doctor import findings_table
-from tests.examples import check, comparison, failed, passed, sim_environment, timing
+from tests.examples import check, comparison, failed, far_out, passed, sim_environment, timing
 
 
 def printed(renderable: Any, width: int = 80) -> list[str]:
@@ -66,6 +66,12 @@ def test_what_failed_has_dashes_and_comes_last() -> None:
 
 def test_what_passed_without_timing_has_dashes() -> None:
     assert printed(results_table([passed()]))[3].split()[-3:] == ["—", "—", "—"]
+
+
+def test_a_fragile_solution_is_marked() -> None:
+    (row,) = [line for line in printed(results_table([passed("brittle", fragile=(far_out(),))])) if "brittle" in line]
+    assert "passed, fragile" in row
+    assert "fragile" not in "".join(printed(results_table([passed("sound")])))
 
 
 def test_a_simulated_run_has_no_columns_for_times() -> None:

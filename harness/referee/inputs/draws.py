@@ -10,23 +10,29 @@ from typing import Any
 import torch
 
 from harness.records.check import Tolerance
-from harness.referee.answers.oracle import rows_of
+from harness.referee.answers.oracle import copied, rows_of
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.fairness import fair_tolerances
-from harness.referee.inputs.variants import Variant, endangers_device, in_one_row, is_ambiguous, rungs
+from harness.referee.inputs.standing import decides, tells
+from harness.referee.inputs.structure import Structure, structures_of
+from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
 from harness.referee.setting import Setting
 
+_LOOKED_AT = 3
+"""Draws in which inputs must show a structure."""
 _TRIED = 2**12
 """Elements of each output on which a variant is tried, where rows are independent."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own."""
+    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own. `decides`:
+    whether wrong values are a verdict; else they make a solution fragile."""
 
     seed: int
     variant: Variant | None = None
     tolerances: tuple[Tolerance, ...] | None = None
+    decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,25 +50,41 @@ def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
 
 
 def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
-    """One draw for every variant of the problem (two for 'rescaled': up and down); and where rows are independent one
-    of a single row alone."""
+    """One draw or two for every ladder of the problem's variants; and where rows are independent one of a single row
+    alone."""
     if not _has_floating_inputs(setting) or not setting.problem.variants:
         return FairVariants((), ())
     source, dtypes = setting.problem.source, setting.spec.dtypes
     if operation := endangers_device(source):
         return FairVariants((), (f"no input variants: {operation} aborts the device where an input is no probability",))
+    structures = seen_structures(setting, seeds)
     drawn, left_out = [], []
     for name in (name for name in setting.problem.variants if not is_ambiguous(name, source, dtypes)):
-        for rung in rungs(name, rng):
-            fair = next((found for variant in rung if (found := _try(setting, variant, next(seeds)))), None)
-            if fair is None:
-                left_out.append(rung[-1].words)
-            else:
-                drawn.append(fair)
+        for ladder in ladders(name, rng):
+            found = list(_climb(setting, ladder.keeping(structures), seeds))
+            drawn += found
+            if not any(one.decides for one in found):
+                left_out.append(ladder.moderate[-1].words)
     if partly := _in_one_row(setting, drawn, next(seeds), rng):
         drawn.append(partly)
     remark = f"{setting.case}: not tried with {', '.join(left_out)} inputs, where the reference itself errs or fails"
     return FairVariants(tuple(drawn), (remark,) if left_out else ())
+
+
+def seen_structures(setting: Setting, seeds: Iterator[int]) -> tuple[Structure, ...]:
+    """Of each input, in several draws; empty where none has any."""
+    structures = structures_of(setting.reference.make_inputs(next(seeds)) for _ in range(_LOOKED_AT))
+    return structures if any(structures) else ()
+
+
+def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int]) -> Iterator[Drawn]:
+    """The strongest fair draw; where that is far out and no verdict, a moderate one as well."""
+    for variants in (ladder.far, ladder.moderate):
+        fair = next((found for variant in variants if (found := _try(setting, variant, next(seeds)))), None)
+        if fair is not None:
+            yield fair
+            if fair.decides:
+                return
 
 
 def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
@@ -71,9 +93,21 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
         inputs = setting.reference.make_inputs(seed)
         part = setting.some_rows(inputs, _TRIED)
         base = setting.oracle.answer(_part(inputs, part))
-        changed = _part(variant.apply(inputs, seed), part)
+        kept = [] if setting.reference.on_gpu else inputs  # there memory is dearer than a draw
+        del inputs
+
+        def given(variant: Variant) -> list[Any]:
+            fresh = copied(kept) if kept else setting.reference.make_inputs(seed)
+            return _part(variant.apply(fresh, seed), part)
+
+        changed = given(variant)
         tolerances = fair_tolerances(setting, variant, changed, base)
-        return None if tolerances is None else Drawn(seed, variant, tolerances)
+        if tolerances is None:
+            return None
+        want = setting.oracle.answer(changed)
+        if not tells(setting.oracle, variant, changed, want):
+            return None
+        return Drawn(seed, variant, tolerances, decides(setting.oracle, variant, given, base, want))
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
 
@@ -82,7 +116,7 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     """Who chooses his way by a sample of the inputs takes them for as small and positive as they were drawn: so one row
     is large and negative, where the reference bears that. What is fair for whole inputs is so for a row, by the milder
     of the two tolerances."""
-    wild = [one for one in fair if one.variant and one.variant.name == "negative"]
+    wild = [one for one in fair if one.variant and one.variant.name == "negative" and one.decides]
     count = setting.oracle.common_rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
     if variant is None or tolerances is None or not count or count < 2:
@@ -93,9 +127,7 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
 
 def _part(inputs: list[Any], part: slice) -> list[Any]:
     """Rows of their own: the whole is about to be changed in place."""
-    if part == slice(None):
-        return inputs
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in rows_of(inputs, part)]
+    return inputs if part == slice(None) else copied(rows_of(inputs, part))
 
 
 def _has_floating_inputs(setting: Setting) -> bool:

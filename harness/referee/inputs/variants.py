@@ -1,13 +1,13 @@
 """Input variants: what get_inputs() draws, changed so that a solution which suits one distribution only is found.
 
 A problem's own inputs are often all alike, such as uniform numbers from 0 to 1: there a maximum may start at 0, a mean
-of many is always one half, and half precision has room enough. Whether a change asks too much of the operation is for
-the reference to say: see fairness.py.
+of many is always one half, and half precision has room enough. Their structure stays (structure.py). Whether a change
+asks too much of the operation is for the reference to say: see fairness.py.
 """
 
 from __future__ import annotations
 
-import math
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,17 +16,16 @@ from typing import Any
 
 import torch
 
+from harness.referee.inputs.changes import few_terms, infinite, nan, short_ties, signed, spread_of, ties
+from harness.referee.inputs.structure import Structure
 from harness.workspace.problem import VariantName
 
-_SAMPLE = 2**16
-"""Elements from which an input's spread is estimated."""
-_CHUNK = 2**26
-"""Elements for which signs are drawn at a time: a byte for each."""
-_EXPONENTS = (20, 10, 4)
-"""Powers of two to rescale by, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
-_SPECIAL_SHARE = 1 / 64
-_LEAST_SPREAD = 2.0**-1000
-"""Of inputs that are told apart: a small part of it is still a double."""
+MODERATE = 4
+"""Up to 2^4 times the drawn scale, and down to that part of it, every solution must bear what the reference bears."""
+_FAR = (20, 10)
+"""Powers of two beyond that, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
+_SHARES = (2.0**-10, 2.0**-5, 1.0)
+"""Of few terms: one to four of a sum over thousands of products; of 32 to 1000; and where terms aren't added up."""
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
 """They abort the device where an input is no probability, and with it the referee's own context."""
 
@@ -38,11 +37,29 @@ Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
 @dataclass(frozen=True)
 class Variant:
-    """One change of the floating inputs. `words` go before 'inputs' in a sentence."""
+    """One change of the floating inputs, of which each keeps its structure. `words` go before 'inputs' in a sentence;
+    `exponent`: the power of two by which they are larger than drawn."""
 
     name: VariantName
     words: str
     change: Change
+    exponent: int = 0
+    is_sparse: bool = False
+    """Whether most elements are zero."""
+    structures: tuple[Structure, ...] = ()
+    """Of each input; empty where they have none."""
+
+    @property
+    def is_far(self) -> bool:
+        return abs(self.exponent) > MODERATE
+
+    def keeping(self, structures: tuple[Structure, ...]) -> Variant:
+        """The same change, of inputs with these structures."""
+        return dataclasses.replace(self, structures=structures)
+
+    def at_drawn_scale(self) -> Variant | None:
+        """The same change but for the scale; None where nothing is left of it."""
+        return None if self.name == "rescaled" else _negative(0).keeping(self.structures)
 
     def apply(self, inputs: Sequence[Any], seed: int) -> list[Any]:
         """The inputs changed, in place where they allow it. They must be the caller's own."""
@@ -53,22 +70,41 @@ class Variant:
                 is_own = _is_dense(value) and uses[value.untyped_storage().data_ptr()] == 1
                 own = value if is_own else value.clone(memory_format=torch.contiguous_format)
                 generator = torch.Generator(value.device).manual_seed((seed + number) % 2**63)
-                changed[number] = self.change(own, generator)
+                structure = self.structures[number] if self.structures else Structure()
+                changed[number] = structure.changed(own, _changing(self.change, generator))
         return changed
 
 
-def rungs(name: VariantName, rng: random.Random) -> list[list[Variant]]:
-    """The variants of a name; of each the wilder ones first, then what to try where the reference can't bear those."""
+def _changing(change: Change, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda value: change(value, generator)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Changes of one kind, stronger ones first: of each the first that the reference bears is tried. `far` ones decide
+    only where the reference's outputs scale with its inputs; else a moderate one does."""
+
+    moderate: tuple[Variant, ...]
+    far: tuple[Variant, ...] = ()
+
+    def keeping(self, structures: tuple[Structure, ...]) -> Ladder:
+        return Ladder(*(tuple(one.keeping(structures) for one in these) for these in (self.moderate, self.far)))
+
+
+def ladders(name: VariantName, rng: random.Random) -> tuple[Ladder, ...]:
+    """The variants of a name."""
     if name == "rescaled":
-        return [[_rescaled(sign * exponent) for exponent in _EXPONENTS] for sign in (1, -1)]
+        return tuple(_ladder(_rescaled, sign) for sign in (1, -1))
     if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
-        return [[_OTHERS[name]], [_rescaled_negative(exponent) for exponent in _EXPONENTS]]
+        return Ladder((_negative(0),)), _ladder(_negative, 1)
     if name == "ties":
-        return [[_OTHERS[name], Variant(name, "few distinct (of few bits)", _short_ties)]]
+        return (Ladder((Variant(name, "few distinct", ties), Variant(name, "few distinct (of few bits)", short_ties))),)
     if name == "shifted":
         spreads = rng.choice((-1, 1)) * rng.uniform(2, 4)
-        return [[Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * _spread(value)))]]
-    return [[_OTHERS[name]]]
+        return (Ladder((_shifted(spreads), _shifted(-spreads))),)
+    if name == "few_terms":
+        return (Ladder(tuple(_few_terms(share) for share in _SHARES)),)
+    return (Ladder((_OTHERS[name],)),)
 
 
 def in_one_row(variant: Variant, row: int) -> Variant:
@@ -78,7 +114,7 @@ def in_one_row(variant: Variant, row: int) -> Variant:
         value[row : row + 1] = variant.change(value[row : row + 1].clone(), generator)
         return value
 
-    return Variant(variant.name, f"partly {variant.words}", change)
+    return dataclasses.replace(variant, words=f"partly {variant.words}", change=change)
 
 
 def endangers_device(source: str) -> str | None:
@@ -90,78 +126,36 @@ def endangers_device(source: str) -> str | None:
 def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) -> bool:
     """Whether the operation's answer to a variant is a matter of taste."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
-    return name == "ties" and has_indices and any(word in source for word in _AMBIGUOUS)
+    return name in ("ties", "few_terms") and has_indices and any(word in source for word in _AMBIGUOUS)
+
+
+def _ladder(scaled: Callable[[int], Variant], sign: int) -> Ladder:
+    return Ladder((scaled(sign * MODERATE),), tuple(scaled(sign * exponent) for exponent in _FAR))
+
+
+def _negative(exponent: int) -> Variant:
+    words = f"negative (times 2^{exponent})" if exponent else "negative"
+    return Variant("negative", words, lambda value, generator: value.abs_().mul_(-(2.0**exponent)), exponent)
 
 
 def _rescaled(exponent: int) -> Variant:
     words = f"rescaled (times 2^{exponent})"
-    return Variant("rescaled", words, lambda value, generator: value.mul_(2.0**exponent))
+    return Variant("rescaled", words, lambda value, generator: value.mul_(2.0**exponent), exponent)
 
 
-def _rescaled_negative(exponent: int) -> Variant:
-    words = f"negative (times 2^{exponent})"
-    return Variant("negative", words, lambda value, generator: value.abs_().mul_(-(2.0**exponent)))
+def _shifted(spreads: float) -> Variant:
+    return Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * spread_of(value)))
 
 
-def _negative(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return value.abs_().neg_()
-
-
-def _signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Either sign for each element. Sums of products then cancel, and what they lost of their terms shows: of numbers
-    that are all positive a sum is so large that its tolerance forgives half precision."""
-    memory = value.abs_().as_strided((value.numel(),), (1,))
-    for part in torch.split(memory, _CHUNK):
-        signs = torch.randint(2, part.shape, generator=generator, device=value.device, dtype=torch.int8)
-        part.mul_(signs.mul_(2).sub_(1))
-    return value
-
-
-def _ties(value: torch.Tensor, generator: torch.Generator, bits: int | None = None) -> torch.Tensor:
-    """Four distinct values within what was drawn: from the least to the largest, or, where `bits` are given, whole
-    multiples of a power of two, up to 2^`bits` of which make that range."""
-    low, high = (float(bound) for bound in value.aminmax())
-    if not _LEAST_SPREAD < high - low < math.inf:
-        return value
-    least, step = low, (high - low) / 3
-    if bits is not None:
-        unit = math.ldexp(1.0, math.frexp(high - low)[1] - bits)
-        least = math.ceil(low / unit) * unit
-        step = (high - least) / 3 // unit * unit
-    return value.sub_(low).div_((high - low) / 3).round_().mul_(step).add_(least).clamp_(low, high)
-
-
-def _short_ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Added one after another, equal values are all rounded the same way, and the errors of a long sum add up, where
-    those of random values cancel. Of these, where zero is among them or near, float32 holds any sum of half a million
-    (2^24 / 2^5)."""
-    return _ties(value, generator, bits=5)
-
-
-def _infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    _sprinkle(value, generator, math.inf)
-    return _sprinkle(value, generator, -math.inf)
-
-
-def _nan(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return _sprinkle(value, generator, math.nan)
-
-
-def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -> torch.Tensor:
-    """At random places; some may be the same, which costs less than drawing for every element."""
-    memory = value.as_strided((value.numel(),), (1,))
-    count = max(1, round(value.numel() * _SPECIAL_SHARE))
-    places = torch.randint(value.numel(), (count,), generator=generator, device=value.device)
-    memory.index_fill_(0, places, special)
-    return value
+def _few_terms(share: float) -> Variant:
+    words = "few terms" if share < 1 else "full mantissas"
+    return Variant("few_terms", words, lambda value, generator: few_terms(value, generator, share), is_sparse=share < 1)
 
 
 _OTHERS = {
-    "negative": Variant("negative", "negative", _negative),
-    "signed": Variant("signed", "signed", _signed),
-    "ties": Variant("ties", "few distinct", _ties),
-    "infinite": Variant("infinite", "infinite", _infinite),
-    "nan": Variant("nan", "NaN", _nan),
+    "signed": Variant("signed", "signed", signed),
+    "infinite": Variant("infinite", "infinite", infinite),
+    "nan": Variant("nan", "NaN", nan),
 }
 
 
@@ -174,10 +168,3 @@ def _is_dense(value: torch.Tensor) -> bool:
                 return False
             expected *= size
     return True
-
-
-def _spread(value: torch.Tensor) -> float:
-    """The standard deviation, estimated from a sample; 1 where all are alike."""
-    step = max(1, value.numel() // _SAMPLE)
-    spread = float(value.as_strided((value.numel() // step,), (step,)).double().std(correction=0))
-    return spread if math.isfinite(spread) and spread > 0 else 1.0

@@ -6,16 +6,20 @@ import contextlib
 import dataclasses
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
+from typing import Any
 
 import torch
 
 from harness.records.check import Tolerance
 from harness.records.problem_check import Draw
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_tolerances
-from harness.referee.inputs.variants import Variant, endangers_device, rungs
+from harness.referee.inputs.standing import decides, tells
+from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
 from harness.referee.mutants.inputs import (
     MutantInputs,
     are_equal,
@@ -54,27 +58,40 @@ def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Seen]:
         skipped[f"{setting.case}, variants"] = f"{operation} aborts the device where an input is no probability"
         return
     rng = random.Random(setting.seed("variants"))
+    structures = seen_structures(setting, (setting.seed("structure", number) for number in count()))
     for name in setting.problem.variants:
-        for ladder in rungs(name, rng):
-            seen = next(_fair(setting, drawn, base, ladder), None)
+        for ladder in ladders(name, rng):
+            seen = _fair(setting, drawn, base, ladder.keeping(structures))
             if seen is None:
-                skipped[f"{setting.case}, {ladder[-1].words}"] = "the reference itself leaves the tolerance there"
+                skipped[f"{setting.case}, {ladder.moderate[-1].words}"] = (
+                    "the reference itself leaves the tolerance there"
+                )
             else:
                 yield seen
 
 
-def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Sequence[Variant]) -> Iterator[Seen]:
-    """Of variants that differ in strength those that the reference can bear, the strongest first; as draws.py has it
-    for solutions."""
-    for variant in ladder:
+def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Ladder) -> Seen | None:
+    """Of variants that differ in strength the strongest which the reference can bear and which decides; as draws.py has
+    it for solutions."""
+    for variant in (*ladder.far, *ladder.moderate):
         seed = setting.seed("variant", variant.words)
-        inputs, other = (variant.apply(copied(values), seed) for values in (drawn.inputs, drawn.other))
+
+        def given(variant: Variant, seed: int = seed) -> list[Any]:
+            return variant.apply(copied(drawn.inputs), seed)
+
         with contextlib.suppress(InvalidProblem):  # the reference refuses such inputs
+            inputs, other = given(variant), variant.apply(copied(drawn.other), seed)
             tolerances = fair_tolerances(setting, variant, inputs, base.exact)
-            if tolerances is not None:
+            if tolerances is None:
+                continue
+            want = setting.oracle.answer(inputs)
+            if tells(setting.oracle, variant, inputs, want) and decides(
+                setting.oracle, variant, given, base.exact, want
+            ):
                 changed = dataclasses.replace(drawn, inputs=inputs, other=other, complaints=())
-                worst = worst_error(setting.oracle.native(copied(inputs)), setting.oracle.answer(inputs), tolerances)
-                yield _seen(setting, variant.words, changed, worst, tolerances)
+                worst = worst_error(setting.oracle.native(copied(inputs)), want, tolerances)
+                return _seen(setting, variant.words, changed, worst, tolerances)
+    return None
 
 
 def _seen(

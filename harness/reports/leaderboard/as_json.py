@@ -70,6 +70,7 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "solution": entry.solution,
         "class": standing.precision_class,
         "verdict": entry.verdict.value,
+        "is_fragile": entry.is_fragile,
         "why_unranked": standing.why_unranked,
         "speedup": _interval(standing.speedup),
         "speed": entry.speed,

@@ -77,9 +77,10 @@ def source_note(standing: Standing) -> str | None:
 
 
 def speed_note(standing: Standing) -> str:
-    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches."""
+    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
     entry = standing.entry
-    words = (entry.speed, entry.metric if entry.metric != "gpu_cold" else None)
+    metric = entry.metric if entry.metric != "gpu_cold" else None
+    words = (entry.speed, metric, "fragile" if entry.is_fragile else None)
     return ", ".join(word for word in words if word)
 
 

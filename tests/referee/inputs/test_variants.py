@@ -14,7 +14,8 @@ from torch.nn import functional
 from harness.errors import InvalidFile
 from harness.records.verdict import Verdict
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
-from harness.referee.inputs.variants import Variant, rungs
+from harness.referee.inputs.variants import Variant, ladders
+from harness.referee.mutants.inputs import worst_error
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
@@ -79,6 +80,7 @@ def test_convolutions_in_float32_and_tf32_pass(problem: str, case: str, model: t
         "negative (times 2^20)",
         "signed",
         "few distinct",
+        "few terms",
     }
 
 
@@ -181,26 +183,28 @@ def fair_in(setting: Setting) -> tuple[set[str], tuple[str, ...]]:
 
 NEGATIVE = {"negative", "negative (times 2^20)", "signed"}
 ALL = {"rescaled (times 2^20)", "rescaled (times 2^-20)", "shifted", "few distinct", *NEGATIVE}
+MODERATE = {"rescaled (times 2^4)", "rescaled (times 2^-4)", "negative (times 2^4)"}
 
 
 @pytest.mark.parametrize(
-    "forward",
+    ("forward", "words"),
     [
-        "x.relu()",
-        "x.softmax(1)",
-        "nn.functional.layer_norm(x, (300,))",
-        "nn.functional.gelu(x)",
-        "x @ x.t()",
-        "x.argmax(1)",
+        ("x.relu()", {*ALL, "full mantissas"}),
+        ("x @ x.t()", {*ALL, "few terms"}),
+        ("x.argmax(1)", {*ALL, "few terms"}),
+        ("x.softmax(1)", {*ALL, *MODERATE, "few terms"}),
+        ("nn.functional.layer_norm(x, (300,))", {*ALL, *MODERATE, "few terms"}),
+        ("nn.functional.gelu(x)", {*ALL, *MODERATE, "full mantissas"}),
     ],
 )
-def test_common_operations_bear_all_default_variants(tmp_path: Path, forward: str) -> None:
-    assert fair_in(made(tmp_path, forward)) == (ALL, ())
+def test_common_operations_bear_all_default_variants(tmp_path: Path, forward: str, words: set[str]) -> None:
+    """Where outputs scale with the inputs, far scales decide, and moderate ones would say no more."""
+    assert fair_in(made(tmp_path, forward)) == (words, ())
 
 
 def test_where_the_reference_itself_gives_nan_a_variant_does_not_count(tmp_path: Path) -> None:
     words, remarks = fair_in(made(tmp_path, "x.sqrt()"))
-    assert words == ALL - NEGATIVE or words == ALL - NEGATIVE - {"shifted"}
+    assert words == {*(ALL - NEGATIVE), "full mantissas"}  # shifted upwards, where downwards is none
     assert len(remarks) == 1
     assert "not tried with" in remarks[0]
     assert "negative, negative (times 2^4), signed inputs, where the reference itself errs or fails" in remarks[0]
@@ -216,7 +220,7 @@ def test_what_the_reference_cannot_bear_is_tried_milder(tmp_path: Path) -> None:
 def test_a_reference_that_raises_for_other_inputs_is_asked_no_more(tmp_path: Path) -> None:
     setting = made(tmp_path, "x if x.min() >= 0 and x.max() <= 1 else x.no_such_method()")
     words, remarks = fair_in(setting)
-    assert words == {"rescaled (times 2^-20)", "few distinct"}
+    assert words == {"rescaled (times 2^-20)", "few distinct", "full mantissas"}
     assert "shifted" in remarks[0]
     assert setting.oracle.kind == "float64"
 
@@ -244,6 +248,63 @@ def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
     assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
     with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
         made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")
+
+
+@pytest.mark.parametrize(
+    "forward", ["x.relu()", "nn.functional.elu(x)", "nn.functional.leaky_relu(x)", "nn.functional.hardtanh(x)"]
+)
+def test_a_copy_of_the_input_is_no_activation(tmp_path: Path, forward: str) -> None:
+    """Of numbers between 0 and 1 it would be."""
+
+    class Copy(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+    assert checked(made(tmp_path / "drawn", forward, yaml="variants: []\n"), Copy)[0].failed is None
+    failed = checked(made(tmp_path / "varied", forward), Copy)[0].failed
+    assert failed is not None
+    assert failed.verdict is Verdict.WRONG_VALUES
+
+
+class NaiveSoftplus(nn.Module):
+    """Infinite beyond 88."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (1 + x.exp()).log()
+
+
+class ZeroFarOut(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.softplus(x if bool(x.abs().max() < 2**9) else x * 0)
+
+
+@pytest.mark.parametrize("model", [NaiveSoftplus, ZeroFarOut])
+def test_what_fails_far_from_the_drawn_scale_alone_is_fragile(tmp_path: Path, model: type[nn.Module]) -> None:
+    outcome, _ = checked(made(tmp_path, "nn.functional.softplus(x)"), model)
+    assert outcome.failed is None
+    assert all(check.passed for check in outcome.checks)
+    assert "rescaled (times 2^20)" in {check.variant for check in outcome.fragile}
+    assert {"rescaled (times 2^4)", "rescaled (times 2^-4)"} <= {check.variant for check in outcome.checks}
+    assert all(not check.passed and check.outputs[0].first_mismatches for check in outcome.fragile)
+    assert sum("fragile" in remark for remark in outcome.remarks) == len(outcome.fragile)
+
+
+def test_what_is_fragile_fails_where_the_config_says_so(tmp_path: Path) -> None:
+    setting = made(tmp_path, "nn.functional.softplus(x)")
+    outcome, _ = checked(setting, NaiveSoftplus, fragile="fail")
+    assert outcome.failed is not None
+    assert outcome.failed.verdict is Verdict.WRONG_VALUES
+    assert outcome.fragile == ()
+
+
+def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) -> None:
+    class Clamped(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.softplus(x.clamp(max=8))
+
+    failed = checked(made(tmp_path, "nn.functional.softplus(x)"), Clamped)[0].failed
+    assert failed is not None
+    assert failed.failure.reason.startswith("with rescaled (times 2^4) inputs: ")
 
 
 SUM = """
@@ -321,6 +382,58 @@ class ProductInTf32(nn.Module):
         return _mantissa(a, 0x1000) @ _mantissa(b, 0x1000)
 
 
+class ProductInHalf(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.half().float() @ b.half().float()
+
+
+class ProductInBfloat16(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a.bfloat16().float() @ b.bfloat16().float()
+
+
+@pytest.mark.parametrize("model", [ProductInTf32, ProductInHalf, ProductInBfloat16])
+@pytest.mark.parametrize("depth", [64, 1024, 16384])
+def test_cheaper_precision_shows_in_a_few_terms_of_full_mantissas(
+    tmp_path: Path, model: type[nn.Module], depth: int
+) -> None:
+    """Whatever the length of the sum, and where nothing cancels."""
+    setting = setting_of(tmp_path, PRODUCT.replace("1024", str(depth)), "variants: [few_terms]\n")
+    (drawn,) = draw_variants(setting, iter(range(99)), random.Random(1)).drawn
+    assert drawn.variant is not None
+    assert drawn.variant.words in ("few terms", "full mantissas")
+    assert drawn.tolerances is not None
+    inputs = make_inputs(setting, drawn)
+    want = setting.oracle.answer(inputs)
+    assert worst_error([Product()(*inputs)], want, drawn.tolerances) < 0.1
+    assert worst_error([model()(*inputs)], want, drawn.tolerances) > 3
+
+
+@pytest.mark.parametrize(("cheaper", "loss"), [(torch.float16, 3e-4), (torch.bfloat16, 2e-3)])
+def test_rounding_takes_the_same_part_of_every_number(cheaper: torch.dtype, loss: float) -> None:
+    given = torch.randn(300, 300, generator=torch.Generator().manual_seed(5)).mul_(8)
+    (full,) = ladders("few_terms", random.Random(1))[0].moderate[2].apply([given.clone()], 9)
+    assert bool(((full.abs() <= given.abs()) & (full.abs() > given.abs() / 2.5) & (full * given > 0)).all())
+    lost = (full - full.to(cheaper).float()) / full
+    assert loss < float(lost.min())
+    assert float(lost.max()) < 2 * loss
+    cut_off = (full - _mantissa(full, 0)) / full
+    assert float(cut_off.min()) > 3e-4
+    assert float(cut_off.max()) < 6e-4
+
+
+def test_few_terms_are_few() -> None:
+    given = torch.rand(300, 300, generator=torch.Generator().manual_seed(5))
+    shares = [float((one.apply([given.clone()], 9)[0] != 0).double().mean()) for one in _few_terms()]
+    assert [round(1 / share / 8) for share in shares] == [pytest.approx(128, rel=0.3), 4, 0]
+    (double,) = _few_terms()[2].apply([given.double()], 9)
+    assert float(((double - double.float().double()) / double).min()) > 3e-8
+
+
+def _few_terms() -> tuple[Variant, ...]:
+    return ladders("few_terms", random.Random(1))[0].moderate
+
+
 def test_tf32_passed_off_as_float32_shows_where_sums_cancel(tmp_path: Path) -> None:
     """Of numbers between 0 and 1 the sums are so large that their tolerance forgives it."""
     assert checked(setting_of(tmp_path / "right", PRODUCT), Product)[0].failed is None
@@ -332,7 +445,8 @@ def test_tf32_passed_off_as_float32_shows_where_sums_cancel(tmp_path: Path) -> N
 
 
 def variant(name: VariantName, index: int = 0) -> Variant:
-    return rungs(name, random.Random(1))[index][0]
+    ladder = ladders(name, random.Random(1))[index]
+    return (*ladder.far, *ladder.moderate)[0]
 
 
 def test_signs_are_as_often_minus_as_plus() -> None:
@@ -367,13 +481,14 @@ def test_variants_are_what_they_are_called() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_four_values_of_few_bits_lie_within_what_was_drawn(low: float, dtype: torch.dtype) -> None:
     given = (torch.rand(64, 64, generator=torch.Generator().manual_seed(5)) * max(1, abs(low))).to(dtype) + low
-    (short,) = rungs("ties", random.Random(1))[0][1].apply([given.clone()], 9)
+    short_ties = ladders("ties", random.Random(1))[0].moderate[1]
+    (short,) = short_ties.apply([given.clone()], 9)
     values = short.unique()
     assert len(values) == 4
     assert given.min() <= values[0] < values[3] <= given.max()
     assert torch.equal(values * 32, (values * 32).round())
     tiny = torch.tensor([low, low + 5e-324], dtype=torch.float64)
-    assert rungs("ties", random.Random(1))[0][1].apply([tiny.clone()], 9)[0].isfinite().all()
+    assert short_ties.apply([tiny.clone()], 9)[0].isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -401,4 +516,4 @@ def test_the_same_draw_gives_the_same_inputs(tmp_path: Path) -> None:
 
 def test_where_ties_leave_a_choice_they_are_not_tried(tmp_path: Path) -> None:
     assert fair_in(made(tmp_path / "indices", "tuple(x.topk(3))")) == (ALL - {"few distinct"}, ())
-    assert fair_in(made(tmp_path / "values", "x.sort(1).values")) == (ALL, ())
+    assert fair_in(made(tmp_path / "values", "x.sort(1).values")) == ({*ALL, "full mantissas"}, ())

@@ -15,7 +15,7 @@ from harness.reports.leaderboard.as_json import leaderboard_json
 from harness.reports.leaderboard.board import Board
 from harness.reports.leaderboard.markdown import code, leaderboard_markdown
 from harness.reports.leaderboard.table import leaderboard_table
-from tests.examples import environment, measured
+from tests.examples import environment, far_out, measured
 from tests.examples import timing as even_timing
 from tests.records.test_fastest import repeated
 from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
@@ -80,6 +80,14 @@ def test_one_baseline_alone_is_no_fastest_one() -> None:
     assert "fastest" not in " ".join(table(example())) + leaderboard_markdown(example())
     standings = json.loads(leaderboard_json(example()))["problems"][0]["standings"]
     assert {standing["fastest_baseline"] for standing in standings} == {None}
+
+
+def test_a_fragile_solution_is_marked_in_every_form() -> None:
+    made = board(replace(timed(day=1, speedup=3.0, id="a"), fragile=(far_out(),)))
+    assert any(line.endswith("faster, fragile") for line in table(made))
+    assert "| faster, fragile |" in leaderboard_markdown(made)
+    (standing,) = json.loads(leaderboard_json(made))["problems"][0]["standings"]
+    assert standing["is_fragile"] is True
 
 
 def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:

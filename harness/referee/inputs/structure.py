@@ -1,0 +1,148 @@
+"""The structure of a problem's inputs, as several draws of get_inputs() show it: what every variant keeps.
+
+A kernel may rely on what holds in every draw: it needn't read the zeros of a triangular matrix, or look for the place
+of a number in a row that isn't sorted. Sign and range are no structure, since most problems draw from torch.rand().
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_CORNER = 8
+"""Elements along each dimension at which is looked first: all of a large input only where they look as expected."""
+_FEWEST_COMPARED = 12
+"""Pairs of neighbours that must be in order: of fewer, a few draws may be so by chance."""
+_FEW_ZEROS = 2.0**-14
+"""The share of zeros that chance may bring: torch.rand() gives one in 2^24 elements, in half precision one in 2^11."""
+_SUM_ERROR = 2.0**-6
+"""By which a row of probabilities in bfloat16 may miss 1."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What holds of one input in every draw seen. Dimensions are counted from the first."""
+
+    is_whole: bool = False
+    """Floating, and nothing but integers: classes, indices, masks, one-hot rows. Left as they are drawn, so that their
+    range stays, and what is distinct stays distinct."""
+    has_zeros: bool = False
+    """More than by chance: triangular, banded or masked. Where a zero is drawn, a zero stays."""
+    is_symmetric: bool = False
+    """In the last two dimensions."""
+    rising: frozenset[int] = frozenset()
+    """Dimensions along which no element is below the one before it."""
+    falling: frozenset[int] = frozenset()
+    shares: frozenset[int] = frozenset()
+    """Dimensions along which elements are not negative and add up to 1."""
+
+    def __bool__(self) -> bool:
+        return self != Structure()
+
+    def shared_with(self, other: Structure) -> Structure:
+        """What holds in both draws."""
+        values = {
+            field.name: getattr(self, field.name) & getattr(other, field.name) for field in dataclasses.fields(self)
+        }
+        return Structure(**values)
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether every variant leaves the input as it was drawn: of several structures one would undo the other."""
+        return self.is_whole or bool(self.rising or self.falling) + bool(self.shares) + self.is_symmetric > 1
+
+    def changed(self, value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """`value` after `change`, which may work in place, with its structure put right."""
+        if self.is_left_alone:
+            return value
+        zeros = value == 0 if self.has_zeros and not (self.rising or self.falling) else None
+        value = change(value)
+        if zeros is not None:
+            value = value.masked_fill_(zeros, 0)
+        for dimension in self.shares:
+            value = _divided_by_sums(value.abs(), dimension, zeros)
+        for dimension in (*self.rising, *self.falling):
+            value = value.sort(dim=dimension, descending=dimension in self.falling).values
+        return value.triu() + value.triu(1).mT if self.is_symmetric else value
+
+
+def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[Structure, ...]:
+    """One for each input. Draws are asked for until they show none."""
+    found: list[Structure] | None = None
+    for inputs in draws:
+        seen = [structure_of(value) for value in inputs]
+        found = seen if found is None else [one.shared_with(two) for one, two in zip(found, seen, strict=True)]
+        if not any(found):
+            break
+    return tuple(found or ())
+
+
+def structure_of(value: Any) -> Structure:
+    """Of one input in one draw. A constant has none: it is varied like anything else."""
+    if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1) or _is_constant(value):
+        return Structure()
+    if _holds(value, lambda part: part == part.round()):
+        return Structure(is_whole=True)
+    dimensions = [number for number, size in enumerate(value.shape) if size > 1]
+    rising, falling = ({one for one in dimensions if _is_rising(value, one, sign)} for sign in (1, -1))
+    return Structure(
+        has_zeros=1 - int(value.count_nonzero()) / value.numel() > _FEW_ZEROS,
+        is_symmetric=_is_symmetric(value),
+        rising=frozenset(rising - falling),
+        falling=frozenset(falling - rising),
+        shares=frozenset(one for one in dimensions if _adds_up_to_one(value, one)),
+    )
+
+
+def _is_constant(value: torch.Tensor) -> bool:
+    return _holds(value, lambda part: part == value[(0,) * value.dim()])
+
+
+def _is_symmetric(value: torch.Tensor) -> bool:
+    if value.dim() < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
+        return False
+    corner = value[..., :_CORNER, :_CORNER]
+    return torch.equal(corner, corner.mT) and torch.equal(value, value.mT)
+
+
+def _is_rising(value: torch.Tensor, dimension: int, sign: int) -> bool:
+    """Falling where the sign is -1."""
+    size = value.shape[dimension]
+    if value.numel() // size * (size - 1) < _FEWEST_COMPARED:
+        return False
+    for part in (_lines(value, dimension), value):
+        before, after = part.narrow(dimension, 0, size - 1), part.narrow(dimension, 1, size - 1)
+        if not bool(((after >= before) if sign > 0 else (after <= before)).all()):
+            return False
+    return True
+
+
+def _adds_up_to_one(value: torch.Tensor, dimension: int) -> bool:
+    for part in (_lines(value, dimension), value):
+        error = part.sum(dimension, dtype=torch.float32).sub_(1).abs_().max()
+        if bool(part.min() < 0) or not float(error) <= _SUM_ERROR:
+            return False
+    return True
+
+
+def _divided_by_sums(value: torch.Tensor, dimension: int, zeros: torch.Tensor | None) -> torch.Tensor:
+    """Equal shares, but for the zeros, where there is nothing to divide."""
+    sums = value.sum(dimension, keepdim=True)
+    equal = torch.ones_like(value) if zeros is None else (~zeros).to(value.dtype)
+    value = torch.where(sums == 0, equal, value)
+    return value / value.sum(dimension, keepdim=True)
+
+
+def _holds(value: torch.Tensor, claim: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+    """Of every element, a few of them first."""
+    corner = value[tuple(slice(_CORNER) for _ in value.shape)]
+    return bool(claim(corner).all()) and bool(claim(value).all())
+
+
+def _lines(value: torch.Tensor, dimension: int) -> torch.Tensor:
+    """A few whole lines along a dimension."""
+    return value[tuple(slice(None if number == dimension else _CORNER) for number in range(value.dim()))]
