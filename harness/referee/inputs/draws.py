@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from harness.records.check import Tolerance
-from harness.referee.answers.oracle import rows_of
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.rows import Rows
 from harness.referee.inputs.variants import (
     Variant,
     endangers_device,
@@ -73,11 +73,10 @@ def _try(setting: Setting, variant: Variant, seed: int, rng: random.Random) -> D
     """The draw, where the variant is fair. On one row, where rows are independent: it says as much as all of them."""
     try:
         inputs = setting.reference.make_inputs(seed)
-        count = setting.oracle.common_rows(inputs, setting.spec)
-        start = rng.randrange(count) if count else 0
-        part = slice(start, start + 1) if count else slice(None)
-        base = setting.oracle.answer(_part(inputs, part, count is not None))
-        changed = _part(variant.apply(inputs, seed), part, count is not None)
+        rows = setting.oracle.rows(inputs, setting.spec)
+        row = rng.randrange(rows.count) if rows else 0
+        base = setting.oracle.answer(_part(inputs, rows, row))
+        changed = _part(variant.apply(inputs, seed), rows, row)
         native = setting.oracle.native(changed)  # first: what raises in the oracle makes that float32 for good
         want = setting.oracle.answer(changed)
         own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
@@ -92,20 +91,18 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     is large and negative, where the reference bears that. What is fair for whole inputs is so for a row, by the milder
     of the two tolerances."""
     wild = [one for one in fair if one.variant and one.variant.name == "negative"]
-    count = setting.oracle.common_rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
+    rows = setting.oracle.rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
-    if variant is None or tolerances is None or not count or count < 2:
+    if variant is None or tolerances is None or rows is None or not rows.are_items or rows.count < 2:
         return None
     own = [setting.tolerance_for(dtype) for dtype in setting.spec.dtypes]
     milder = tuple(max(pair, key=lambda one: one.atol) for pair in zip(own, tolerances, strict=True))
-    return Drawn(seed, in_one_row(variant, rng.randrange(count)), milder)
+    return Drawn(seed, in_one_row(variant, rng.randrange(rows.count)), milder)
 
 
-def _part(inputs: list[Any], part: slice, is_row: bool) -> list[Any]:
-    """A row of its own: the whole is about to be changed in place."""
-    if not is_row:
-        return inputs
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in rows_of(inputs, part)]
+def _part(inputs: list[Any], rows: Rows | None, row: int) -> list[Any]:
+    """A row of its own, where there are rows: the whole is about to be changed in place."""
+    return inputs if rows is None else rows.together(inputs, (row,))
 
 
 def _has_floating_inputs(setting: Setting) -> bool:

@@ -25,7 +25,6 @@ from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.answers.judgement import judge_form, judge_sharing, judge_values
-from harness.referee.answers.oracle import rows_of
 from harness.referee.audit.claims import require_originals
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.outcome import SolutionFailed
@@ -117,7 +116,7 @@ class SeatedCase:
     @property
     def has_rows(self) -> bool:
         """Whether single rows of the outputs can be judged."""
-        return bool(self.setting.oracle.common_rows(self.table.values(0), self.setting.spec))
+        return self.setting.oracle.rows(self.table.values(0), self.setting.spec) is not None
 
     def seat_solution(self) -> None:
         """Raises: SolutionFailed."""
@@ -258,12 +257,11 @@ class SeatedCase:
 
     def _row(self, inputs: Sequence[Any], call: int) -> KeptRow | None:
         """A random row, in memory of its own; None where rows aren't independent."""
-        count = self.setting.oracle.common_rows(inputs, self.setting.spec)
-        if not count:
+        rows = self.setting.oracle.rows(inputs, self.setting.spec)
+        if rows is None:
             return None
-        row = self.rng.randrange(count)
-        kept = rows_of(inputs, slice(row, row + 1))
-        return KeptRow(call, row, [v.clone() if isinstance(v, torch.Tensor) else v for v in kept])
+        row = self.rng.randrange(rows.count)
+        return KeptRow(call, row, rows.together(inputs, (row,)))
 
     def _give_back_if_scarce(self) -> None:
         """The workers need the memory more."""
@@ -280,10 +278,13 @@ def seat_case(
 ) -> Iterator[SeatedCase]:
     """A table with places for as many calls as memory permits; the solution is not seated yet."""
     inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.reference.on_gpu:
+        torch.cuda.empty_cache()
     with Table(host, setting.spec, size.places(setting, inputs)) as table:
         for place in range(table.places):
             table.lay_inputs(inputs, place)
-        setting.oracle.verify_independence(inputs, setting.spec)
         del inputs
         if setting.reference.on_gpu:
             torch.cuda.empty_cache()
