@@ -19,8 +19,8 @@ from harness.referee.inputs.placement import Placed
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Inputs and outputs of one piece of the oracle in float64; intermediates and the comparison take a few times that."""
-_PIECE_SHARE = 1 / 64
-"""Of a GPU's memory, for the same."""
+_PIECE_SHARE = 1 / 48
+"""Of a GPU's free memory, for the same."""
 _DOUBLE = 8
 """Bytes of a float64."""
 _HOST_FACTOR = 2
@@ -197,8 +197,8 @@ def piece_bytes(device: str) -> int:
     """For one piece of the oracle, inputs and outputs in float64."""
     if device != "cuda":
         return _PIECE_BYTES[device]
-    total: int = torch.cuda.mem_get_info()[1]
-    return min(_PIECE_BYTES[device], int(total * _PIECE_SHARE))
+    free: int = torch.cuda.mem_get_info()[0]
+    return min(_PIECE_BYTES[device], int(free * _PIECE_SHARE))
 
 
 def host_bytes() -> int:
@@ -216,6 +216,6 @@ def _elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
 
 def _row_bytes(inputs: Sequence[Any], spec: OutputSpec, rows: Rows) -> int:
     divided = zip(inputs, rows.axes_of(inputs), strict=True)
-    elements = sum(value.numel() for value, axis in divided if axis is not None)
+    elements: int = sum(value.numel() for value, axis in divided if axis is not None)
     elements += sum(math.prod(shape) for shape in spec.shapes)
     return max(1, _DOUBLE * elements // max(1, rows.count))

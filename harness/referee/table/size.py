@@ -20,7 +20,7 @@ SHORT_CALLS = 4
 _SHARED_SHARE = 0.45
 """Of the device's memory, for all shared buffers."""
 _USABLE_SHARE = 0.9
-_PROCESS_BYTES = 2**30
+PROCESS_BYTES = 2**30
 """A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
 _WORKSPACE_BYTES = 3 * 2**30
 """For what a library lays out anew, and for the pieces of the oracle."""
@@ -47,7 +47,7 @@ class TableSize:
         """Every arm holds its outputs and a workspace; the solution an earlier call's outputs, too, and an arm that
         changes the layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in
         pieces."""
-        arm = output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
+        arm = output_bytes + PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
         arms = (1 + len(self.references)) * arm + output_bytes + ("channels-last" in self.references) * input_bytes
         left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
         places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
