@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,10 @@ class Oracle:
         self._found: Rows | None = None
         self._budget = piece_bytes(device)
         self._native = model
+        self._device = device
         with blamed_on(reference, "Model can't be copied"), torch.no_grad():
-            self._double = copy.deepcopy(model).double()
+            self._waits_on_host = device != "cpu" and 2 * _state_bytes(model) > self._budget
+            self._double = _copied(model, "cpu", _double) if self._waits_on_host else copy.deepcopy(model).double()
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
@@ -95,7 +97,8 @@ class Oracle:
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
-                    return tuple(unpack(self._double(*[_double(v) for v in inputs]), self._reference)[1])
+                    model = _copied(self._double, self._device) if self._waits_on_host else self._double
+                    return tuple(unpack(model(*[_double(v) for v in inputs]), self._reference)[1])
             except (torch.OutOfMemoryError, MemoryError):
                 raise
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
@@ -135,10 +138,15 @@ class Oracle:
                 f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "
                 f"{host_bytes() / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
             )
-        model, convert = (self._double, _double) if self.kind == "float64" else (self._native, _as_is)
-        given = [convert(value.cpu()) if isinstance(value, torch.Tensor) else value for value in inputs]
-        with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
-            return tuple(unpack(copy.deepcopy(model).cpu()(*given), self._reference)[1])
+        is_double = self.kind == "float64"
+        given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
+        try:
+            model = _copied(self._double if is_double else self._native, "cpu")
+            with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
+                returned = model(*map(_double, given) if is_double else given)
+            return tuple(unpack(returned, self._reference)[1])
+        except InvalidProblem as error:  # it holds tensors that stay on the GPU, or only that one has the operation
+            raise torch.OutOfMemoryError(f"out of memory, and on the host {error}") from error
 
     def _can_divide(self, rows: Rows, inputs: Sequence[Any]) -> bool:
         """Whether a few rows alone, far apart in the whole, are what they are together, in any order."""
@@ -189,8 +197,24 @@ def _double(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: torch.Tensor) -> torch.Tensor:
     return value
+
+
+def _copied(
+    model: torch.nn.Module, device: str, convert: Callable[[torch.Tensor], torch.Tensor] = _as_is
+) -> torch.nn.Module:
+    """A model with all of its state in memory of its own on a device, without a second copy on the way."""
+    memo: dict[int, Any] = {}
+    for tensor in (*model.parameters(), *model.buffers()):
+        copied = convert(tensor.detach().to(device, copy=True))
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        memo[id(tensor)] = torch.nn.Parameter(copied, tensor.requires_grad) if is_parameter else copied
+    return copy.deepcopy(model, memo)
+
+
+def _state_bytes(model: torch.nn.Module) -> int:
+    return sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
 
 
 def piece_bytes(device: str) -> int:

@@ -23,9 +23,9 @@ _LARGE_SHARE = 1 / 16
 first, which takes 3.5 s on an H100's host."""
 _PROCESSES = 3
 """The referee, the solution's worker and the first baseline's."""
-_STATES = 6
-"""Of the model's parameters: the referee's (4 bytes for an element, and 8 for the oracle's), two workers', and what
-constructing one takes for a moment."""
+_STATES = 4
+"""Of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the oracle's in
+float64 may be on the host."""
 _PIECES = 2
 """Times the budget of a piece: for what is between inputs and outputs, too."""
 

@@ -10,7 +10,7 @@ import torch
 
 from harness.referee.answers import oracle as oracle_module
 from harness.referee.answers.judgement import judge_values
-from harness.referee.answers.oracle import Oracle
+from harness.referee.answers.oracle import Oracle, _copied
 from harness.referee.setting import Setting
 from tests.referee.answers.test_reference import setting
 
@@ -140,3 +140,27 @@ def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(oracle_module, "host_bytes", lambda: 100)
     with pytest.raises(torch.OutOfMemoryError):
         list(made.oracle.pieces(inputs, made.spec))
+
+
+@pytest.mark.parametrize(
+    "init", ["self.w = nn.LSTM(4, 2, batch_first=True)", "self.w = nn.Sequential(nn.Linear(4, 2))"]
+)
+def test_a_model_that_waits_on_the_host_answers_like_one_that_does_not(tmp_path: Path, init: str) -> None:
+    forward = "y = self.w(x)\nreturn y[0] if isinstance(y, tuple) else y"
+    made = setting(tmp_path, forward, ONE, init=init, yaml="")
+    inputs = made.reference.make_inputs(3)
+    (want,) = made.oracle.answer(inputs)
+    made.oracle._double = _copied(made.model, "cpu", lambda tensor: tensor.double())
+    made.oracle._waits_on_host = True
+    (got,) = made.oracle.answer(inputs)
+    assert got.dtype is torch.float64
+    torch.testing.assert_close(got, want)
+    assert {tensor.dtype for tensor in made.model.parameters()} == {torch.float32}
+
+
+def test_tied_parameters_stay_tied_in_a_copy() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    copied = _copied(model, "cpu")
+    assert copied[1].weight is copied[0].weight
+    assert copied[0].weight is not model[0].weight
