@@ -17,6 +17,7 @@ from harness.workspace.problem import Problem
 @dataclass(frozen=True)
 class Setting:
     """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory.
+    `call_bytes`: what an eager call allocates on a GPU at most, outputs among it; 0 where there is none.
     `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights."""
 
     problem: Problem
@@ -28,6 +29,7 @@ class Setting:
     spec: OutputSpec
     meta_inputs: list[Any] | None
     repeat: int = 0
+    call_bytes: int = 0
 
     def tolerance_for(self, dtype: torch.dtype) -> Tolerance:
         return self.problem.tolerance_for(str(dtype).removeprefix("torch."))
@@ -52,9 +54,19 @@ def prepare_setting(problem: Problem, case: str, master_seed: int, device: str, 
     model = reference.construct(derive(master_seed, problem.name, case, "construct"))
     meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
+    before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
+    call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     oracle = Oracle(reference, model, problem.independent_batch, device)
-    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat)
+    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes)
+
+
+def _allocated_anew(reference: Reference) -> int:
+    """What is allocated now, from where the peak begins anew; 0 without a GPU."""
+    if not reference.on_gpu:
+        return 0
+    torch.cuda.reset_peak_memory_stats()
+    return int(torch.cuda.memory_allocated())
 
 
 def _meta_inputs(reference: Reference) -> list[Any] | None:

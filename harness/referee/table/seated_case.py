@@ -33,12 +33,14 @@ from harness.referee.table.imprint import imprint, is_unchanged
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
-from harness.referee.table.turns import construct_arm, take_turn
+from harness.referee.table.turns import construct_arm, give_back, take_turn
 from harness.referee.timing.pacing import HOLD_NS, Pacing
 from harness.referee.workers.process import WorkerProcess
 
 _KEPT_SHARE = 0.05
-"""Outputs up to this share of the device's memory can be kept alive beside the next call's."""
+"""Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""
+_KEPT_SHARE_OF_FREE = 0.2
+"""... if they take no more of what the table leaves."""
 _CHEAP_BYTES = 2**26
 """Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
 _SCARCE_SHARE = 0.3
@@ -85,11 +87,14 @@ class KeptRow:
 class SeatedCase:
     """Made by `seat_case`."""
 
-    def __init__(self, setting: Setting, table: Table, worker: WorkerProcess, config: Config) -> None:
+    def __init__(
+        self, setting: Setting, table: Table, worker: WorkerProcess, config: Config, is_short: bool = False
+    ) -> None:
         self.setting = setting
         self.table = table
         self.worker = worker
         self.config = config
+        self._is_short = is_short
         self.stillness = Stillness()
         self.pacing: Pacing | None = None
         """Of the case that is timed."""
@@ -181,7 +186,18 @@ class SeatedCase:
             return None
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
+    def reclaim(self) -> None:
+        """Where memory is short, have the workers give back what they keep for later: not within their turns, which
+        are timed and watched, but between them. Raises: SolutionFailed."""
+        if not self._is_short:
+            return
+        for worker in self.table.workers:
+            self.stillness.only(worker)
+            give_back(worker, self.config.limits)
+        self.stillness.only(None)
+
     def _lay_at(self, drawn: tuple[Drawn, ...], places: tuple[int, ...]) -> Laid:
+        self.reclaim()
         self.stillness.only(None)  # until the turn begins: nobody has its inputs before
         for one, place in zip(drawn, places, strict=True):
             self.table.lay_inputs(make_inputs(self.setting, one), place)
@@ -214,6 +230,7 @@ class SeatedCase:
             )
             self.stillness.only(None)
         at_rest()
+        self.reclaim()
         require_originals(timed.reply.patched)
         # A graph's outputs are its own, and stay.
         if not self.keeps_outputs and not self.setting.spec.is_kept and conditions.metric != "graph":
@@ -282,13 +299,14 @@ def seat_case(
         inputs = setting.reference.make_inputs(setting.seed("inputs"))
     if setting.reference.on_gpu:
         torch.cuda.empty_cache()
-    with Table(host, setting.spec, size.places(setting, inputs)) as table:
+    seating = size.seating(setting, inputs)
+    with Table(host, setting.spec, seating.places) as table:
         for place in range(table.places):
             table.lay_inputs(inputs, place)
         del inputs
         if setting.reference.on_gpu:
             torch.cuda.empty_cache()
-        case = SeatedCase(setting, table, worker, config)
+        case = SeatedCase(setting, table, worker, config, seating.is_short)
         with case.stillness:
             yield case
 
@@ -332,4 +350,5 @@ def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool
 def _outputs_can_be_kept(setting: Setting) -> bool:
     if not setting.reference.on_gpu:
         return True
-    return setting.spec.nbytes <= torch.cuda.mem_get_info()[1] * _KEPT_SHARE
+    free, total = torch.cuda.mem_get_info()
+    return setting.spec.nbytes <= min(total * _KEPT_SHARE, free * _KEPT_SHARE_OF_FREE)
