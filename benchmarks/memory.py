@@ -33,11 +33,14 @@ _GIB = 2**30
 _SHARE, _ALL_GIB = 0.4, 80
 _JUDGED = ("passed", "no_custom_kernel", "too_slow")
 _PERIOD_S = 0.02
+_SMALL_BYTES = 2**26
+"""Of inputs and parameters: what a call of less needs isn't asked. A recurrent net takes meta tensors half a minute."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One problem under one cap. `eager_gib` is None where the problem's code needs real memory to tell."""
+    """One problem under one cap. `eager_gib` is None where it is little, and where the problem's code needs real memory
+    to tell."""
 
     problem: str
     cap_gib: int
@@ -102,7 +105,7 @@ def measure(folders: Iterable[Path], cap_gib: int, is_timed: bool) -> Iterator[R
     with Ballast.laid(cap_gib) as ballast, Evaluator(backend="cuda", config=config) as evaluator:
         for folder in folders:
             problem = load_problem(folder)
-            need = need_of(problem, FULL)
+            need = need_of(problem, FULL, _SMALL_BYTES)
             started = time.monotonic()
             ballast.least_free()
             evaluation = evaluator.evaluate(problem, as_solution(problem.source), name="reference")

@@ -19,8 +19,8 @@ from harness.referee.table.size import PROCESS_BYTES, tensor_bytes
 from harness.workspace.problem import Problem
 
 _LARGE_SHARE = 1 / 16
-"""Cases whose inputs take less of the memory that is there aren't asked: on meta tensors torch imports its compiler
-first, which takes 3.5 s on an H100's host."""
+"""Cases whose inputs and parameters take less of the memory that is there aren't asked: on meta tensors torch imports
+its compiler first, which takes 3.5 s on an H100's host."""
 _PROCESSES = 3
 """The referee, the solution's worker and the first baseline's."""
 _STATES = 4
@@ -70,21 +70,20 @@ def too_little(case: str, why: str) -> SolutionFailed:
 
 
 def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
-    """On meta tensors: without memory. None where inputs take less than `least_bytes`, and where the problem's code
-    needs real memory."""
+    """On meta tensors: without memory. None where inputs and parameters take less than `least_bytes`, and where the
+    problem's code needs real memory."""
     try:
         reference = Reference(problem, case, "cpu")
         inputs = reference.input_specs()
-        if tensor_bytes(inputs) < least_bytes:
-            return None
         model = reference.construct_on_meta()
+        given, state = tensor_bytes(inputs), tensor_bytes([*model.parameters(), *model.buffers()])
+        if given + state < least_bytes:
+            return None
         live = _Live()
         with torch.no_grad(), torch.device("meta"), live:
             returned = model(*inputs)
     except (InvalidProblem, *PROBLEM_ERRORS):  # a run says what is wrong
         return None
-    state = tensor_bytes([*model.parameters(), *model.buffers()])
-    given = tensor_bytes(inputs)
     return Need(given, state, tensor_bytes(tree_leaves(returned)), live.peak_bytes + given + state)
 
 

@@ -60,6 +60,15 @@ def test_a_case_that_cannot_fit_is_unsupported_with_needed_and_present_gib(
     assert failed.value.failure.next_step
 
 
+def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init = "self.w = nn.Parameter(torch.empty(2**16, 2**15))"
+    made = problem(tmp_path, "return x @ self.w[:256, :256]", SMALL, init=init, yaml="")
+    fake_memory(monkeypatch, free_gib=24)
+    with pytest.raises(SolutionFailed) as failed:
+        require_room(made, ["full"])
+    assert failed.value.verdict is Verdict.UNSUPPORTED
+
+
 @pytest.mark.parametrize(("tail", "free_gib"), [(LARGE, 40), (LARGE, 80), (SMALL, 1)])
 def test_a_case_that_may_fit_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: str, free_gib: int
