@@ -332,3 +332,51 @@ def test_what_was_not_looked_through_is_not_clean(
     assert bool(ended.value.code) is code
     assert line in capsys.readouterr().out.splitlines()
     assert [row["case"] for row in json.loads(out.read_text())] == list(sanitized.CASES["maxpool2d"])
+
+
+@pytest.fixture(scope="module")
+def memory() -> Any:
+    return script("memory")
+
+
+@pytest.mark.parametrize(
+    ("cap_gib", "eager_gib", "verdict", "is_missing"),
+    [
+        (24, 9.0, "no_custom_kernel", False),
+        (24, 9.0, "unsupported", True),
+        (24, 9.0, "out_of_memory", True),
+        (24, 14.0, "unsupported", False),
+        (24, None, "unsupported", False),
+        (80, 60.0, "unsupported", True),
+        (80, None, "wrong_values", True),
+    ],
+)
+def test_what_must_be_judged_follows_from_the_eager_call(
+    memory: Any, cap_gib: int, eager_gib: float | None, verdict: str, is_missing: bool
+) -> None:
+    row = memory.Row("l1_034", cap_gib, False, eager_gib, 20.0, verdict, None, (), 3.5)
+    assert row.is_missing is is_missing
+
+
+def test_what_stands_in_the_file_is_not_measured_again(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "problems" / name).mkdir(parents=True)
+        (tmp_path / "problems" / name / "problem.py").write_text(SOURCE)
+    asked: list[tuple[str, int]] = []
+
+    def measure(folders: Any, cap_gib: int, is_timed: bool) -> Any:
+        for folder in folders:
+            asked.append((folder.name, cap_gib))
+            evaluation = failed(verdict=Verdict.NO_CUSTOM_KERNEL)
+            yield memory.row_of(folder.name, cap_gib, is_timed, 1.0, 5.0, 2.0, evaluation)
+
+    monkeypatch.setattr(memory, "measure", measure)
+    out = tmp_path / "rows.jsonl"
+    assert memory.main([str(tmp_path), "--gib", "24", "--problem", "one", "--json", str(out)]) == 0
+    with out.open("a") as file:
+        file.write('{"problem": "tw')
+    assert memory.main([str(tmp_path), "--gib", "24", "--json", str(out)]) == 0
+    assert asked == [("one", 24), ("two", 24)]
+    assert [row.problem for row in memory.read(out)] == ["one", "two"]

@@ -163,6 +163,9 @@ class WorkerDevice(Protocol):
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Faults seen and kernels launched since the last call."""
 
+    def give_back(self) -> None:
+        """To others, of memory, what is kept for later calls."""
+
     def account(self) -> Account | None:
         """Of all that was seen up to the last take_findings(); None where the backend keeps none."""
 

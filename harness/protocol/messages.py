@@ -133,6 +133,11 @@ class TakeTurn:
 
 
 @dataclass(frozen=True)
+class GiveBack:
+    """Give back to the device what the allocator keeps for later: memory is short, and others need it now."""
+
+
+@dataclass(frozen=True)
 class Describe:
     """Say what has become of torch in this process since before the file was loaded."""
 
@@ -321,14 +326,16 @@ class Raised:
     account: Account | None = None
 
 
-Request = WarmUp | TryTrace | Load | Attach | Detach | Construct | TakeTurn | Describe | CompileForGpu
+Request = WarmUp | TryTrace | Load | Attach | Detach | Construct | TakeTurn | GiveBack | Describe | CompileForGpu
 Reply = Ready | TraceTried | Loaded | Constructed | TurnTaken | Described | CompiledForGpu | Done | Raised
 
 REQUESTS: dict[str, type] = {
-    cls.__name__: cls for cls in (WarmUp, TryTrace, Load, Attach, Detach, Construct, TakeTurn, Describe, CompileForGpu)
+    cls.__name__: cls
+    for cls in (WarmUp, TryTrace, Load, Attach, Detach, Construct, TakeTurn, GiveBack, Describe, CompileForGpu)
 }
 ANSWERS: dict[type, type] = {
     WarmUp: Done,
+    GiveBack: Done,
     TryTrace: TraceTried,
     Load: Loaded,
     Attach: Done,

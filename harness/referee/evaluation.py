@@ -26,7 +26,8 @@ from harness.referee.cuda_texts import beyond_simulator
 from harness.referee.found import Found, Stage
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
-from harness.referee.table.shortage import Attempt, blame_solution, is_shortage_of_ours
+from harness.referee.table.room import require_room
+from harness.referee.table.shortage import Attempt, is_shortage, judge_shortage
 from harness.referee.table.turns import load_arm
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
@@ -180,20 +181,23 @@ def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOf
 def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:
     try:
         _judge(job, subject, workers, found, notify)
-    except Exception as error:  # passed on in any case
-        if workers.host.name != "cuda" or found.case is None or not is_shortage_of_ours(error):
+    except Exception as error:
+        if workers.host.name != "cuda" or found.case is None or not is_shortage(error):
             raise
-        notify("trying again without the solution")
+        notify("trying again with the reference in the solution's place")
         attempt = Attempt(job.problem, found.case, job.seed, job.config, "timing" in found.stages_s)
-        if blamed := blame_solution(error, attempt, workers):
-            raise blamed from error
-        raise
+        judged = judge_shortage(error, attempt, workers)
+        if judged is error:
+            raise
+        raise judged from error
 
 
 def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:
     """All its workers have ended when it returns or raises."""
     timing = job.config.timing
     will_be_timed = is_timed(subject, workers)
+    if workers.host.name == "cuda":
+        require_room(job.problem, job.cases)
     with ExitStack() as stack:
         references: dict[ReferenceArm, WorkerProcess] = {}
         if will_be_timed:  # starts up while the solution is loaded

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from harness.records.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
-from harness.referee.answers.oracle import Oracle, rows_of
+from harness.referee.answers.oracle import Oracle
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.inputs.seeds import derive
 from harness.referee.tolerance.derive import Evidence, gather_evidence
@@ -24,6 +24,7 @@ _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
 @dataclass(frozen=True)
 class Setting:
     """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory.
+    `call_bytes`: what an eager call allocates on a GPU at most, outputs among it; 0 where there is none.
     `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights."""
 
     problem: Problem
@@ -35,6 +36,7 @@ class Setting:
     spec: OutputSpec
     meta_inputs: list[Any] | None
     repeat: int = 0
+    call_bytes: int = 0
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -44,12 +46,15 @@ class Setting:
         """
         if self.problem.tolerance is not None:
             return ()
-        inputs = self.reference.make_inputs(derive(self.master_seed, self.problem.name, self.case, "tolerance"))
-        return self.evidence_on(rows_of(inputs, self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"])))
+        seed = derive(self.master_seed, self.problem.name, self.case, "tolerance")
+        inputs = self.reference.make_inputs(seed)
+        if self.oracle.find_rows(inputs, self.spec):
+            inputs = self.reference.make_inputs(seed)
+        return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
 
     def evidence_on(self, inputs: Sequence[Any]) -> tuple[Evidence, ...]:
         """Raises: InvalidProblem where the reference refuses these inputs, or overflows."""
-        return gather_evidence(self.oracle, inputs, self.spec.dtypes, self.problem.precision)
+        return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision)
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:
@@ -68,13 +73,13 @@ class Setting:
         numbered = enumerate(self.evidence)
         return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
 
-    def some_rows(self, inputs: Sequence[Any], elements: int) -> slice:
-        """The first rows of dimension 0 that give each output so many elements; all, where rows aren't independent."""
-        count = self.oracle.common_rows(inputs, self.spec)
-        if not count:
-            return slice(None)
-        fewest = min(math.prod(shape) for shape in self.spec.shapes) // count
-        return slice(0, min(count, -(-elements // max(1, fewest))))
+    def some_rows(self, inputs: Sequence[Any], elements: int) -> list[Any]:
+        """The inputs of the first rows that give each output so many elements; all, where rows aren't independent."""
+        rows = self.oracle.rows(inputs, self.spec)
+        if rows is None:
+            return list(inputs)
+        fewest = min(math.prod(shape) for shape in self.spec.shapes) // rows.count
+        return rows.of(inputs, slice(0, min(rows.count, -(-elements // max(1, fewest)))))
 
     @property
     def on_gpu(self) -> bool:
@@ -100,9 +105,19 @@ def prepare_setting(problem: Problem, case: str, master_seed: int, device: str, 
     model = reference.construct(derive(master_seed, problem.name, case, "construct"))
     meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
+    before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
+    call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     oracle = Oracle(reference, model, problem.independent_batch, device)
-    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat)
+    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes)
+
+
+def _allocated_anew(reference: Reference) -> int:
+    """What is allocated now, from where the peak begins anew; 0 without a GPU."""
+    if not reference.on_gpu:
+        return 0
+    torch.cuda.reset_peak_memory_stats()
+    return int(torch.cuda.memory_allocated())
 
 
 def _meta_inputs(reference: Reference) -> list[Any] | None:

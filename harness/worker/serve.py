@@ -19,6 +19,7 @@ from harness.protocol.messages import (
     Describe,
     Detach,
     Done,
+    GiveBack,
     Load,
     Raised,
     Ready,
@@ -89,6 +90,9 @@ def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return Done()
     if isinstance(request, Construct):
         return arm.construct(request)
+    if isinstance(request, GiveBack):
+        arm.device.give_back()
+        return Done()
     if isinstance(request, Describe):
         return arm.describe()
     if isinstance(request, CompileForGpu):

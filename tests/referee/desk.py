@@ -14,7 +14,19 @@ import torch
 from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
 from harness.backends.sim.host import SimHost
 from harness.backends.sim.toolkit import Toolkit
-from harness.protocol.messages import Attach, Construct, Describe, Detach, Load, Loaded, Raised, TakeTurn, TurnTaken
+from harness.protocol.messages import (
+    Attach,
+    Construct,
+    Describe,
+    Detach,
+    Done,
+    GiveBack,
+    Load,
+    Loaded,
+    Raised,
+    TakeTurn,
+    TurnTaken,
+)
 from harness.records.config import Config, CorrectnessConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
 from harness.referee.setting import Setting, prepare_setting
@@ -69,6 +81,8 @@ class DeskDevice:
     def can_trace(self) -> bool:
         return True
 
+    def give_back(self) -> None: ...
+
     def account(self) -> None:
         return None
 
@@ -97,6 +111,7 @@ class DeskWorker:
         self._arm._class = model
         self.backend = "sim"
         self.turns: list[TakeTurn] = []
+        self.times_given_back = 0
         self.is_paused = self.is_closed = False
         self.pid = 4711
         self.can_trace: bool | None = None
@@ -144,6 +159,9 @@ class DeskWorker:
             return self._arm.construct(request)
         if isinstance(request, Describe):
             return self._arm.describe()
+        if isinstance(request, GiveBack):
+            self.times_given_back += 1
+            return Done()
         assert isinstance(request, TakeTurn)
         self.turns.append(request)
         return _as_on_a_gpu(self._arm.take_turn(request))

@@ -38,6 +38,7 @@ Pairs = Sequence[tuple[torch.Tensor, torch.Tensor]]
 # Of torch's allocator itself, taken before any code of a solution runs.
 _take_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
 _give_block = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
+_empty_cache = getattr(torch._C, "_cuda_emptyCache", None)
 _memory_stats = getattr(torch._C, "_cuda_memoryStats", None)
 _reset_peak = getattr(torch._C, "_cuda_resetPeakMemoryStats", None)
 
@@ -214,6 +215,11 @@ class CudaDevice:
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         return (), 0
+
+    def give_back(self) -> None:
+        self.synchronize()
+        if _empty_cache is not None:
+            _empty_cache()
 
     def account(self) -> Account | None:
         return None

@@ -177,6 +177,8 @@ class SimDevice:
         self._findings, self._launches = [], 0
         return taken
 
+    def give_back(self) -> None: ...
+
     def account(self) -> Account | None:
         return self._account
 

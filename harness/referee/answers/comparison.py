@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from harness.records.check import Mismatch, OutputComparison, Tolerance
 
 _FIRST_MISMATCHES = 5
+_CHUNK = 2**24
+"""Elements compared at a time: each temporary of theirs takes 128 MiB in float64."""
 
 
 class Comparison:
@@ -25,13 +28,34 @@ class Comparison:
     def add(
         self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...] = (), only: torch.Tensor | None = None
     ) -> None:
-        """Compare one piece that begins at `origin`. `want` may be of a wider dtype; `only` masks what counts.
+        """Compare one piece that begins at `origin`: whole items of dimension 0, a chunk of their elements at a time.
+        `want` may be of a wider dtype and on another device; `only` masks what counts.
 
         Inexact dtypes: |got − want| ≤ atol + rtol·|want| + of_scale·rms, NaN equal to NaN, infinities equal in sign.
         Others, and an exact tolerance: equality.
         """
-        if got.numel() == 0:
-            return
+        for part in _chunks(got.shape, _CHUNK):
+            starts = [one.start for one in part]
+            for axis, start in enumerate(origin):
+                starts[axis] += start
+            mask = None if only is None else only[part]
+            self._add(got[part], want[part].to(got.device), tuple(starts), mask)
+
+    def result(self) -> OutputComparison:
+        return OutputComparison(
+            shape=self._shape,
+            tolerance=self._tolerance,
+            dtype=str(self._dtype).removeprefix("torch."),
+            elements=math.prod(self._shape),
+            compared=self._compared,
+            mismatches=self._mismatches,
+            max_abs_error=self._max_abs,
+            max_rel_error=self._max_rel,
+            worst=self._worst,
+            first_mismatches=tuple(self._first),
+        )
+
+    def _add(self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...], only: torch.Tensor | None) -> None:
         if not (got.is_floating_point() or got.is_complex()):
             error, excess = _compare_exactly(got, want)
             relative = _relative(error, want)
@@ -53,20 +77,6 @@ class Comparison:
             self._remember(wrong, got, want, origin)
         self._mismatches += count
 
-    def result(self) -> OutputComparison:
-        return OutputComparison(
-            shape=self._shape,
-            tolerance=self._tolerance,
-            dtype=str(self._dtype).removeprefix("torch."),
-            elements=math.prod(self._shape),
-            compared=self._compared,
-            mismatches=self._mismatches,
-            max_abs_error=self._max_abs,
-            max_rel_error=self._max_rel,
-            worst=self._worst,
-            first_mismatches=tuple(self._first),
-        )
-
     def _remember(self, wrong: torch.Tensor, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...]) -> None:
         flat = wrong.reshape(-1)
         position = 0
@@ -80,6 +90,22 @@ class Comparison:
                 index[axis] += start
             self._first.append(Mismatch(tuple(index), *values))
             position = found + 1
+
+
+def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
+    """All of a shape in row-major order, in parts of so many elements at most: whole items of dimension 0, or a part of
+    one."""
+    if 0 in shape:
+        return
+    whole = tuple(slice(0, size) for size in shape)
+    if math.prod(shape) <= most:
+        yield whole
+        return
+    step = most // math.prod(shape[1:])
+    for start in range(0, shape[0], max(1, step)):
+        part = slice(start, min(start + max(1, step), shape[0]))
+        for rest in (whole[1:],) if step else _chunks(shape[1:], most):
+            yield (part, *rest)
 
 
 def _compare_exactly(got: torch.Tensor, want: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from harness.records.check import OracleKind
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, OutputSpec, Reference, blamed_on, unpack
+from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
+from harness.referee.inputs.placement import Placed
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Inputs and outputs of one piece of the oracle in float64; intermediates and the comparison take a few times that."""
+_PIECE_SHARE = 1 / 48
+"""Of a GPU's free memory, for the same."""
+_DOUBLE = 8
+"""Bytes of a float64."""
+_HOST_FACTOR = 2
+"""Inputs, outputs and as much again for what is between them."""
 
 
 @dataclass(frozen=True)
@@ -29,47 +40,67 @@ class Oracle:
 
     def __init__(self, reference: Reference, model: torch.nn.Module, independent_batch: bool, device: str) -> None:
         self._reference = reference
-        self._independent = independent_batch
-        self._budget = _PIECE_BYTES[device]
+        self._is_claimed = independent_batch
+        self._found: Rows | None = None
+        self._is_searched = False
+        self._budget = piece_bytes(device)
         self._native = model
+        self._device = device
         with blamed_on(reference, "Model can't be copied"), torch.no_grad():
-            self._double = copy.deepcopy(model).double()
+            self._waits_on_host = device != "cpu" and 2 * _state_bytes(model) > self._budget
+            self._double = _copied(model, "cpu", _double) if self._waits_on_host else copy.deepcopy(model).double()
         self.kind: OracleKind = "float64"
         self.why_float32: str | None = None
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
-        """The answer piece by piece."""
-        count = self.common_rows(inputs, spec)
-        if count is None:
-            yield Piece(slice(None), self.answer(inputs))
+        """The answer piece by piece: smaller ones where the device's memory is short, on the host where it is too short
+        for any. Raises: torch.OutOfMemoryError where the host has no room either."""
+        rows = self.rows(inputs, spec)
+        if rows is None:
+            yield Piece(slice(None), self.answer_anywhere(inputs, spec))
             return
-        step = max(1, self._budget // _row_bytes(inputs, spec, count))
-        for start in range(0, count, step):
-            part = slice(start, min(start + step, count))
-            yield Piece(part, self.answer(rows_of(inputs, part)))
+        step = max(1, self._budget // _row_bytes(inputs, spec, rows))
+        start = 0
+        while start < rows.count:
+            part = slice(start, min(start + step, rows.count))
+            given = rows.of(inputs, part)
+            outputs = self.answer_anywhere(given, spec) if step == 1 else self._if_room(given)
+            if outputs is None:
+                step = (step + 1) // 2
+                continue
+            yield Piece(part, outputs)
+            del outputs
+            start = part.stop
 
-    def verify_independence(self, inputs: Sequence[Any], spec: OutputSpec) -> None:
-        """Compare two rows alone with the same rows together, where the problem claims that they are independent.
+    def find_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
+        """Verify that rows are independent where the problem claims it. Where it claims nothing, and the answer is too
+        large for one piece, find out by experiment which dimensions of the inputs can be divided.
+
+        Returns whether the reference has run over these very inputs, which it may have changed.
 
         Raises: InvalidProblem where the claim is wrong.
         """
-        count = self.common_rows(inputs, spec)
-        if count is None or count < 2:
-            return
-        both = self.answer(rows_of(inputs, slice(0, 2)))
-        rtol, atol = (1e-6, 1e-9) if self.kind == "float64" else (1e-3, 1e-4)
-        for row in (0, 1):
-            alone = self.answer(rows_of(inputs, slice(row, row + 1)))
-            for one, two in zip(alone, both, strict=True):
-                if not torch.allclose(one, two[row : row + 1], rtol=rtol, atol=atol, equal_nan=True):
-                    raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
+        if self._is_claimed:
+            claimed = claimed_rows(inputs, spec)
+            if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):
+                raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
+            return False
+        if self._is_searched or _elements(inputs, spec) * _DOUBLE <= self._budget:
+            return False
+        self._is_searched = True
+        for rows in possible_rows(inputs, spec):
+            if self._can_divide(rows, inputs):
+                self._found = rows if self._divides_whole(rows, inputs) else None
+                return True
+        return False
 
     def answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """The outputs for these inputs, whole."""
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
-                    return tuple(unpack(self._double(*[_double(v) for v in inputs]), self._reference)[1])
+                    model = _copied(self._double, self._device) if self._waits_on_host else self._double
+                    return tuple(unpack(model(*[_double(v) for v in inputs]), self._reference)[1])
             except (torch.OutOfMemoryError, MemoryError):
                 raise
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
@@ -93,14 +124,78 @@ class Oracle:
                 strict = tuple(unpack(self._native(*copied(inputs)), self._reference)[1])
             yield "strict float32", strict
             if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
-                model, values = copy.deepcopy(self._native), [_channels_last(value) for value in inputs]
-                for parameter in model.parameters():
-                    parameter.data = _channels_last(parameter.data)
+                model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
                 yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
 
-    def common_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> int | None:
-        """How many rows can be judged one by one; None where they can't."""
-        return _common_rows(inputs, spec) if self._independent else None
+    def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
+        """Rows that can be judged one by one, as claimed or found; None where they can't."""
+        if self._is_claimed:
+            return claimed_rows(inputs, spec)
+        return self._found if self._found and self._found.fit(inputs) else None
+
+    def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+        """The outputs; None where the device's memory is too short."""
+        with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
+            return self.answer(inputs)
+        if self._reference.on_gpu:  # by now nothing of the attempt is alive
+            torch.cuda.empty_cache()
+        return None
+
+    def answer_anywhere(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
+        """As answer(), on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
+        outputs = self._if_room(inputs)
+        return outputs if outputs is not None else self._on_host(inputs, spec)
+
+    def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
+        """As answer(), on the CPU. Raises: torch.OutOfMemoryError."""
+        needed = _HOST_FACTOR * _DOUBLE * _elements(inputs, spec)
+        if needed > host_bytes():
+            raise torch.OutOfMemoryError(
+                f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "
+                f"{host_bytes() / 2**30:.1f} GiB free, and doesn't fit onto the GPU"
+            )
+        is_double = self.kind == "float64"
+        given = [value.cpu() if isinstance(value, torch.Tensor) else value for value in inputs]
+        try:
+            model = _copied(self._double if is_double else self._native, "cpu")
+            with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
+                returned = model(*map(_double, given) if is_double else given)
+            return tuple(unpack(returned, self._reference)[1])
+        except InvalidProblem as error:  # it holds tensors that stay on the GPU, or only that one has the operation
+            raise torch.OutOfMemoryError(f"out of memory, and on the host {error}") from error
+
+    def _can_divide(self, rows: Rows, inputs: Sequence[Any]) -> bool:
+        """Whether a few rows alone, far apart in the whole, are what they are together, in any order."""
+        picks = some_rows(rows.count)
+        try:
+            for some in (picks, picks[:1]):  # first: what raises in the oracle makes that float32 for good
+                self.native(rows.together(inputs, some))
+            return all(self._are_independent(rows, inputs, order) for order in (picks, picks[::-1]))
+        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            return False
+
+    def _are_independent(self, rows: Rows, inputs: Sequence[Any], picks: Sequence[int]) -> bool:
+        together = self.answer(rows.together(inputs, picks))
+        rtol, atol = (1e-6, 1e-9) if self.kind == "float64" else (1e-3, 1e-4)
+        for place, pick in enumerate(picks):
+            alone = self.answer(rows.together(inputs, (pick,)))
+            for one, all_of_them in zip(alone, together, strict=True):
+                other = all_of_them[place : place + 1]
+                if one.shape != other.shape or not torch.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True):
+                    return False
+        return True
+
+    def _divides_whole(self, rows: Rows, inputs: Sequence[Any]) -> bool:
+        """Whether rows alone are what they are among all, in the reference's own precision: what depends on a row's
+        place among many shows here alone."""
+        picks = some_rows(rows.count)
+        alone = [self.native(rows.together(inputs, (pick,))) for pick in picks]
+        whole = self.native(inputs)
+        return all(
+            agree_roughly(one, output[pick : pick + 1])
+            for pick, outputs in zip(picks, alone, strict=True)
+            for one, output in zip(outputs, whole, strict=True)
+        )
 
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -123,6 +218,7 @@ def _double(value: Any) -> Any:
 
 
 def _channels_last(value: Any) -> Any:
+    """In that layout, where it is a tensor that can have it."""
     if not isinstance(value, torch.Tensor) or value.dim() not in _CHANNELS_LAST:
         return value
     return value.contiguous(memory_format=_CHANNELS_LAST[value.dim()])
@@ -133,18 +229,49 @@ def copied(inputs: Sequence[Any]) -> list[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
-def rows_of(inputs: Sequence[Any], part: slice) -> list[Any]:
-    return [value[part] if isinstance(value, torch.Tensor) else value for value in inputs]
+def _as_is(value: torch.Tensor) -> torch.Tensor:
+    return value
 
 
-def _common_rows(inputs: Sequence[Any], spec: OutputSpec) -> int | None:
-    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-    counts = {tensor.shape[0] if tensor.dim() else None for tensor in tensors}
-    counts |= {shape[0] if shape else None for shape in spec.shapes}
-    return counts.pop() if len(counts) == 1 else None
+def _copied(
+    model: torch.nn.Module, device: str, convert: Callable[[torch.Tensor], torch.Tensor] = _as_is
+) -> torch.nn.Module:
+    """A model with all of its state in memory of its own on a device, without a second copy on the way."""
+    memo: dict[int, Any] = {}
+    for tensor in (*model.parameters(), *model.buffers()):
+        copied = convert(tensor.detach().to(device, copy=True))
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        memo[id(tensor)] = torch.nn.Parameter(copied, tensor.requires_grad) if is_parameter else copied
+    return copy.deepcopy(model, memo)
 
 
-def _row_bytes(inputs: Sequence[Any], spec: OutputSpec, rows: int) -> int:
-    elements = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
-    elements += sum(int(torch.Size(shape).numel()) for shape in spec.shapes)
-    return max(1, 8 * elements // max(1, rows))
+def _state_bytes(model: torch.nn.Module) -> int:
+    return sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+
+
+def piece_bytes(device: str) -> int:
+    """For one piece of the oracle, inputs and outputs in float64."""
+    if device != "cuda":
+        return _PIECE_BYTES[device]
+    free: int = torch.cuda.mem_get_info()[0]
+    return min(_PIECE_BYTES[device], int(free * _PIECE_SHARE))
+
+
+def host_bytes() -> int:
+    """Of the host's memory, so much as can be had without harm to other processes."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
+    read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
+    return read + sum(math.prod(shape) for shape in spec.shapes)
+
+
+def _row_bytes(inputs: Sequence[Any], spec: OutputSpec, rows: Rows) -> int:
+    divided = zip(inputs, rows.axes_of(inputs), strict=True)
+    elements: int = sum(value.numel() for value, axis in divided if axis is not None)
+    elements += sum(math.prod(shape) for shape in spec.shapes)
+    return max(1, _DOUBLE * elements // max(1, rows.count))

@@ -90,6 +90,13 @@ class Reference:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return model.to(self._device).eval()
 
+    def construct_on_meta(self) -> torch.nn.Module:
+        """A Model without memory. Raises: InvalidProblem where constructing one needs real tensors."""
+        complaint = "Model(*init_inputs) works on no meta device"
+        with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
+            model: torch.nn.Module = self._module.Model(*self.init_inputs)
+        return model.to("meta").eval()
+
     def make_inputs(self, seed: int) -> list[Any]:
         """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
         with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from harness.records.check import Tolerance
-from harness.referee.answers.oracle import copied, rows_of
+from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.fairness import fair_tolerances
 from harness.referee.inputs.standing import decides, tells
@@ -91,14 +91,13 @@ def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
     """The draw, where the variant is fair. On some rows, where rows are independent: they say as much as all."""
     try:
         inputs = setting.reference.make_inputs(seed)
-        part = setting.some_rows(inputs, _TRIED)
-        base = setting.oracle.answer(_part(inputs, part))
+        base = setting.oracle.answer(setting.some_rows(inputs, _TRIED))
         kept = [] if setting.reference.on_gpu else inputs  # there memory is dearer than a draw
         del inputs
 
         def given(variant: Variant) -> list[Any]:
             fresh = copied(kept) if kept else setting.reference.make_inputs(seed)
-            return _part(variant.apply(fresh, seed), part)
+            return setting.some_rows(variant.apply(fresh, seed), _TRIED)
 
         changed = given(variant)
         tolerances = fair_tolerances(setting, variant, changed, base)
@@ -117,17 +116,12 @@ def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Rand
     is large and negative, where the reference bears that. What is fair for whole inputs is so for a row, by the milder
     of the two tolerances."""
     wild = [one for one in fair if one.variant and one.variant.name == "negative" and one.decides]
-    count = setting.oracle.common_rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
+    rows = setting.oracle.rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)
-    if variant is None or tolerances is None or not count or count < 2:
+    if variant is None or tolerances is None or rows is None or not rows.are_items or rows.count < 2:
         return None
     milder = tuple(max(pair, key=lambda one: one.atol) for pair in zip(setting.tolerances, tolerances, strict=True))
-    return Drawn(seed, in_one_row(variant, rng.randrange(count)), milder)
-
-
-def _part(inputs: list[Any], part: slice) -> list[Any]:
-    """Rows of their own: the whole is about to be changed in place."""
-    return inputs if part == slice(None) else copied(rows_of(inputs, part))
+    return Drawn(seed, in_one_row(variant, rng.randrange(rows.count)), milder)
 
 
 def _has_floating_inputs(setting: Setting) -> bool:

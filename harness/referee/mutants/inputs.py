@@ -12,7 +12,7 @@ import torch
 
 from harness.records.check import Tolerance
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.oracle import rows_of
+from harness.referee.answers.rows import Rows
 from harness.referee.setting import Setting
 
 _EXAMINED_BYTES = {"cuda": 512 * 2**20, "cpu": 4 * 2**20}
@@ -60,9 +60,9 @@ def worst_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], toler
     return worst
 
 
-def copied(inputs: Sequence[Any], examined: int | None = None) -> list[Any]:
-    """The first `examined` items of each tensor, or all, in memory of their own."""
-    part = inputs if examined is None else rows_of(inputs, slice(0, examined))
+def copied(inputs: Sequence[Any], rows: Rows | None = None, examined: int | None = None) -> list[Any]:
+    """What the first `examined` rows take, or all, in memory of its own."""
+    part = inputs if rows is None or examined is None else rows.of(inputs, slice(0, examined))
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in part]
 
 
@@ -86,32 +86,32 @@ def draw_mutant_inputs(setting: Setting) -> MutantInputs:
     Raises: TooLarge; InvalidProblem.
     """
     _require_bearable(setting)
-    other = setting.reference.make_inputs(setting.seed("inputs", 1))
-    rows, examined = _worth_examining(setting, other)
-    other = copied(other, examined)
     inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
-    setting.oracle.verify_independence(inputs, setting.spec)
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+    rows, examined = _worth_examining(setting, inputs)
     worst = _worst_of_reference(setting, inputs)
-    cut = copied(inputs, examined)
+    cut = copied(inputs, rows, examined)
     del inputs
-    complaints = tuple(_complaints_on_seeds(setting, cut, other, examined))
-    return MutantInputs(cut, other, worst, complaints, rows, examined)
+    other = copied(setting.reference.make_inputs(setting.seed("inputs", 1)), rows, examined)
+    complaints = tuple(_complaints_on_seeds(setting, cut, other, rows, examined))
+    return MutantInputs(cut, other, worst, complaints, rows.count if rows else None, examined)
 
 
-def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[int | None, int | None]:
-    """Items along dimension 0, and how many of them to examine; None twice for all of the case."""
-    rows = setting.oracle.common_rows(inputs, setting.spec)
+def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[Rows | None, int | None]:
+    """The rows, and how many of them to examine; None twice for all of the case."""
+    rows = setting.oracle.rows(inputs, setting.spec)
     if not rows:
         return None, None
     budget = _EXAMINED_BYTES["cuda" if setting.reference.on_gpu else "cpu"]
-    examined = max(2, budget * rows // (8 * _elements(setting, inputs)))  # two, to see them mixed up
-    return (rows, examined) if examined < rows else (None, None)
+    examined = max(2, budget * rows.count // (8 * _elements(setting, inputs)))  # two, to see them mixed up
+    return (rows, examined) if examined < rows.count else (None, None)
 
 
 def _complaints_on_seeds(
-    setting: Setting, inputs: Sequence[Any], other: Sequence[Any], examined: int | None
+    setting: Setting, inputs: Sequence[Any], other: Sequence[Any], rows: Rows | None, examined: int | None
 ) -> Iterator[str]:
-    again = copied(setting.reference.make_inputs(setting.seed("inputs", 0)), examined)
+    again = copied(setting.reference.make_inputs(setting.seed("inputs", 0)), rows, examined)
     if not are_equal(inputs, again):
         yield (
             f"{setting.case}: get_inputs() gives different inputs under the same seed: results couldn't be repeated; "

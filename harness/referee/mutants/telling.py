@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.referee.answers.oracle import rows_of
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
@@ -44,7 +43,7 @@ def _specimens(setting: Setting, variants: Sequence[Drawn]) -> Iterator[Specimen
 
 
 def _some(setting: Setting, inputs: list[Any]) -> list[Any]:
-    return rows_of(inputs, setting.some_rows(inputs, _EXAMINED))
+    return setting.some_rows(inputs, _EXAMINED)
 
 
 def _specimen(setting: Setting, inputs: list[Any], earlier: list[Any]) -> Specimen:

@@ -25,7 +25,6 @@ from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.answers.judgement import judge_form, judge_sharing, judge_values
-from harness.referee.answers.oracle import rows_of
 from harness.referee.audit.claims import require_originals
 from harness.referee.inputs.draws import Drawn, make_inputs
 from harness.referee.outcome import SolutionFailed
@@ -34,12 +33,14 @@ from harness.referee.table.imprint import imprint, is_unchanged
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
-from harness.referee.table.turns import construct_arm, take_turn
+from harness.referee.table.turns import construct_arm, give_back, take_turn
 from harness.referee.timing.pacing import HOLD_NS, Pacing
 from harness.referee.workers.process import WorkerProcess
 
 _KEPT_SHARE = 0.05
-"""Outputs up to this share of the device's memory can be kept alive beside the next call's."""
+"""Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""
+_KEPT_SHARE_OF_FREE = 0.2
+"""... if they take no more of what the table leaves."""
 _CHEAP_BYTES = 2**26
 """Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
 _SCARCE_SHARE = 0.3
@@ -86,11 +87,14 @@ class KeptRow:
 class SeatedCase:
     """Made by `seat_case`."""
 
-    def __init__(self, setting: Setting, table: Table, worker: WorkerProcess, config: Config) -> None:
+    def __init__(
+        self, setting: Setting, table: Table, worker: WorkerProcess, config: Config, is_short: bool = False
+    ) -> None:
         self.setting = setting
         self.table = table
         self.worker = worker
         self.config = config
+        self._is_short = is_short
         self.stillness = Stillness()
         self.pacing: Pacing | None = None
         """Of the case that is timed."""
@@ -117,7 +121,7 @@ class SeatedCase:
     @property
     def has_rows(self) -> bool:
         """Whether single rows of the outputs can be judged."""
-        return bool(self.setting.oracle.common_rows(self.table.values(0), self.setting.spec))
+        return self.setting.oracle.rows(self.table.values(0), self.setting.spec) is not None
 
     def seat_solution(self) -> None:
         """Raises: SolutionFailed."""
@@ -182,7 +186,18 @@ class SeatedCase:
             return None
         return self._row(make_inputs(self.setting, taken.drawn[call]), call)
 
+    def reclaim(self) -> None:
+        """Where memory is short, have the workers give back what they keep for later: not within their turns, which
+        are timed and watched, but between them. Raises: SolutionFailed."""
+        if not self._is_short:
+            return
+        for worker in self.table.workers:
+            self.stillness.only(worker)
+            give_back(worker, self.config.limits)
+        self.stillness.only(None)
+
     def _lay_at(self, drawn: tuple[Drawn, ...], places: tuple[int, ...]) -> Laid:
+        self.reclaim()
         self.stillness.only(None)  # until the turn begins: nobody has its inputs before
         for one, place in zip(drawn, places, strict=True):
             self.table.lay_inputs(make_inputs(self.setting, one), place)
@@ -215,6 +230,7 @@ class SeatedCase:
             )
             self.stillness.only(None)
         at_rest()
+        self.reclaim()
         require_originals(timed.reply.patched)
         # A graph's outputs are its own, and stay.
         if not self.keeps_outputs and not self.setting.spec.is_kept and conditions.metric != "graph":
@@ -258,12 +274,11 @@ class SeatedCase:
 
     def _row(self, inputs: Sequence[Any], call: int) -> KeptRow | None:
         """A random row, in memory of its own; None where rows aren't independent."""
-        count = self.setting.oracle.common_rows(inputs, self.setting.spec)
-        if not count:
+        rows = self.setting.oracle.rows(inputs, self.setting.spec)
+        if rows is None:
             return None
-        row = self.rng.randrange(count)
-        kept = rows_of(inputs, slice(row, row + 1))
-        return KeptRow(call, row, [v.clone() if isinstance(v, torch.Tensor) else v for v in kept])
+        row = self.rng.randrange(rows.count)
+        return KeptRow(call, row, rows.together(inputs, (row,)))
 
     def _give_back_if_scarce(self) -> None:
         """The workers need the memory more."""
@@ -280,14 +295,18 @@ def seat_case(
 ) -> Iterator[SeatedCase]:
     """A table with places for as many calls as memory permits; the solution is not seated yet."""
     inputs = setting.reference.make_inputs(setting.seed("inputs"))
-    with Table(host, setting.spec, size.places(setting, inputs)) as table:
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.reference.on_gpu:
+        torch.cuda.empty_cache()
+    seating = size.seating(setting, inputs)
+    with Table(host, setting.spec, seating.places) as table:
         for place in range(table.places):
             table.lay_inputs(inputs, place)
-        setting.oracle.verify_independence(inputs, setting.spec)
         del inputs
         if setting.reference.on_gpu:
             torch.cuda.empty_cache()
-        case = SeatedCase(setting, table, worker, config)
+        case = SeatedCase(setting, table, worker, config, seating.is_short)
         with case.stillness:
             yield case
 
@@ -331,4 +350,5 @@ def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool
 def _outputs_can_be_kept(setting: Setting) -> bool:
     if not setting.reference.on_gpu:
         return True
-    return setting.spec.nbytes <= torch.cuda.mem_get_info()[1] * _KEPT_SHARE
+    free, total = torch.cuda.mem_get_info()
+    return setting.spec.nbytes <= min(total * _KEPT_SHARE, free * _KEPT_SHARE_OF_FREE)

@@ -1,7 +1,8 @@
-"""Whose fault it is that the GPU's memory ran out on the trusted side.
+"""Whose fault it is that the GPU's memory ran out.
 
 A solution may hold so much of it that nothing is left for the reference or the referee, and would get away with a
-verdict that blames the problem or the harness. So what failed is done again without the solution.
+verdict that blames the problem or the harness; or these hold so much that an honest solution finds too little. So what
+failed is done again with the reference in the solution's place.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from contextlib import ExitStack
 
 import torch
 
+from harness.records.arms import ReferenceArm
 from harness.records.config import Config
 from harness.records.verdict import Verdict
 from harness.referee.answers.judgement import judge_values
+from harness.referee.answers.oracle import piece_bytes
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import prepare_setting
+from harness.referee.table.room import need_of, too_little
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import Seats
 from harness.referee.table.size import TableSize
@@ -45,20 +49,30 @@ class Attempt:
     is_timed: bool
 
 
-def is_shortage_of_ours(error: Exception) -> bool:
-    """Whether memory ran out for the referee or a baseline; what a solution's worker says of itself is its verdict."""
-    return not isinstance(error, SolutionFailed) and any(map(_is_shortage, _causes(error)))
+def is_shortage(error: Exception) -> bool:
+    """Whether memory ran out for the referee or a baseline, or for the solution by its worker's own word."""
+    if isinstance(error, SolutionFailed):
+        return _is_shortage(error)
+    return any(map(_is_shortage, _causes(error)))
 
 
-def blame_solution(error: Exception, attempt: Attempt, workers: Workers) -> SolutionFailed | None:
-    """The verdict where the attempt works without the solution, whose worker and the baselines' have ended.
+def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> SolutionFailed:
+    """The verdict where memory ran out, for whomever: the solution's where the reference in its place has enough, else
+    nobody's: `unsupported`. The solution's worker and the baselines' have ended.
 
     Raises: Interrupted.
     """
     for cause in _causes(error):
         traceback.clear_frames(cause.__traceback__)  # inputs and the oracle's answers lie in them
     if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
-        return None
+        present = torch.cuda.mem_get_info()[0] / 2**30
+        need = need_of(attempt.problem, attempt.case)
+        needed = f"{need.least_bytes(piece_bytes('cuda')) / 2**30:.1f} GiB at least" if need else "more"
+        return too_little(
+            attempt.case, f"needs {needed}, and {present:.1f} GiB are there: the reference has too little as well"
+        )
+    if isinstance(error, SolutionFailed):
+        return error
     return SolutionFailed(
         Verdict.OUT_OF_MEMORY, f"it holds so much of the GPU's memory that too little is left for the others: {error}"
     )
@@ -86,21 +100,21 @@ def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
 
 
 def _repeat(attempt: Attempt, workers: Workers) -> None:
-    """As much of the attempt as takes memory on the trusted side."""
+    """As much of the attempt as takes memory, with the reference in the solution's place."""
     setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
-    first = attempt.config.timing.baselines[0]
+    timing = attempt.config.timing
+    first = timing.baselines[0]
+    arms: tuple[ReferenceArm, ...] = (first, "control") if attempt.is_timed else (first,)
     with ExitStack() as stack:
-        worker = stack.enter_context(workers.start())
-        timing = attempt.config.timing
+        seated = {arm: stack.enter_context(workers.start()) for arm in arms}
         size = TableSize(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else TableSize()
-        case = stack.enter_context(seat_case(setting, workers.host, worker, attempt.config, size))
+        case = stack.enter_context(seat_case(setting, workers.host, seated[first], attempt.config, size))
+        seats = Seats(case.table, case.stillness, seated)
+        seats.fill(setting, arms, attempt.config, lambda what: None)
+        if seats.remarks:
+            raise MemoryError(seats.remarks[0])
         inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
         judge_values(case.table.outputs(), inputs, setting)
-        if attempt.is_timed:
-            del inputs
-            torch.cuda.empty_cache()
-            seats = Seats(case.table, case.stillness, {first: worker})
-            seats.fill(setting, (first,), attempt.config, lambda what: None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -111,7 +125,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_shortage(error: BaseException) -> bool:
-    if isinstance(error, SolutionFailed):  # a baseline's
+    if isinstance(error, SolutionFailed):
         return error.verdict is Verdict.OUT_OF_MEMORY
     words = re.search(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED", str(error))
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or words is not None

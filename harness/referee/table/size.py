@@ -20,10 +20,19 @@ SHORT_CALLS = 4
 _SHARED_SHARE = 0.45
 """Of the device's memory, for all shared buffers."""
 _USABLE_SHARE = 0.9
-_PROCESS_BYTES = 2**30
+PROCESS_BYTES = 2**30
 """A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
 _WORKSPACE_BYTES = 3 * 2**30
 """For what a library lays out anew, and for the pieces of the oracle."""
+
+
+@dataclass(frozen=True)
+class Seating:
+    """How many places there are. `is_short`: even with one there is too little memory for all to keep what they have
+    cached while it is another's turn."""
+
+    places: int
+    is_short: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,25 +42,42 @@ class TableSize:
     calls: int = CALLS
     references: tuple[ReferenceArm, ...] = ()
 
-    def places(self, setting: Setting, inputs: Sequence[Any]) -> int:
-        """As many as the GPU's memory permits, one at least."""
+    def seating(self, setting: Setting, inputs: Sequence[Any]) -> Seating:
+        """As many places as the GPU's memory permits, one at least."""
         if not setting.reference.on_gpu:
-            return self.calls
+            return Seating(self.calls)
         free, total = torch.cuda.mem_get_info()
         size, outputs = tensor_bytes(inputs), setting.spec.nbytes
         may_be_short = bool(self.references) and size + outputs <= SHORT_BYTES
         many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
-        return many.affordable(size, outputs, free, total)
+        return many.affordable(size, outputs, free, total, setting.call_bytes)
 
-    def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int) -> int:
-        """Every arm holds its outputs and a workspace; the solution an earlier call's outputs, too, and an arm that
-        changes the layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in
-        pieces."""
-        arm = output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
-        arms = (1 + len(self.references)) * arm + output_bytes + ("channels-last" in self.references) * input_bytes
-        left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
-        places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
-        return max(1, min(self.calls, int(places)))
+    def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Seating:
+        """`call_bytes`: what an eager call allocates at most, outputs among it."""
+        case = _Case(input_bytes, output_bytes, call_bytes)
+        left = min(free, total * _USABLE_SHARE)
+        places = int(min(left - case.kept(self.references), total * _SHARED_SHARE) // case.place)
+        is_short = left - case.kept(self.references[:1]) < case.place  # others may be left out
+        return Seating(max(1, min(self.calls, places)), is_short)
+
+
+@dataclass(frozen=True)
+class _Case:
+    input_bytes: int
+    output_bytes: int
+    call_bytes: int
+
+    @property
+    def place(self) -> int:
+        return max(1, self.input_bytes + self.output_bytes)
+
+    def kept(self, references: Sequence[ReferenceArm]) -> int:
+        """Every arm holds what a call takes; the solution an earlier call's outputs, too, and an arm that changes the
+        layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in pieces."""
+        call = max(self.call_bytes, self.output_bytes + min(_WORKSPACE_BYTES, self.input_bytes))
+        arms = (1 + len(references)) * (call + PROCESS_BYTES) + self.output_bytes
+        arms += ("channels-last" in references) * self.input_bytes
+        return arms + self.input_bytes + _WORKSPACE_BYTES
 
 
 def tensor_bytes(values: Sequence[Any]) -> int:

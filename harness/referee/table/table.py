@@ -100,6 +100,11 @@ class Table:
         """Forget a worker that has been ended, or is of no use any more."""
         self._seated = [seat for seat in self._seated if seat[0] is not worker]
 
+    @property
+    def workers(self) -> tuple[WorkerProcess, ...]:
+        """Those that sit here."""
+        return tuple(worker for worker, _ in self._seated)
+
     @contextmanager
     def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, tuple[NamedTensor, ...]]]:
         """The model's state in one shared buffer, for as long as the block runs."""

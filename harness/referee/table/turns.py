@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from harness.backends.base import Conditions, Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
-from harness.protocol.messages import Constructed, Describe, Described, Load, Optimization, Raised
+from harness.protocol.messages import Constructed, Describe, Described, GiveBack, Load, Optimization, Raised
 from harness.records.config import LimitsConfig
 from harness.records.environment import BackendName, Flag
 from harness.records.evaluation import WeightsSource
@@ -85,6 +85,14 @@ def take_turn(
     if fault := fault_among(timed.reply.findings):
         raise fault
     return timed
+
+
+def give_back(worker: WorkerProcess, limits: LimitsConfig) -> None:
+    """Have the worker give back the device's memory that its allocator keeps. Raises: SolutionFailed."""
+    try:
+        worker.ask(GiveBack(), limits.turn_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "between its turns", Verdict.RUNTIME_ERROR) from None
 
 
 def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:

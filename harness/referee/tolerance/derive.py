@@ -19,7 +19,7 @@ import torch
 from harness.records.check import Tolerance
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.oracle import Oracle, copied
-from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.reference import InvalidProblem, OutputSpec
 from harness.workspace.problem import LEAST_TOLERANCE
 
 MARGIN = 2.0
@@ -76,15 +76,13 @@ class Evidence:
         return self.forgiven / (2 * 1.01 * TOLD_BY)
 
 
-def gather_evidence(
-    oracle: Oracle, inputs: Sequence[Any], dtypes: Sequence[torch.dtype], precision: str
-) -> tuple[Evidence, ...]:
+def gather_evidence(oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str) -> tuple[Evidence, ...]:
     """Run the reference in each way that an honest kernel might, and compare with the oracle: per output what it errs.
 
     Raises: InvalidProblem where the reference refuses the inputs, or overflows where float64 doesn't.
     """
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
-    want = oracle.answer(inputs)
+    want = oracle.answer_anywhere(inputs, spec)
     units = [unit_of(one) for one in want]
     errors: list[dict[str, float]] = [{} for _ in want]
     for name, outputs in chain([("eager", native)], oracle.reformulations(inputs)):
@@ -93,7 +91,7 @@ def gather_evidence(
                 found[name] = distance(got, right, unit)
     evidence = tuple(
         Evidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
-        for unit, dtype, found in zip(units, dtypes, errors, strict=True)
+        for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
     )
     if not all(math.isfinite(one.error) for one in evidence):
         raise InvalidProblem(

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from harness.records.check import Mismatch, OutputComparison, Tolerance
+from harness.referee.answers import comparison as comparison_module
 from harness.referee.answers.comparison import Comparison
 
 EXACT = Tolerance(0.0, 0.0)
@@ -158,6 +159,35 @@ def test_pieces_add_up_and_indices_begin_at_their_origin() -> None:
     result = comparison.result()
     assert (result.elements, result.compared, result.mismatches, result.max_abs_error) == (12, 12, 2, 3.0)
     assert result.first_mismatches == (Mismatch((3, 1), 3.0, 0.0), Mismatch((5, 0), 1.0, 0.0))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 6, 12, 23])
+def test_chunks_find_what_the_whole_does(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    got, want = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4)
+    got[0, 2, 1], got[1, 0, 0], got[1, 2, 3] = 3.0, NAN, -1.0
+    only = torch.ones(2, 3, 4, dtype=torch.bool)
+    only[1, 0, 0] = False
+    monkeypatch.setattr("harness.referee.answers.comparison._CHUNK", most)
+    comparison = Comparison((5, 3, 4), torch.float32, HALF)
+    comparison.add(got, want.double(), (3,), only)
+    result = comparison.result()
+    assert (result.compared, result.mismatches, result.max_abs_error, result.worst) == (23, 2, 3.0, 6.0)
+    assert result.first_mismatches == (Mismatch((3, 2, 1), 3.0, 0.0), Mismatch((4, 2, 3), -1.0, 0.0))
+
+
+def test_no_temporary_is_larger_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    compare_floats = comparison_module._compare_floats
+
+    def watched(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> tuple[torch.Tensor, torch.Tensor]:
+        seen.append(got.numel())
+        return compare_floats(got, want, tolerance)
+
+    monkeypatch.setattr(comparison_module, "_CHUNK", 10)
+    monkeypatch.setattr(comparison_module, "_compare_floats", watched)
+    comparison = Comparison((3, 25), torch.float32, HALF)
+    comparison.add(torch.zeros(3, 25), torch.zeros(3, 25))
+    assert (max(seen), sum(seen)) == (10, 75)
 
 
 def test_a_mask_says_what_counts() -> None:

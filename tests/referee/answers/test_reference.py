@@ -247,7 +247,7 @@ def test_what_has_no_independent_rows_comes_whole(tmp_path: Path, forward: str, 
 @pytest.mark.parametrize("forward", ["return torch.relu(x)", "return x.argmax(1)", "return x > 0"])
 def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: str) -> None:
     made = setting(tmp_path, forward)
-    made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+    made.oracle.find_rows(made.reference.make_inputs(3), made.spec)
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,13 @@ def test_an_honest_claim_of_independence_is_verified(tmp_path: Path, forward: st
 def test_a_wrong_claim_of_independence_is_refused(tmp_path: Path, forward: str, init: str) -> None:
     made = setting(tmp_path, forward, init=init)
     with pytest.raises(InvalidProblem, match="independent_batch is claimed"):
-        made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+        made.oracle.find_rows(made.reference.make_inputs(3), made.spec)
 
 
 def test_a_claim_of_independence_that_one_row_alone_breaks_is_refused(tmp_path: Path) -> None:
     made = setting(tmp_path, "return torch.nn.functional.batch_norm(x, None, None, training=True)")
     with pytest.raises(InvalidProblem):
-        made.oracle.verify_independence(made.reference.make_inputs(3), made.spec)
+        made.oracle.find_rows(made.reference.make_inputs(3), made.spec)
 
 
 def test_a_model_that_makes_float32_tensors_is_answered_in_float32(tmp_path: Path) -> None:

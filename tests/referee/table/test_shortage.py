@@ -19,7 +19,7 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.building.build import BuildOutcome
 from harness.referee.evaluation import make_job
 from harness.referee.outcome import SolutionFailed
-from harness.referee.table.shortage import is_shortage_of_ours
+from harness.referee.table.shortage import is_shortage
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment
@@ -32,24 +32,39 @@ def because_of(error: Exception, cause: Exception) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "is_ours"),
+    ("error", "is_short"),
     [
         (torch.OutOfMemoryError("CUDA out of memory"), True),
         (MemoryError("the GPU has no 2.0 GiB left for a shared buffer"), True),
         (MachineError("a worker didn't start: AcceleratorError: CUDA error: out of memory"), True),
         (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory")), True),
         (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.RUNTIME_ERROR, "too few rows")), False),
-        (SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"), False),
+        (SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"), True),
+        (SolutionFailed(Verdict.WRONG_VALUES, "out of memory"), False),
         (because_of(SolutionFailed(Verdict.CRASHED, "gone"), MemoryError()), False),
         (InvalidProblem("get_inputs() failed"), False),
     ],
 )
-def test_what_a_solution_says_of_itself_is_no_shortage_of_ours(error: Exception, is_ours: bool) -> None:
-    assert is_shortage_of_ours(error) is is_ours
+def test_shortages_are_told_from_other_failures(error: Exception, is_short: bool) -> None:
+    assert is_shortage(error) is is_short
+
+
+def fake_memory(monkeypatch: pytest.MonkeyPatch, free_gib: int) -> None:
+    """A GPU of which nobody else holds anything."""
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (free_gib * 2**30, 140 * 2**30))
+    for name in ("memory_reserved", "memory_allocated"):
+        monkeypatch.setattr(f"torch.cuda.{name}", lambda: 0)
 
 
 def evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works_alone: bool, stages: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    works_alone: bool,
+    stages: tuple[str, ...],
+    error: Exception = because_of(
+        InvalidProblem("the reference fails in its worker (eager)"),
+        SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"),
+    ),
 ) -> tuple[Evaluation, list[Any]]:
     """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution."""
     (tmp_path / "problems" / "pool").mkdir(parents=True)
@@ -61,9 +76,7 @@ def evaluated(
     def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any) -> None:
         found.case = "full"
         found.stages_s |= dict.fromkeys(stages, 1.0)
-        raise InvalidProblem("the reference fails in its worker (eager)") from SolutionFailed(
-            Verdict.OUT_OF_MEMORY, "CUDA out of memory"
-        )
+        raise error
 
     def repeat(attempt: Any, workers: Any) -> None:
         attempts.append(attempt)
@@ -73,6 +86,7 @@ def evaluated(
     monkeypatch.setattr(evaluation_module, "_judge", judge)
     monkeypatch.setattr("harness.referee.table.shortage._repeat", repeat)
     monkeypatch.setattr("harness.referee.table.shortage._CLEANING_S", 0.0)
+    fake_memory(monkeypatch, free_gib=80)
     (task,) = select_tasks(Workspace(tmp_path))
     workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"), stop=threading.Event())
     job = make_job("run", task, Config(), 1)
@@ -90,9 +104,22 @@ def test_a_solution_that_leaves_the_reference_no_memory_is_blamed(
     assert (attempt.case, attempt.is_timed) == ("full", is_timed)
 
 
-def test_a_problem_that_is_too_large_without_a_solution_is_invalid(
+def test_a_problem_that_is_too_large_without_a_solution_is_unsupported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluation, attempts = evaluated(tmp_path, monkeypatch, works_alone=False, stages=("correctness", "timing"))
-    assert evaluation.verdict is Verdict.INVALID_PROBLEM
+    assert evaluation.verdict is Verdict.UNSUPPORTED
+    assert evaluation.failure is not None
+    assert "80.0 GiB" in evaluation.failure.reason
     assert len(attempts) == 3  # the driver may still be cleaning up after the solution
+
+
+@pytest.mark.parametrize(("works_alone", "verdict"), [(True, Verdict.OUT_OF_MEMORY), (False, Verdict.UNSUPPORTED)])
+def test_a_solution_s_own_shortage_is_its_verdict_where_the_reference_in_its_place_has_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works_alone: bool, verdict: Verdict
+) -> None:
+    error = SolutionFailed(Verdict.OUT_OF_MEMORY, "OutOfMemoryError in forward()")
+    evaluation, _ = evaluated(tmp_path, monkeypatch, works_alone, ("correctness",), error)
+    assert evaluation.verdict is verdict
+    assert evaluation.failure is not None
+    assert ("in forward()" in evaluation.failure.reason) is works_alone

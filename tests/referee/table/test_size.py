@@ -27,9 +27,36 @@ TOTAL = 85_000_000_000
 def test_places_leave_the_arms_and_the_oracle_their_memory(
     input_bytes: int, output_bytes: int, references: tuple[ReferenceArm, ...], places: int
 ) -> None:
-    assert TableSize(5, references).affordable(input_bytes, output_bytes, TOTAL, TOTAL) == places
+    assert TableSize(5, references).affordable(input_bytes, output_bytes, TOTAL, TOTAL).places == places
 
 
 def test_memory_that_others_hold_is_not_there() -> None:
     size = TableSize(5, ("eager",))
-    assert size.affordable(2_147_483_648, 2_139_103_232, 36_000_000_000, TOTAL) == 4
+    assert size.affordable(2_147_483_648, 2_139_103_232, 36_000_000_000, TOTAL).places == 4
+
+
+@pytest.mark.parametrize(
+    ("input_gib", "output_gib", "call_gib", "total_gib", "is_short"),
+    [
+        (7, 7, 7, 80, False),  # instance normalisation, level 1 no. 34
+        (7, 7, 7, 40, True),
+        (1, 8, 8, 24, True),  # convolution, level 1 no. 63
+        (1, 8, 8, 80, False),
+        (1, 1, 20, 80, False),
+        (1, 1, 20, 40, True),
+    ],
+)
+def test_a_seating_is_short_where_two_arms_can_t_both_keep_what_they_cached(
+    input_gib: int, output_gib: int, call_gib: int, total_gib: int, is_short: bool
+) -> None:
+    size = TableSize(5, BASELINES)
+    gib = 2**30
+    seating = size.affordable(input_gib * gib, output_gib * gib, total_gib * gib, total_gib * gib, call_gib * gib)
+    assert seating.is_short is is_short
+
+
+@pytest.mark.parametrize(
+    ("input_bytes", "output_bytes"), [(17_179_869_184, 141_705_216), (1_073_741_824, 8_556_380_160)]
+)
+def test_arms_that_can_be_left_out_make_no_seating_short(input_bytes: int, output_bytes: int) -> None:
+    assert not TableSize(5, BASELINES).affordable(input_bytes, output_bytes, TOTAL, TOTAL).is_short

@@ -28,7 +28,7 @@ from harness.referee.setting import Setting
 from harness.referee.table import seated_case, table
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import BaselineFailed, Seats
-from harness.referee.table.size import TableSize
+from harness.referee.table.size import Seating, TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
@@ -129,6 +129,25 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
     assert sorted(len(turn.call_ns) for turn in timing.turns if turn.arm == "solution") == [1] * 4 + [2] * 4 + [4] * 8
     buffers = [{ref.buffer for turn in turns for c in turn.calls for ref in c.outputs} for turns in (judged, timed)]
     assert buffers[0] == buffers[1]
+
+
+def test_where_memory_is_short_workers_give_back_what_they_keep_between_turns(
+    double: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TableSize, "seating", lambda *_: Seating(1, is_short=True))
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+        timing = at_table.measure().timing
+    assert {len(turn.calls) for turn in at_table.solution.turns} == {1}
+    assert at_table.solution.times_given_back > len(at_table.solution.turns)
+    assert at_table.eager.times_given_back > len(at_table.eager.turns)
+    assert timing.speedup is not None
+
+
+def test_workers_keep_it_where_there_is_enough(double: Setting) -> None:
+    with sitting(double, Honest) as at_table:
+        at_table.case.check(lambda what: None)
+    assert (at_table.solution.times_given_back, at_table.eager.times_given_back) == (0, 0)
 
 
 def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(

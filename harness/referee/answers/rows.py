@@ -1,0 +1,119 @@
+"""Which parts of the inputs give which part of the outputs, so that an answer can be had in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.referee.answers.reference import OutputSpec
+
+_ROUNDING = 0.01
+"""Of an output's root mean square: tf32 in another algorithm stays below it."""
+_NEGLIGIBLE = 1e-4
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`count` parts of the inputs, each of which alone gives its row (dimension 0) of every output.
+
+    `axes` are the dimensions along which the inputs are divided; None for an input that every part needs whole.
+    """
+
+    count: int
+    axes: tuple[int | None, ...]
+
+    @property
+    def are_items(self) -> bool:
+        """Whether a row of the outputs takes a row of every input."""
+        return all(axis == 0 for axis in self.axes)
+
+    def of(self, inputs: Sequence[Any], part: slice) -> list[Any]:
+        """The inputs of these rows, as views. Plain values go along as they are."""
+        divided = zip(inputs, self.axes_of(inputs), strict=True)
+        return [value if axis is None else value.narrow(axis, *_extent(part)) for value, axis in divided]
+
+    def together(self, inputs: Sequence[Any], picks: Sequence[int]) -> list[Any]:
+        """The inputs of chosen rows in this order, in memory of their own."""
+        divided = zip(inputs, self.axes_of(inputs), strict=True)
+        return [_chosen(value, axis, picks) for value, axis in divided]
+
+    def fit(self, inputs: Sequence[Any]) -> bool:
+        """Whether these inputs are whole: those of a single row can't be divided any more."""
+        divided = zip(inputs, self.axes_of(inputs), strict=True)
+        return all(axis is None or value.shape[axis] == self.count for value, axis in divided)
+
+    def axes_of(self, inputs: Sequence[Any]) -> list[int | None]:
+        axes = iter(self.axes)
+        return [next(axes) if isinstance(value, torch.Tensor) else None for value in inputs]
+
+
+def claimed_rows(inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
+    """As `independent_batch` means it: dimension 0 of all tensors; None where their numbers of rows differ."""
+    tensors = _tensors(inputs)
+    counts = {tensor.shape[0] if tensor.dim() else None for tensor in tensors}
+    counts |= {shape[0] if shape else None for shape in spec.shapes}
+    count = counts.pop() if len(counts) == 1 else None
+    return Rows(count, (0,) * len(tensors)) if count else None
+
+
+def possible_rows(inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Rows]:
+    """Divisions to try: dimension 0 of all inputs that are as long as the outputs, then one dimension of one input.
+
+    None where an input may hold indices: those into what is divided would be out of bounds, which aborts a device.
+    """
+    tensors = _tensors(inputs)
+    lengths = {shape[0] if shape else 0 for shape in spec.shapes}
+    count = lengths.pop() if len(lengths) == 1 else 0
+    if count < 2 or any(_may_be_indices(tensor) for tensor in tensors):
+        return
+    tried = []
+    first = tuple(0 if tensor.dim() and tensor.shape[0] == count else None for tensor in tensors)
+    single = [
+        tuple(axis if other == number else None for other in range(len(tensors)))
+        for number, tensor in enumerate(tensors)
+        for axis in range(tensor.dim())
+        if tensor.shape[axis] == count
+    ]
+    for axes in (first, *single):
+        if any(axis is not None for axis in axes) and axes not in tried:
+            tried.append(axes)
+            yield Rows(count, axes)
+
+
+def some_rows(count: int) -> list[int]:
+    """The first, one in the middle and the last: far apart, each at another position."""
+    return sorted({0, count // 2, count - 1})
+
+
+def agree_roughly(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two answers of the same precision differ by no more than another algorithm makes."""
+    if not one.is_floating_point():
+        return bool((one != two).double().mean() <= _ROUNDING)
+    error, finite = (one.double() - two.double()), one.isfinite() & two.isfinite()
+    if bool((one.isfinite() != two.isfinite()).any()):
+        return False
+    if not bool(finite.any()):
+        return True
+    size = float(two.double()[finite].square().mean().sqrt())
+    return float(error[finite].square().mean().sqrt()) <= _ROUNDING * size + _NEGLIGIBLE
+
+
+def _tensors(inputs: Sequence[Any]) -> list[torch.Tensor]:
+    return [value for value in inputs if isinstance(value, torch.Tensor)]
+
+
+def _may_be_indices(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
+
+
+def _extent(part: slice) -> tuple[int, int]:
+    return part.start, part.stop - part.start
+
+
+def _chosen(value: Any, axis: int | None, picks: Sequence[int]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone() if axis is None else torch.cat([value.narrow(axis, pick, 1) for pick in picks], axis)
+    return value

@@ -1,0 +1,166 @@
+"""Answers in pieces: which dimensions of the inputs can be divided, found by experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from harness.referee.answers import oracle as oracle_module
+from harness.referee.answers.judgement import judge_values
+from harness.referee.answers.oracle import Oracle, _copied
+from harness.referee.setting import Setting
+from tests.referee.answers.test_reference import setting
+
+ONE = """
+def get_inputs():
+    return [torch.randn(6, 4)]
+
+def get_init_inputs():
+    return []
+"""
+PRODUCT = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(6, 4), torch.randn(4, 3)]")
+TRANSPOSED = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(4, 6), torch.randn(4, 3)]")
+INDICES = ONE.replace("[torch.randn(6, 4)]", "[torch.randn(6, 4), torch.randint(6, (6, 4))]")
+
+
+def unclaimed(
+    tmp_path: Path, forward: str, tail: str = ONE, budget: int = 1, init: str = "pass"
+) -> tuple[Setting, Any]:
+    """A problem that claims nothing, whose rows have been looked for, and its inputs."""
+    made = setting(tmp_path, forward, tail, init=init, yaml="")
+    made.oracle._budget = budget
+    inputs = made.reference.make_inputs(3)
+    made.oracle.find_rows(inputs, made.spec)
+    return made, inputs
+
+
+@pytest.mark.parametrize(
+    ("forward", "tail", "axes"),
+    [
+        ("return x / x.norm(dim=1, keepdim=True)", ONE, (0,)),
+        ("return torch.softmax(x, 1)", ONE, (0,)),
+        ("return x.argmax(1)", ONE, (0,)),
+        ("return nn.functional.instance_norm(x[:, None])", ONE, (0,)),
+        ("return x @ more[0]", PRODUCT, (0, None)),
+        ("return x.T @ more[0]", TRANSPOSED, (1, None)),
+    ],
+)
+def test_what_can_be_divided_is_found(tmp_path: Path, forward: str, tail: str, axes: tuple[int | None, ...]) -> None:
+    made, inputs = unclaimed(tmp_path, forward, tail)
+    rows = made.oracle.rows(inputs, made.spec)
+    assert rows is not None
+    assert (rows.count, rows.axes) == (6, axes)
+    pieces = list(made.oracle.pieces(inputs, made.spec))
+    assert [piece.rows for piece in pieces] == [slice(row, row + 1) for row in range(6)]
+    (whole,) = made.oracle.answer(inputs)
+    torch.testing.assert_close(torch.cat([piece.outputs[0] for piece in pieces]), whole)
+
+
+@pytest.mark.parametrize(
+    ("forward", "tail"),
+    [
+        ("return x / x.norm()", ONE),
+        ("return x - x.mean()", ONE),
+        ("return torch.softmax(x, 0)", ONE),
+        ("return x.cumsum(0)", ONE),
+        ("return x.flip(0)", ONE),
+        ("return x.triu()", ONE),
+        ("return x.view(3, 8).softmax(1).view(6, 4)", ONE),
+        ("return x.sum()", ONE),
+        ("return x * torch.arange(len(x)).view(-1, 1)", ONE),
+        ("return x + (len(x) == 6) * torch.arange(len(x)).view(-1, 1)", ONE),
+        ("return nn.functional.batch_norm(x, None, None, training=True)", ONE),
+        ("return x.gather(0, more[0])", INDICES),
+    ],
+)
+def test_what_depends_on_other_rows_or_on_its_place_comes_whole(tmp_path: Path, forward: str, tail: str) -> None:
+    made, inputs = unclaimed(tmp_path, forward, tail)
+    assert made.oracle.rows(inputs, made.spec) is None
+    assert [piece.rows for piece in made.oracle.pieces(inputs, made.spec)] == [slice(None)]
+    assert made.oracle.kind == "float64"  # what a division raised is none of the whole's
+
+
+def test_a_model_that_knows_its_batch_comes_whole(tmp_path: Path) -> None:
+    made, inputs = unclaimed(tmp_path, "return x + self.h", init="self.register_buffer('h', torch.randn(6, 4))")
+    assert made.oracle.rows(inputs, made.spec) is None
+
+
+def test_an_answer_that_fits_a_piece_is_not_divided(tmp_path: Path) -> None:
+    made, inputs = unclaimed(tmp_path, "return torch.relu(x)", budget=8 * 48)
+    assert made.oracle.rows(inputs, made.spec) is None
+
+
+def test_a_single_row_is_not_divided_again(tmp_path: Path) -> None:
+    made, inputs = unclaimed(tmp_path, "return torch.relu(x)")
+    rows = made.oracle.rows(inputs, made.spec)
+    assert rows is not None
+    assert made.oracle.rows(rows.of(inputs, slice(2, 3)), made.spec) is None
+
+
+class Scarce:
+    """A device that holds so many elements of inputs; what the oracle asked of it is kept in `asked`."""
+
+    def __init__(self, oracle: Oracle, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        self._answer, self._most = oracle.answer, most
+        self.asked: list[int] = []
+        monkeypatch.setattr(oracle, "answer", self.answer)
+
+    def answer(self, inputs: Any) -> tuple[torch.Tensor, ...]:
+        elements = sum(value.numel() for value in inputs)
+        self.asked.append(elements)
+        if elements > self._most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self._answer(inputs)
+
+
+def test_pieces_become_smaller_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, inputs = unclaimed(tmp_path, "return torch.relu(x)", budget=8 * 47)
+    scarce = Scarce(made.oracle, monkeypatch, most=8)
+    checked = judge_values([torch.relu(inputs[0])], inputs, made)
+    assert scarce.asked == [20, 12, 8, 8, 8]
+    assert (checked[0].compared, checked[0].mismatches) == (24, 0)
+
+
+def test_what_fits_in_no_piece_is_answered_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, inputs = unclaimed(tmp_path, "return self.w(x) / x.norm()", init="self.w = nn.Linear(4, 2)")
+    Scarce(made.oracle, monkeypatch, most=0)
+    got = made.oracle.native(inputs)[0].clone()
+    got[4, 1] += 1
+    (checked,) = judge_values([got], inputs, made)
+    assert (checked.compared, checked.mismatches) == (12, 1)
+    assert checked.first_mismatches[0].index == (4, 1)
+
+
+def test_a_host_without_room_is_a_shortage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, inputs = unclaimed(tmp_path, "return x / x.norm()")
+    Scarce(made.oracle, monkeypatch, most=0)
+    monkeypatch.setattr(oracle_module, "host_bytes", lambda: 100)
+    with pytest.raises(torch.OutOfMemoryError):
+        list(made.oracle.pieces(inputs, made.spec))
+
+
+@pytest.mark.parametrize(
+    "init", ["self.w = nn.LSTM(4, 2, batch_first=True)", "self.w = nn.Sequential(nn.Linear(4, 2))"]
+)
+def test_a_model_that_waits_on_the_host_answers_like_one_that_does_not(tmp_path: Path, init: str) -> None:
+    forward = "y = self.w(x)\nreturn y[0] if isinstance(y, tuple) else y"
+    made = setting(tmp_path, forward, ONE, init=init, yaml="")
+    inputs = made.reference.make_inputs(3)
+    (want,) = made.oracle.answer(inputs)
+    made.oracle._double = _copied(made.model, "cpu", lambda tensor: tensor.double())
+    made.oracle._waits_on_host = True
+    (got,) = made.oracle.answer(inputs)
+    assert got.dtype is torch.float64
+    torch.testing.assert_close(got, want)
+    assert {tensor.dtype for tensor in made.model.parameters()} == {torch.float32}
+
+
+def test_tied_parameters_stay_tied_in_a_copy() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    copied = _copied(model, "cpu")
+    assert copied[1].weight is copied[0].weight
+    assert copied[0].weight is not model[0].weight
