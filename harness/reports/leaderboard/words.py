@@ -11,9 +11,7 @@ from harness.reports.untrusted import one_line
 
 _LIGHT = "Speed of light: the least time of a call at the GPU's measured ceilings, as a share of the solution's time."
 
-_OWN = (
-    "Own kernels: their share of the device's time; 'low' marks what leaves more than 90 % to the framework and copies."
-)
+_OWN = "Own kernels: their share of the device's time, copies included; below 10 % it is marked as low."
 
 
 def rules(board: Board) -> tuple[str, ...]:
