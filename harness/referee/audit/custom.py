@@ -116,7 +116,9 @@ def _require_untimed(trace: Trace, reference: Trace | None, listed: str, least_s
     """On the simulator, where what operators were given stands for the time that kernels take."""
     if reference is not None and took_all_of(trace, reference):
         raise no_custom_kernel(f"the framework did all that the reference consists of itself: {listed}")
-    return (f"{trace.case}: beside the solution's own kernels the framework ran {listed}",) if listed else ()
+    remarks = [f"beside the solution's own kernels the framework ran {listed}"] if listed else []
+    remarks += ["nothing is timed here, so min_own_share isn't judged"] if least_share else []
+    return tuple(f"{trace.case}: {remark}" for remark in remarks)
 
 
 def no_custom_kernel(reason: str) -> SolutionFailed:

@@ -109,6 +109,11 @@ def test_a_config_may_ask_for_more() -> None:
         require_custom(found, EAGER, 0.4)
 
 
+def test_what_a_config_asks_for_is_said_to_be_unjudged_on_the_simulator() -> None:
+    (remark,) = require_custom(trace(OWN), EAGER, 0.4)
+    assert "min_own_share" in remark
+
+
 def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
     with pytest.raises(SolutionFailed, match="the device only moved data"):
         require_custom(trace(("copy", "move", 1, 5)), None)
