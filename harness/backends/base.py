@@ -158,7 +158,7 @@ class WorkerDevice(Protocol):
         """Wait for all work; raises what the device reports (RuntimeError)."""
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
-        """From now on run only `count` blocks of each launch (first, last, random); None for all."""
+        """From now on run only `count` blocks of each launch (first, last, random), or none for 0; None for all."""
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Faults seen and kernels launched since the last call."""

@@ -21,6 +21,7 @@ from harness.cli.options import (
     LastFailed,
     LockClocks,
     MaxFailures,
+    MinOwnShare,
     Nvcc,
     Quiet,
     Results,
@@ -65,6 +66,7 @@ def compare(
     lock_clocks: LockClocks = None,
     nvcc: Nvcc = True,
     sanitize: Sanitize = False,
+    min_own_share: MinOwnShare = None,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -88,6 +90,7 @@ def compare(
     workspace = find_workspace(Path.cwd())
     tasks = select_tasks(workspace, problem or [], solution or [], case or [])
     settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc).sanitized(sanitize)
+    settings = settings.with_own_share(min_own_share)
     for chosen in {task.problem.name: task.problem for task in tasks}.values():
         select_cases(chosen, [settings.timing.case])
 

@@ -61,6 +61,10 @@ Nvcc = Annotated[
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Simulator: look at every access of a kernel; several times slower.")
 ]
+MinOwnShare = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="On a GPU: how much of its time own kernels must take, as 0.5 for a half."),
+]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
 Jobs = Annotated[

@@ -18,6 +18,7 @@ from harness.cli.options import (
     LastFailed,
     LockClocks,
     MaxFailures,
+    MinOwnShare,
     Nvcc,
     Problem,
     Quiet,
@@ -48,6 +49,7 @@ def run(
     lock_clocks: LockClocks = None,
     nvcc: Nvcc = True,
     sanitize: Sanitize = False,
+    min_own_share: MinOwnShare = None,
     results: Results = None,
     jobs: Jobs = None,
     max_failures: MaxFailures = None,
@@ -71,6 +73,7 @@ def run(
     cases = tuple(select_cases(chosen, case or []))
     tasks = [Task(chosen, one, cases) for one in workspace.solutions(problem, solution or [])]
     settings = measuring(workspace.config(config).at_clock(lock_clocks), timing, baseline, nvcc).sanitized(sanitize)
+    settings = settings.with_own_share(min_own_share)
     select_cases(chosen, [settings.timing.case])
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:

@@ -39,6 +39,7 @@ _DESCRIPTIONS = {
     "Config.limits": "When a worker is given up.",
     "CorrectnessConfig.seeds": "Turns per case, each with inputs of its own, drawn at run time.",
     "CorrectnessConfig.sanitize": "Simulator: look at every access of a kernel, as --sanitize does.",
+    "CorrectnessConfig.min_own_share": "On a GPU: how much of its time own kernels must take, from 0 to 1.",
     "TimingConfig.enabled": "Measure speed after correctness.",
     "TimingConfig.case": "The case that is timed.",
     "TimingConfig.control": "Measure the first baseline twice: what differs between the two is no speed-up.",

@@ -28,8 +28,12 @@ class CorrectnessConfig:
     drawn, or a smaller part of it than a sixteenth: it passes with a remark, or it fails."""
     sanitize: bool = False
     """Whether the simulator's checked build judges, which looks at every access of a kernel."""
+    min_own_share: float = 0.0
+    """How much of the device's time, from 0 to 1, the solution's own kernels must take on a GPU."""
 
     def __post_init__(self) -> None:
+        if not 0 <= self.min_own_share <= 1:
+            raise ValueError(f"correctness: min_own_share is a share between 0 and 1; not {self.min_own_share}")
         if self.seeds < 1 or self.sampled_blocks < 2:
             raise ValueError("correctness: seeds must be at least 1 and sampled_blocks at least 2")
 
@@ -173,6 +177,10 @@ class Config:
         """The same for the simulator's checked build; False changes nothing."""
         return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
 
+    def with_own_share(self, least: float | None) -> Config:
+        """The same with another `min_own_share`; None changes nothing."""
+        return self if least is None else replace(self, correctness=replace(self.correctness, min_own_share=least))
+
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
         what was found before it came still answers the same question."""
@@ -183,6 +191,8 @@ class Config:
             del encoded["correctness"]["sanitize"]
         if self.correctness.fragile == CorrectnessConfig.fragile:
             del encoded["correctness"]["fragile"]
+        if not self.correctness.min_own_share:
+            del encoded["correctness"]["min_own_share"]
         for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
             if getattr(self.timing, key) == getattr(TimingConfig(), key):
                 del encoded["timing"][key]

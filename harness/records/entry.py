@@ -53,6 +53,8 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
+    own_share: float | None
+    """How much of the device's time the solution's own kernels took, from 0 to 1."""
     metric: Metric | None
     """What the times are, see Timing."""
     speed: SpeedVerdict | None
@@ -115,6 +117,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         speedup_high=speedup.high if speedup else None,
         noise=timing.noise if timing else None,
         speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
+        own_share=evaluation.own_share,
         metric=timing.metric if timing else None,
         speed=timing.speed if timing else None,
         control=control.estimate if control else None,

@@ -197,6 +197,11 @@ class Evaluation:
         return self.speed_of_light.ns / self.timing.time_ns("solution")
 
     @property
+    def own_share(self) -> float | None:
+        """How much of the device's time the solution's own kernels took; None where nothing was traced and timed."""
+        return self.trace.own_share if self.trace else None
+
+    @property
     def missed_precision(self) -> str | None:
         """That the speed-up's interval is wider than the config asked for, and why; None where it isn't."""
         return missed_precision(self.timing, self.config.timing) if self.timing else None

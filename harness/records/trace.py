@@ -33,10 +33,14 @@ class Trace:
     case: str
     calls: int
     kernels: tuple[TracedKernel, ...]
+    own_share: float | None = None
+    """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed.
+    Follows from `kernels`, unless a record leaves out some of them."""
 
-    @property
-    def own_share(self) -> float | None:
-        """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is
-        timed."""
+    def __post_init__(self) -> None:
         total = sum(kernel.ns for kernel in self.kernels)
-        return sum(kernel.ns for kernel in self.kernels if kernel.origin == "own") / total if total else None
+        if self.own_share is None and total:
+            own = sum(kernel.ns for kernel in self.kernels if kernel.origin == "own")
+            object.__setattr__(self, "own_share", own / total)
+        if self.own_share is not None and not 0 <= self.own_share <= 1:
+            raise ValueError(f"{self.own_share} is no share of the device's time")

@@ -63,7 +63,7 @@ _MEANINGS = {
     Verdict.WRONG_VALUES: "outputs differ from the oracle by more than the tolerance",
     Verdict.NONDETERMINISTIC: "the same inputs gave different outputs, or threads race",
     Verdict.CHEATING: "the process tried to deceive the referee",
-    Verdict.NO_CUSTOM_KERNEL: "only the framework's kernels did the work",
+    Verdict.NO_CUSTOM_KERNEL: "the solution's own kernels replaced no part of the reference",
     Verdict.UNSUPPORTED: "this backend, or this GPU, can't run the solution; says nothing about it",
     Verdict.INVALID_PROBLEM: "the problem's own files are at fault",
     Verdict.HARNESS_ERROR: "the harness or the machine is at fault",

@@ -110,11 +110,12 @@ VERDICTS: dict[Verdict, Explanation] = {
             "failure.evidence: the check, what was observed, the numbers",
         ),
         Verdict.NO_CUSTOM_KERNEL: (
-            "a trace of the device's work, taken in turns that nobody can tell from others, showed the framework's "
-            "kernels and next to none of the solution's own",
+            "a trace of the device's work, taken in turns that nobody can tell from others, showed that kernels of the "
+            "solution's own replace no part of the reference, or take less time than the config asks for; on the "
+            "simulator, that values stay right without them",
             "forward() calls torch, cuDNN or cuBLAS, under whichever name; torch.compile; a decoy kernel beside them",
-            "do the computation in kernels of your own; copies, casts, fills and views count for nobody",
-            "trace.kernels: each with its origin, launches and time",
+            "do some part of the reference in kernels of your own; casts, fills and views count for nobody",
+            "trace.own_share; trace.kernels: each with its origin, launches and time",
         ),
         Verdict.UNSUPPORTED: (
             "the backend said so: what the solution uses isn't simulated, or no case is small enough to be",

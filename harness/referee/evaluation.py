@@ -228,6 +228,8 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
         if workers.host.name == "cuda" and timing.enabled:
             found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
         trial.look_back()
+        with Stage(found, "correctness"):
+            trial.require_effect()
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

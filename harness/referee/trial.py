@@ -14,7 +14,7 @@ from harness.protocol.messages import FlagChange
 from harness.records.arms import ReferenceArm
 from harness.records.config import Config
 from harness.records.timing import Floors
-from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, remarks_on
+from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
 from harness.referee.audit.run_time import Written
 from harness.referee.ceilings.work import work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
@@ -31,6 +31,7 @@ from harness.referee.timing.quiet import Quiet, still_fill_ns
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
 from harness.referee.timing.timing import references_of
+from harness.referee.without_launches import is_right_without_launches
 from harness.referee.workers.process import WorkerProcess
 from harness.referee.workers.workers import Workers
 from harness.workspace.problem import FULL, Problem
@@ -71,6 +72,8 @@ class Trial:
         self._found = found
         self._notify = notify
         self._changed_at_load: Sequence[FlagChange] = ()
+        self._own_work: list[TracedCase] = []
+        """Cases whose values were compared and whose trace accuses nobody."""
         self._is_timed = is_timed(subject, workers)
         self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
         self._worker = self._load()
@@ -114,6 +117,21 @@ class Trial:
     def look_back(self) -> None:
         """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
         self._remark_on(describe_arm(self._worker, self._subject.config.limits).flags)
+
+    def require_effect(self) -> None:
+        """On the simulator, last of all: in some case values must depend on the solution's own kernels. Where the
+        framework computed nothing, they do. Raises: SolutionFailed."""
+        if self._workers.host.name != "sim" or any(not _has_framework(one) for one in self._own_work):
+            return
+        host, config = self._workers.host, self._subject.config
+        for one in self._own_work:
+            if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
+                return
+        if self._own_work:
+            one = self._own_work[-1]
+            self._found.trace = one.trace
+            with at(one.case, None):
+                raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
 
     def _load(self) -> WorkerProcess:
         worker = self._new_worker()
@@ -201,6 +219,7 @@ class Trial:
         convicted = accused_of(traced, self._standing_case)
         if convicted is None:
             self._found.remarks += remarks_on(traced)
+            self._own_work = [one for one in traced if one.is_compared and not one.accused]
             return
         assert convicted.accused is not None
         self._found.trace = convicted.trace
@@ -220,7 +239,10 @@ class Trial:
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
         can_trace = bool(self._worker.can_trace)
-        facts = gather_facts(setting, self._subject.written, self._found.work, self._workers.cache, driver, can_trace)
+        least_share = self._subject.config.correctness.min_own_share
+        facts = gather_facts(
+            setting, self._subject.written, self._found.work, self._workers.cache, driver, can_trace, least_share
+        )
         self._found.ceilings = facts.ceilings
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 
@@ -239,6 +261,10 @@ class Trial:
             self._found.remarks += auditor.finish(median_ns).remarks
         finally:
             self._found.trace = auditor.found
+
+
+def _has_framework(one: TracedCase) -> bool:
+    return one.trace is not None and any(kernel.origin == "framework" for kernel in one.trace.kernels)
 
 
 def is_timed(subject: Subject, workers: Workers) -> bool:

@@ -16,10 +16,12 @@ from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.baselines import baselines_parts
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
+from harness.reports.numbers import format_error, format_ms, format_own_share, format_share, format_speedup
 from harness.reports.untrusted import harmless
 
 _NAME_WIDTH = 8
+OWN = "own"
+"""The column's head: the share of the device's time in the solution's own kernels."""
 LIGHT = "SOL"
 """The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
 
@@ -77,10 +79,13 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
     ):
         table.add_column(column, justify="right", no_wrap=True)
     has_light = any(evaluation.share_of_light for evaluation in evaluations)
-    if has_light:
-        table.add_column(LIGHT, justify="right", no_wrap=True)
+    has_own = any(evaluation.own_share is not None for evaluation in evaluations)
+    for column in (*((LIGHT,) if has_light else ()), *((OWN,) if has_own else ())):
+        table.add_column(column, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
-        table.add_row(*_row(evaluation), *([format_share(evaluation.share_of_light)] if has_light else []))
+        light = [format_share(evaluation.share_of_light)] if has_light else []
+        own = [format_own_share(evaluation.own_share)] if has_own else []
+        table.add_row(*_row(evaluation), *light, *own)
     return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.records.evaluation import Failure
 from harness.records.evidence import Evidence
 from harness.records.trace import Trace, TracedKernel
-from harness.reports.numbers import format_ms
+from harness.reports.numbers import format_ms, format_own_share
 from harness.reports.untrusted import one_line
 
 _UNITS = {
@@ -52,7 +52,7 @@ def trace_words(trace: Trace) -> str:
     """'3 calls of case full; 98.2 % of the device's time in kernels of the solution's own'."""
     calls = f"{trace.calls} call{'' if trace.calls == 1 else 's'} of case {one_line(trace.case)}"
     if trace.own_share is not None:
-        return f"{calls}; {100 * trace.own_share:.1f} % of the device's time in kernels of the solution's own"
+        return f"{calls}; {format_own_share(trace.own_share)} of the device's time in kernels of the solution's own"
     own = sum(kernel.launches for kernel in trace.kernels if kernel.origin == "own")
     computing = sum(kernel.launches for kernel in trace.kernels if kernel.origin != "move")
     return f"{calls}; {own} of {computing} launches that compute are of the solution's own kernels"

@@ -114,6 +114,8 @@ def _metadata(evaluation: Evaluation) -> dict[str, Any]:
         "verdict": evaluation.verdict.value,
         "evaluation": evaluation.id,
     }
+    if evaluation.own_share is not None:
+        facts["own_share"] = evaluation.own_share
     if evaluation.failure:
         facts["error"] = evaluation.failure.reason
         if checks := seen_by(evaluation.failure):

@@ -9,6 +9,8 @@ from harness.records.check import Check, DerivedTolerance
 from harness.records.statistics import Interval
 from harness.reports.untrusted import one_line
 
+_LOW_OWN_SHARE = 0.1
+
 
 def format_speedup(interval: Interval | None) -> str:
     """'3.1270× [3.1214, 3.1331]': shown to the second digit of the interval's half-width, and to four decimals at most;
@@ -69,6 +71,11 @@ def format_share(share: float | None) -> str:
         return "—"
     percent = 100 * share
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+
+
+def format_own_share(share: float | None) -> str:
+    """As format_share(), of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
+    return format_share(share) + (" (low)" if share is not None and share < _LOW_OWN_SHARE else "")
 
 
 def format_flags(flags: Mapping[str, bool | str]) -> str:

@@ -85,6 +85,7 @@ class Arm:
         """Construct on the CPU under the seed, as KernelBench does, then move to the device."""
         self._model = None
         self._sharing.forget()
+        self.device.sample_blocks(None, 0)  # whatever the last turn was
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)

@@ -22,7 +22,7 @@ def test_without_a_word_everything_is_listed(harness: Shell) -> None:
 
 def test_a_verdict_is_explained(harness: Shell) -> None:
     words = " ".join(harness("explain", "no_custom_kernel").out.split())
-    assert words.startswith("no_custom_kernel: only the framework's kernels did the work.")
+    assert words.startswith("no_custom_kernel: the solution's own kernels replaced no part of the reference.")
     for heading in ("how it is seen", "what causes it", "what to do", "in the record"):
         assert heading in words
     assert "trace.kernels" in words

@@ -99,3 +99,10 @@ def test_a_turn_may_take_longer_where_every_access_is_looked_at() -> None:
     limits = LimitsConfig(turn_s=30.0)
     assert Config(limits=limits).turn_limits == limits
     assert Config(limits=limits).sanitized(True).turn_limits == replace(limits, turn_s=300.0)
+
+
+def test_the_least_own_share_is_part_of_the_question_where_it_is_asked_for() -> None:
+    assert "min_own_share" not in Config().with_own_share(None).identity()["correctness"]
+    assert Config().with_own_share(0.25).identity()["correctness"]["min_own_share"] == 0.25
+    with pytest.raises(ValueError, match="min_own_share"):
+        Config().with_own_share(1.5)

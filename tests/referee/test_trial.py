@@ -17,7 +17,7 @@ from harness.backends.sim.host import SimHost
 from harness.errors import MachineError
 from harness.protocol.messages import Compilation, Describe, Described, FlagChange
 from harness.records.config import Config
-from harness.records.trace import Trace
+from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
 from harness.referee import trial as trial_module
 from harness.referee.audit import Audited
@@ -41,6 +41,7 @@ class ScriptedAuditor(Listener):
     ends: tuple[float | None, ...] = ()
     accuses: tuple[str, ...] = ()
     """Of which cases it says that the framework did the work."""
+    kernels: tuple[TracedKernel, ...] = ()
     found: Trace | None = None
 
     def __init__(self, case: str, baseline: str, facts: Any) -> None:
@@ -52,7 +53,7 @@ class ScriptedAuditor(Listener):
 
     def judge(self, median_ns: float | None = None) -> Any:
         type(self).ends += (median_ns,)
-        self.found = replace(TRACE, case=self.case)
+        self.found = replace(TRACE, case=self.case, kernels=self.kernels)
         accused = SolutionFailed(Verdict.NO_CUSTOM_KERNEL, "only the framework's kernels ran")
         return Audited(self.found, ("audited",), accused if self.case in self.accuses else None)
 
@@ -146,6 +147,32 @@ def test_a_case_that_is_left_to_the_framework_is_remarked_on(
     trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
     trial.check()
     assert found.remarks[-1] == "odd: not the solution's own work: only the framework's kernels ran"
+
+
+@pytest.mark.parametrize(
+    ("origins", "is_right", "accused"),
+    [(("own", "framework"), True, True), (("own", "framework"), False, False), (("own",), True, False)],
+)
+def test_own_kernels_on_which_nothing_depends_are_decoys(
+    tmp_path: Path,
+    auditor: type[ScriptedAuditor],
+    monkeypatch: pytest.MonkeyPatch,
+    origins: tuple[KernelOrigin, ...],
+    is_right: bool,
+    accused: bool,
+) -> None:
+    kernels = tuple(TracedKernel(origin, origin, 1, 0) for origin in origins)
+    monkeypatch.setattr(auditor, "kernels", kernels)
+    monkeypatch.setattr(trial_module, "is_right_without_launches", lambda *_: is_right)
+    trial, found, _ = tried(tmp_path, Honest, CONFIG, ("small", "odd"))
+    trial.check()
+    if not accused:
+        trial.require_effect()
+        return
+    with pytest.raises(SolutionFailed, match="without") as caught:
+        trial.require_effect()
+    assert (caught.value.verdict, caught.value.failure.case) == (Verdict.NO_CUSTOM_KERNEL, "odd")
+    assert found.trace == Trace("odd", 1, kernels)
 
 
 def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:

@@ -166,9 +166,9 @@ class SimDevice:
             raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
-        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None."""
-        self._is_sampling = count is not None
-        self._sample_blocks(count or 0, seed)
+        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
+        self._is_sampling = bool(count)
+        self._sample_blocks(-1 if count is None else count, seed)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Findings and launches since the last call; errors that make later calls fail stay in force."""

@@ -1,8 +1,18 @@
 """Weighing what a worker claims against what the referee saw for itself."""
 
 from harness.referee.audit.auditor import Audited, Auditor
-from harness.referee.audit.custom import TracedCase, accused_of, remarks_on
+from harness.referee.audit.custom import TracedCase, accused_of, no_custom_kernel, remarks_on
 from harness.referee.audit.facts import Facts, gather_facts
 from harness.referee.audit.idle_gpu import Canary
 
-__all__ = ["Audited", "Auditor", "Canary", "Facts", "TracedCase", "accused_of", "gather_facts", "remarks_on"]
+__all__ = [
+    "Audited",
+    "Auditor",
+    "Canary",
+    "Facts",
+    "TracedCase",
+    "accused_of",
+    "gather_facts",
+    "no_custom_kernel",
+    "remarks_on",
+]

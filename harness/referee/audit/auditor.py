@@ -171,7 +171,7 @@ class Auditor:
         if whole is None:
             return Audited(None, tuple(remarks))
         try:
-            remarks += require_custom(whole, reference)
+            remarks += require_custom(whole, reference, self._facts.least_share)
         except SolutionFailed as accused:
             return Audited(self.found, tuple(remarks), accused)
         return Audited(self.found, tuple(remarks))

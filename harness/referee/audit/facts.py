@@ -43,6 +43,9 @@ class Facts:
     reference: Trace | None = None
     """What the reference consists of, where no baseline is traced."""
 
+    least_share: float = 0.0
+    """Of the device's time that the config wants in own kernels."""
+
     @property
     def output_bytes(self) -> int:
         """Of one call, all outputs."""
@@ -56,6 +59,7 @@ def gather_facts(
     cache: Path,
     driver: str | None,
     can_trace: bool = False,
+    least_share: float = 0.0,
 ) -> Facts:
     """`driver` is None without a GPU. The device's ceilings were measured before anybody else was on it."""
     on_gpu = setting.reference.on_gpu
@@ -71,6 +75,7 @@ def gather_facts(
         is_left_to_torch=written.leaves_to_torch if on_gpu else lambda name: False,
         inputs_that_matter=functools.partial(inputs_that_matter, setting),
         reference=operators_of_reference(setting),
+        least_share=least_share,
     )
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -109,6 +110,18 @@ class Origins:
 def _moves(readable: str) -> bool:
     """What torch.compile makes is named after all that it does, casts and copies among it."""
     return not readable.startswith("triton_") and _MOVES.search(readable) is not None
+
+
+def maker_of(readable: str) -> Literal["compiled", "library", "torch"]:
+    """Who made a kernel of the framework's: torch.compile and TorchScript, a library such as cuDNN, or torch itself."""
+    function = _function(readable)
+    if re.match(r"triton_|fused_", function):
+        return "compiled"
+    return "library" if _VENDOR.search(readable) or _LOOSE.search(function) else "torch"
+
+
+def is_fill(readable: str) -> bool:
+    return re.search(r"^fill of |FillFunctor", readable) is not None
 
 
 def _function(readable: str) -> str:

@@ -21,6 +21,8 @@ from harness.referee.setting import Setting
 _ABOUT_ALL = 2 / 3
 """The framework's part where it works for twice as long as own kernels, which is a decoy on a GPU."""
 _POINTWISE = "pointwise"
+_COPY = "copy"
+"""A move of data, but a part of the reference's work: to have a kernel of one's own do it is honest."""
 _CLASSES = {
     "fourier transform": r"_?fft_\w+",
     "matrix product": r"mm|\w+mm|matmul|mv|addmv|v?dot|inner|outer|ger|addr|linear|einsum|chain_matmul|_?addmm_\w+"
@@ -32,6 +34,7 @@ _CLASSES = {
     "softmax": r"_?(log_)?softmax\w*",
     "sum": r"(nan)?(sum|mean)|_?embedding_bag\w*|(std|var)(_mean)?|norm|linalg_(vector_)?norm|trace",
     "extremum": r"(arg|a)?(max|min)|aminmax",
+    _COPY: r"(_to_)?copy|clone|contiguous|cat|stack|pad|constant_pad_nd",
     "scan": r"(log)?cum(sum|prod|max|min|sumexp)|_cum\w+",
 }
 """What does the same work under several names, by an operator's own name; see class_of()."""
@@ -100,7 +103,7 @@ def _by_class(trace: Trace) -> dict[str, tuple[float, float]]:
 
 
 def _computing(trace: Trace) -> Iterable[TracedKernel]:
-    return (kernel for kernel in trace.kernels if kernel.origin == "framework")
+    return (one for one in trace.kernels if one.origin == "framework" or class_of(one.name) == _COPY)
 
 
 def _is_pointwise(name: str) -> bool:

@@ -142,14 +142,16 @@ class SeatedCase:
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
         conditions: Conditions | None = None,
+        launches: bool = True,
     ) -> Taken:
         """A turn of the solution, with a call for each draw. Form, sharing and unchanged inputs are judged, while the
         solution's processes stand still.
 
         `keeps_row`: keep a random row of a random call's inputs, so that it can be judged cheaply. `at_rest` is called
-        as soon as they stand still. `conditions`: others than those that timed turns have now. Raises: SolutionFailed.
+        as soon as they stand still. `conditions`: others than those that timed turns have now. `launches`: False
+        where the simulator is to skip what own kernels do. Raises: SolutionFailed.
         """
-        return self._turn_over(self.lay(drawn), traced, keeps_row, at_rest, conditions)
+        return self._turn_over(self.lay(drawn), traced, keeps_row, at_rest, conditions, launches)
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
         """Of the next timed turn, whoever takes it."""
@@ -212,6 +214,7 @@ class SeatedCase:
         keeps_row: bool = False,
         at_rest: Callable[[], None] = lambda: None,
         conditions: Conditions | None = None,
+        launches: bool = True,
     ) -> Taken:
         drawn, places = laid.drawn, laid.places
         row = self._keep_row(places) if keeps_row else None
@@ -226,6 +229,7 @@ class SeatedCase:
                 conditions=conditions,
                 traced=traced,
                 keeps_outputs=self.keeps_outputs,
+                sample_blocks=None if launches else 0,
                 wake=lambda: self.stillness.only(self.worker),
             )
             self.stillness.only(None)

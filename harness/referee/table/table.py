@@ -170,7 +170,7 @@ class Table:
         Raises: SolutionFailed where the answer is one to another number of calls.
         """
         chosen = [self._places[place] for place in places]
-        if sample_blocks is None:
+        if not sample_blocks:
             for ref in (ref for place in chosen for ref in place.outputs):
                 _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
         self._synchronize()

@@ -17,7 +17,7 @@ from harness.reports.leaderboard.words import (
     total_sentence,
     unranked_reason,
 )
-from harness.reports.numbers import format_ms, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
 
@@ -58,11 +58,13 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
 
 def _ranking(standings: list[Standing], baseline: str) -> Iterator[str]:
     has_light = any(standing.entry.share_of_light for standing in standings)
-    light = " speed of light |" if has_light else ""
-    yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |{light}"
-    yield f"|---:|---|---:|---:|---:|---|{'---:|' if has_light else ''}"
+    has_own = any(standing.entry.own_share is not None for standing in standings)
+    shares = (" speed of light |" if has_light else "") + (" own kernels |" if has_own else "")
+    yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |{shares}"
+    yield f"|---:|---|---:|---:|---:|---|{'---:|' * (has_light + has_own)}"
     for standing in standings:
-        yield _row(standing) + (f" {format_share(standing.entry.share_of_light)} |" if has_light else "")
+        light = f" {format_share(standing.entry.share_of_light)} |" if has_light else ""
+        yield _row(standing) + light + (f" {format_own_share(standing.entry.own_share)} |" if has_own else "")
 
 
 def _row(standing: Standing) -> str:

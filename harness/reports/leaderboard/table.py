@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.reports.baselines import fastest_table, over_fastest_of
-from harness.reports.console import LIGHT
+from harness.reports.console import LIGHT, OWN
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import problem_note, source_note, speed_note, total_sentence, unranked_reason
-from harness.reports.numbers import format_ms, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 from harness.reports.untrusted import one_line
 
 
@@ -58,7 +58,9 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=8)
     has_light = any(standing.entry.share_of_light for standing in standings)
-    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((LIGHT,) if has_light else ())):
+    has_own = any(standing.entry.own_share is not None for standing in standings)
+    shares = (*((LIGHT,) if has_light else ()), *((OWN,) if has_own else ()))
+    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *shares):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     for standing in standings:
@@ -68,6 +70,7 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
         light = [format_share(entry.share_of_light)] if has_light else []
+        own = [format_own_share(entry.own_share)] if has_own else []
         speed = Text(speed_note(standing), style="dim")
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light, speed)
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light, *own, speed)
     return table

@@ -11,6 +11,8 @@ from harness.reports.untrusted import one_line
 
 _LIGHT = "Speed of light: the least time of a call at the GPU's measured ceilings, as a share of the solution's time."
 
+_OWN = "Own kernels: their share of the device's time, copies included; below 10 % it is marked as low."
+
 
 def rules(board: Board) -> tuple[str, ...]:
     """Which evaluations are ranked, and how: a sentence each."""
@@ -21,6 +23,7 @@ def rules(board: Board) -> tuple[str, ...]:
         f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
         f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
         *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
+        *((_OWN,) if any(standing.entry.own_share is not None for standing in board.standings) else ()),
         "Only evaluations of the newest version of a problem's files count.",
         "Ranked is what passed every case of the problem, the full one included, and was measured without much noise.",
         "A solution stands by the newest such evaluation, not by the best; and not by a source whose newest verdict is "

@@ -67,6 +67,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
         cells={(s.name, p.name): s for p in problems for s in p.solutions},
         classes=list(dict.fromkeys(s.precision for p in problems for s in p.solutions)),
         counts=_counts(problems),
+        has_own=any(s.own_share is not None for p in problems for s in p.solutions),
         has_light=any(s.share for p in problems for s in p.solutions),
         totals=[
             (title_of(total.precision_class), total, format_speedup(total.mean_of_best), left_out_note(total))

@@ -24,6 +24,7 @@ from harness.reports.numbers import (
     format_error,
     format_flags,
     format_ms,
+    format_own_share,
     format_share,
     format_speedup,
     variants_of,
@@ -69,6 +70,8 @@ class SolutionView:
     share: float | None
     """Of the speed of light."""
     light: str
+    own_share: float | None
+    own: str
     error: str
     worst: str
     """The error for sorting, in JavaScript's notation; '' where nothing was compared."""
@@ -127,6 +130,8 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         baseline_time=format_ms(entry.baseline_ns) if shown and entry.baseline_ns else "—",
         share=entry.share_of_light if shown else None,
         light=format_share(entry.share_of_light if shown else None),
+        own_share=entry.own_share,
+        own=format_own_share(entry.own_share),
         error=format_error(evaluation.checks),
         worst=_sortable(evaluation.worst),
         short="simulated" if entry.backend == "sim" and entry.verdict.passed else entry.verdict.value,

@@ -1,0 +1,37 @@
+"""The simulator skips what own kernels do: a solution whose outputs stay right then has the framework do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.backends.base import Host
+from harness.records.config import Config
+from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.outcome import SolutionFailed
+from harness.referee.setting import Setting
+from harness.referee.table.seated_case import SeatedCase, seat_case, seeds_of
+from harness.referee.table.size import TableSize
+from harness.referee.workers.process import WorkerProcess
+
+
+def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProcess, config: Config) -> bool:
+    """Whether all values of a case are right although no kernel of the solution's does anything, with the variants of
+    its inputs, too: a kernel that cuts off at zero changes nothing of positive ones. The worker may be of no use after,
+    since code that waits for a kernel's result can hang or crash."""
+    try:
+        with seat_case(setting, host, worker, config, TableSize()) as case:
+            case.seat_solution()
+            return all(_is_right(case, drawn) for drawn in _draws(case))
+    except SolutionFailed:
+        return False
+
+
+def _draws(case: SeatedCase) -> Iterator[Drawn]:
+    """The variants are tried out only if they are asked for, since that takes longest."""
+    next_seed = seeds_of(case.setting, "without launches")
+    yield Drawn(next_seed())
+    yield from draw_variants(case.setting, iter(next_seed, None), case.rng).drawn
+
+
+def _is_right(case: SeatedCase, drawn: Drawn) -> bool:
+    return case.judge(case.turn([drawn], launches=False), 0, "complete").passed

@@ -1,0 +1,84 @@
+"""Whether anything depends on a solution's own kernels, seen by a turn in which these do nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.records.config import Config
+from harness.referee.without_launches import is_right_without_launches
+from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
+
+MODULE = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def forward(self, x):
+        return {}
+def get_inputs():
+    return [torch.rand(6, 50)]
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether launches do anything, in the order in which turns and constructions ask for it."""
+    asked: list[bool] = []
+
+    def sample_blocks(self: DeskDevice, count: int | None, seed: int) -> None:
+        asked.append(count is None)
+
+    monkeypatch.setattr(DeskDevice, "sample_blocks", sample_blocks)
+    return asked
+
+
+def is_right(folder: Path, expression: str, model: type[nn.Module]) -> tuple[bool, DeskWorker]:
+    worker: Any = DeskWorker(model)
+    setting = setting_of(folder, MODULE.format(expression))
+    return is_right_without_launches(setting, desk_host(), worker, Config()), worker
+
+
+def test_a_module_constructs_with_its_kernels_and_is_called_without(tmp_path: Path, launches: list[bool]) -> None:
+    class Decoy(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+    right, worker = is_right(tmp_path, "x * 2", Decoy)
+    assert right
+    assert launches == [True] + [False] * len(worker.turns)
+    assert len(worker.turns) > 4
+
+
+def test_one_turn_shows_that_a_kernel_does_something(tmp_path: Path, launches: list[bool]) -> None:
+    class Own(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x if launches[-1] else torch.zeros_like(x)
+
+    right, worker = is_right(tmp_path, "x * 2", Own)
+    assert (right, len(worker.turns)) == (False, 1)
+
+
+def test_a_kernel_that_changes_nothing_of_ordinary_inputs_matters_for_others(
+    tmp_path: Path, launches: list[bool]
+) -> None:
+    class OwnInPlace(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.clamp(min=0) if launches[-1] else x.clone()
+
+    assert not is_right(tmp_path, "x.relu()", OwnInPlace)[0]
+
+
+def test_code_that_fails_without_its_kernels_needs_them(tmp_path: Path, launches: list[bool]) -> None:
+    class Waits(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if not launches[-1]:
+                raise RuntimeError("no kernel has answered")
+            return x + x
+
+    assert not is_right(tmp_path, "x * 2", Waits)[0]
