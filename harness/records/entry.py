@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 
 from harness.records.arms import Baseline, Metric
+from harness.records.ceilings import Source
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
@@ -51,6 +52,8 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
+    light_source: Source | None
+    """Whether theory or a measurement says so; None where that time isn't known."""
     metric: Metric | None
     """What the times are, see Timing."""
     speed: SpeedVerdict | None
@@ -112,6 +115,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         speedup_high=speedup.high if speedup else None,
         noise=timing.noise if timing else None,
         speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
+        light_source=evaluation.light_source,
         metric=timing.metric if timing else None,
         speed=timing.speed if timing else None,
         control=control.estimate if control else None,

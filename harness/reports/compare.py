@@ -28,7 +28,6 @@ from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.baselines import compiled_lines, fastest_table, noisy_lines, over_fastest
 from harness.reports.console import (
-    LIGHT,
     failure_text,
     noise_text,
     precision_text,
@@ -37,7 +36,7 @@ from harness.reports.console import (
     verdict_text,
 )
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_ms, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_speedup, light_column
 from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
@@ -83,14 +82,14 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_column("#", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    has_light = any(one.evaluation.share_of_light for one in ranked)
-    for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if has_light else ())):
+    light = light_column([(one.evaluation.share_of_light, one.evaluation.light_source) for one in ranked])
+    for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((light[0],) if light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     labels = rank_labels(ranked)
-    for label, one in zip(labels, ranked, strict=True):
-        light = [format_share(one.evaluation.share_of_light)] if has_light else []
-        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *light, _note(one.evaluation, kept))
+    for number, (label, one) in enumerate(zip(labels, ranked, strict=True)):
+        share = [light[1][number]] if light else []
+        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *share, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations, leading), table]
     parts += [
         Text(harmless(f"not ranked: {one.evaluation.solution.name}: {one.other_metric}"))

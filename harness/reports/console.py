@@ -16,12 +16,10 @@ from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.baselines import baselines_parts
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_error, format_ms, format_share, format_speedup
+from harness.reports.numbers import format_error, format_ms, format_speedup, light_column
 from harness.reports.untrusted import harmless
 
 _NAME_WIDTH = 8
-LIGHT = "SOL"
-"""The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
 
 
 def simulated_text(evaluation: Evaluation) -> str:
@@ -75,11 +73,12 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
-    has_light = any(evaluation.share_of_light for evaluation in evaluations)
-    if has_light:
-        table.add_column(LIGHT, justify="right", no_wrap=True)
-    for evaluation in sorted(evaluations, key=_rank):
-        table.add_row(*_row(evaluation), *([format_share(evaluation.share_of_light)] if has_light else []))
+    ranked = sorted(evaluations, key=_rank)
+    light = light_column([(one.share_of_light, one.light_source) for one in ranked])
+    if light:
+        table.add_column(light[0], justify="right", no_wrap=True)
+    for number, evaluation in enumerate(ranked):
+        table.add_row(*_row(evaluation), *([light[1][number]] if light else []))
     return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
 
 

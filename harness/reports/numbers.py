@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from harness.records.ceilings import Source
 from harness.records.check import Check
 from harness.records.statistics import Interval
 from harness.reports.untrusted import one_line
@@ -54,13 +55,24 @@ def format_rate(per_second: float, unit: str) -> str:
     return f"{per_second:.3g} {unit}"
 
 
-def format_share(share: float | None) -> str:
-    """A share of the speed of light in percent, to the two digits that measured ceilings support: '93 %', '4.1 %',
-    '117 %'."""
+def format_share(share: float | None, source: Source | None = None) -> str:
+    """A share of the speed of light in percent, to the two digits that ceilings support: '93 %', '4.1 % of theory'."""
     if share is None:
         return "—"
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+    number = f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+    return f"{number} of {source}" if source else number
+
+
+def light_column(shares: Sequence[tuple[float | None, Source | None]]) -> tuple[str, list[str]] | None:
+    """A table's column of shares of the speed of light, with its head: 'of theory', where all of them are of one
+    source; else each says its own. None where no share is known."""
+    sources = {source for share, source in shares if share is not None}
+    if not sources:
+        return None
+    if len(sources) == 1:
+        return f"of {sources.pop()}", [format_share(share) for share, _ in shares]
+    return "SOL", [format_share(share, source) for share, source in shares]
 
 
 def format_flags(flags: Mapping[str, bool | str]) -> str:

@@ -64,6 +64,7 @@ def timing_json(evaluation: Evaluation) -> dict[str, Any]:
         "between_workers": timing.between_workers,
         "control": _json(timing.control_ratio),
         "share_of_light": evaluation.share_of_light,
+        "light_source": evaluation.light_source,
         "fastest_baseline": asdict(fastest) if fastest else None,
         "noise": list(timing.noises),
         "noise_over": {baseline: list(timing.noises_over(baseline)) for baseline in timing.baselines[1:]},

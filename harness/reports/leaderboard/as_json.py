@@ -81,6 +81,7 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "fastest_baseline": _fastest(over_fastest_of(entry)),
         "speed_of_light_ns": entry.speed_of_light_ns,
         "share_of_light": entry.share_of_light,
+        "light_source": entry.light_source,
         "author": entry.author,
         "evaluation": entry.id,
         "run": entry.run,

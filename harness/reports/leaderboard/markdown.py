@@ -62,7 +62,9 @@ def _ranking(standings: list[Standing], baseline: str) -> Iterator[str]:
     yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |{light}"
     yield f"|---:|---|---:|---:|---:|---|{'---:|' if has_light else ''}"
     for standing in standings:
-        yield _row(standing) + (f" {format_share(standing.entry.share_of_light)} |" if has_light else "")
+        yield _row(standing) + (
+            f" {format_share(standing.entry.share_of_light, standing.entry.light_source)} |" if has_light else ""
+        )
 
 
 def _row(standing: Standing) -> str:

@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.reports.baselines import fastest_table, over_fastest_of
-from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import problem_note, source_note, speed_note, total_sentence, unranked_reason
-from harness.reports.numbers import format_ms, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_speedup, light_column
 from harness.reports.untrusted import one_line
 
 
@@ -57,17 +56,17 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=8)
-    has_light = any(standing.entry.share_of_light for standing in standings)
-    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((LIGHT,) if has_light else ())):
+    light = light_column([(standing.entry.share_of_light, standing.entry.light_source) for standing in standings])
+    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((light[0],) if light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
-    for standing in standings:
+    for number, standing in enumerate(standings):
         entry = standing.entry
         name = Text(one_line(entry.solution))
         if note := source_note(standing):
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
-        light = [format_share(entry.share_of_light)] if has_light else []
+        share = [light[1][number]] if light else []
         speed = Text(speed_note(standing), style="dim")
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light, speed)
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *share, speed)
     return table

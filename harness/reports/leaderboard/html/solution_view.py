@@ -126,7 +126,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         time=format_ms(entry.solution_ns) if shown and entry.solution_ns else "—",
         baseline_time=format_ms(entry.baseline_ns) if shown and entry.baseline_ns else "—",
         share=entry.share_of_light if shown else None,
-        light=format_share(entry.share_of_light if shown else None),
+        light=format_share(entry.share_of_light if shown else None, entry.light_source),
         error=format_error(evaluation.checks),
         worst=_sortable(evaluation.worst),
         short="simulated" if entry.backend == "sim" and entry.verdict.passed else entry.verdict.value,
