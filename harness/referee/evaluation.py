@@ -102,7 +102,7 @@ def evaluate(
         assert workers is not None
         driver = environment.driver if environment.backend == "cuda" else None
         written = Written(built.builds, job.solution_ref.files)
-        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver)
+        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
         _run(job, subject, workers, found, notify)
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure

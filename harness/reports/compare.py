@@ -28,6 +28,7 @@ from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.baselines import compiled_lines, fastest_table, noisy_lines, over_fastest
 from harness.reports.console import (
+    LIGHT,
     failure_text,
     noise_text,
     precision_text,
@@ -36,7 +37,7 @@ from harness.reports.console import (
     verdict_text,
 )
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_ms, format_speedup, light_column
+from harness.reports.numbers import format_ms, format_share, format_speedup, light_note
 from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
@@ -82,15 +83,17 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_column("#", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    light = light_column([(one.evaluation.share_of_light, one.evaluation.light_source) for one in ranked])
-    for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((light[0],) if light else ())):
+    shares = [(e.solution.name, e.share_of_light, e.light_source) for e in (one.evaluation for one in ranked)]
+    light = light_note(shares)
+    for column in (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     labels = rank_labels(ranked)
-    for number, (label, one) in enumerate(zip(labels, ranked, strict=True)):
-        share = [light[1][number]] if light else []
+    for label, one in zip(labels, ranked, strict=True):
+        share = [format_share(one.evaluation.share_of_light)] if light else []
         table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *share, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations, leading), table]
+    parts += [Text(light, style="dim")] if light else []
     parts += [
         Text(harmless(f"not ranked: {one.evaluation.solution.name}: {one.other_metric}"))
         for one in ranked
@@ -101,7 +104,7 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
     if others := _other_baselines(ranked):
         fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
-        parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)]
+        parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)] if fastest else []
         parts += [Text(line, style="yellow") for line in noisy_lines([one.evaluation for one in ranked])]
     parts += caveats
     parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]

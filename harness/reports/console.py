@@ -16,9 +16,11 @@ from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.baselines import baselines_parts
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_error, format_ms, format_speedup, light_column
+from harness.reports.numbers import format_error, format_ms, format_share, format_speedup, light_note
 from harness.reports.untrusted import harmless
 
+LIGHT = "SOL"
+"""The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
 _NAME_WIDTH = 8
 
 
@@ -73,13 +75,13 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
-    ranked = sorted(evaluations, key=_rank)
-    light = light_column([(one.share_of_light, one.light_source) for one in ranked])
-    if light:
-        table.add_column(light[0], justify="right", no_wrap=True)
-    for number, evaluation in enumerate(ranked):
-        table.add_row(*_row(evaluation), *([light[1][number]] if light else []))
-    return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
+    note = light_note([(one.solution.name, one.share_of_light, one.light_source) for one in evaluations])
+    if note:
+        table.add_column(LIGHT, justify="right", no_wrap=True)
+    for evaluation in sorted(evaluations, key=_rank):
+        table.add_row(*_row(evaluation), *([format_share(evaluation.share_of_light)] if note else []))
+    below = [Text(note, style="dim")] if note else []
+    return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table, *below)
 
 
 def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:

@@ -64,15 +64,17 @@ def format_share(share: float | None, source: Source | None = None) -> str:
     return f"{number} of {source}" if source else number
 
 
-def light_column(shares: Sequence[tuple[float | None, Source | None]]) -> tuple[str, list[str]] | None:
-    """A table's column of shares of the speed of light, with its head: 'of theory', where all of them are of one
-    source; else each says its own. None where no share is known."""
-    sources = {source for share, source in shares if share is not None}
-    if not sources:
+def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str | None:
+    """Under a table with a column SOL, of solutions by name: 'SOL: of theory; plain, tiled: of measured'. None where no
+    share is known."""
+    names: dict[Source, list[str]] = {}
+    for name, share, source in shares:
+        if share is not None and source is not None:
+            names.setdefault(source, []).append(one_line(name))
+    if not names:
         return None
-    if len(sources) == 1:
-        return f"of {sources.pop()}", [format_share(share) for share, _ in shares]
-    return "SOL", [format_share(share, source) for share, source in shares]
+    (most, _), *others = sorted(names.items(), key=lambda item: -len(item[1]))
+    return "; ".join([f"SOL: of {most}", *(f"{', '.join(few)}: of {source}" for source, few in others)])
 
 
 def format_flags(flags: Mapping[str, bool | str]) -> str:

@@ -23,6 +23,7 @@ def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, 
 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:
     """Every rate with its unit; of memory also the share of what its clock and bus allow."""
+    theory = ceilings.theory
     when = ceilings.measured_at[:16].replace("T", " ")
     measured = f"measured {when} UTC with torch {one_line(ceilings.torch)}"
     return Group(
@@ -31,6 +32,7 @@ def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:
         _table("memory", "rate", "of peak", rows=_memory(ceilings)),
         Text(),
         _table("arithmetic", "measured", "in theory", rows=_arithmetic(ceilings)),
+        *([Text(f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz")] if theory else []),
     )
 
 
@@ -81,8 +83,6 @@ def _arithmetic(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
             yield f"matrix product, {one_line(name)}{strict}", _tera(rates[name], unit), most
     if ceilings.vector_operations_per_s is not None:
         yield "multiply-adds in registers, float32", _tera(ceilings.vector_operations_per_s, "FLOP/s"), ""
-    if theory:
-        yield f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz", "", ""
 
 
 def _tera(rate: float, unit: str) -> str:

@@ -22,6 +22,8 @@ _SHARED_SHARE = 0.45
 _USABLE_SHARE = 0.9
 _PROCESS_BYTES = 2**30
 """A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
+_CONVERTED = {"eager-float64", "eager-float16", "eager-bfloat16"}
+"""As a rule of tensors in float32."""
 _WORKSPACE_BYTES = 3 * 2**30
 """For what a library lays out anew, and for the pieces of the oracle."""
 
@@ -45,10 +47,11 @@ class TableSize:
 
     def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int) -> int:
         """Every arm holds its outputs and a workspace; the solution an earlier call's outputs, too, and an arm that
-        changes the layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in
-        pieces."""
+        changes the layout the inputs, or their type both. The referee makes the inputs of one call at a time, and the
+        oracle works in pieces."""
         arm = output_bytes + _PROCESS_BYTES + min(_WORKSPACE_BYTES, input_bytes)
         arms = (1 + len(self.references)) * arm + output_bytes + ("channels-last" in self.references) * input_bytes
+        arms += sum(2 * (input_bytes + output_bytes) for name in self.references if name in _CONVERTED)
         left = min(free, total * _USABLE_SHARE) - arms - input_bytes - _WORKSPACE_BYTES
         places = min(left, total * _SHARED_SHARE) // max(1, input_bytes + output_bytes)
         return max(1, min(self.calls, int(places)))

@@ -10,12 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.baselines import fastest_table, over_fastest_of
+from harness.reports.baselines import fastest_table, like_table, over_fastest_of, over_like_of
+from harness.reports.console import LIGHT
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import problem_note, source_note, speed_note, total_sentence, unranked_reason
-from harness.reports.numbers import format_ms, format_speedup, light_column
+from harness.reports.numbers import format_ms, format_share, format_speedup, light_note
 from harness.reports.untrusted import one_line
 
 
@@ -37,9 +38,14 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[RenderableType]:
         yield Text.assemble((one_line(problem.name), "bold"), f", {title_of(precision_class)}")
         standings = list(group)
         yield _ranking(standings, baseline)
+        if light := light_note([(e.solution, e.share_of_light, e.light_source) for e in (s.entry for s in standings)]):
+            yield Text(light, style="dim")
         if fastest := [row for standing in standings if (row := over_fastest_of(standing.entry))]:
             yield Text("over the fastest of several baselines:", style="dim")
             yield fastest_table(fastest)
+        if alike := [row for standing in standings if (row := over_like_of(standing.entry))]:
+            yield Text("over the reference in the same precision:", style="dim")
+            yield like_table(alike)
     if not ranked:
         yield Text.assemble((one_line(problem.name), "bold"), ", nothing ranked")
     if note:
@@ -56,17 +62,17 @@ def _ranking(standings: list[Standing], baseline: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=8)
-    light = light_column([(standing.entry.share_of_light, standing.entry.light_source) for standing in standings])
-    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((light[0],) if light else ())):
+    has_light = any(standing.entry.share_of_light for standing in standings)
+    for column in ("ms", f"{baseline} ms", "speed-up [95 %]", *((LIGHT,) if has_light else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
-    for number, standing in enumerate(standings):
+    for standing in standings:
         entry = standing.entry
         name = Text(one_line(entry.solution))
         if note := source_note(standing):
             name.append(f" ({note})", style="dim")
         times = (format_ms(ns) if ns is not None else "—" for ns in (entry.solution_ns, entry.baseline_ns))
-        share = [light[1][number]] if light else []
+        light = [format_share(entry.share_of_light)] if has_light else []
         speed = Text(speed_note(standing), style="dim")
-        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *share, speed)
+        table.add_row(str(standing.rank), name, *times, format_speedup(standing.speedup), *light, speed)
     return table

@@ -10,8 +10,8 @@ from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import one_line
 
 _LIGHT = (
-    "Speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a share of the "
-    "solution's time."
+    "Speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a share of "
+    "the solution's time."
 )
 
 
