@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from harness.records.arms import Baseline
+from harness.records.arms import OF_PRECISION, Baseline
 from harness.records.ceilings import Ceilings, Source
 from harness.records.environment import Flag
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
@@ -62,9 +62,10 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag],
 
 def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, Source | None]:
     """As Evaluation.share_of_light, of a baseline, and of whose limit it is: held against the problem's precision, as a
-    solution that declares none."""
+    solution that declares none, or against its own where it has one."""
     if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
         return None, None
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
+    own = next((precision for precision, name in OF_PRECISION.items() if name == baseline), None)
+    arithmetic = arithmetic_of(own, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
     light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
     return light.ns / evaluation.timing.time_ns(baseline), light.source

@@ -72,7 +72,7 @@ def test_every_ceiling_has_its_unit_and_memory_its_peak() -> None:
         "arithmetic                                    measured     in theory",
         "matrix product, float32, no tensor cores  51.0 TFLOP/s  66.9 TFLOP/s",
         "matrix product, tf32                       350 TFLOP/s   535 TFLOP/s",
-        "matrix product, bfloat16                   777 TFLOP/s  1070 TFLOP/s",
+        "matrix product, bfloat16                   777 TFLOP/s  1071 TFLOP/s",
         "matrix product, int8                        1400 TOP/s             —",
         "multiply-adds in registers, float32       60.0 TFLOP/s",
         "in theory: 132 multiprocessors at 1980 MHz",
