@@ -1,9 +1,9 @@
 """Old and new shares of the speed of light side by side, of the newest timed record of each solution.
 
-Old: as the record keeps it; before 0.3.0 ceilings were measured alone, and memory's rate was a mix of reading, writing and
-copying. New: by the rule of harness.records.roofline, from the same work, times and measured rates, at the highest clock
-that the record's turns saw. Records from before ceilings named the multiprocessors need --multiprocessors (132 on an
-H100 SXM5 and an H200). Markdown, needs no GPU.
+Old: as the record keeps it; before 0.3.0 ceilings were measured alone, and memory's rate was a mix of reading, writing
+and copying. New: by the rule of harness.records.roofline, from the same work, times and measured rates, at the highest
+clock that the record's turns saw. Records from before ceilings named the multiprocessors need --multiprocessors (132 on
+an H100 SXM5 and an H200). Markdown, needs no GPU.
 
     python benchmarks/light_shares.py RESULTS.jsonl … [--multiprocessors 132]
 """
