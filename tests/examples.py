@@ -100,6 +100,7 @@ def ceilings(**changes: Any) -> Ceilings:
         "cache_copy_bytes_per_s": 5e12,
         "matrix_operations_per_s": {"float32": 51e12, "tf32": 350e12, "bfloat16": 777e12, "int8": 1400e12},
         "vector_operations_per_s": 60e12,
+        "multiprocessors": 132,
     }
     return Ceilings(**{**facts, **changes})
 

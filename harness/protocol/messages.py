@@ -90,11 +90,13 @@ class Optimization:
     """What is done to a model as a whole before its turns, for baselines.
 
     `compile_mode`: torch.compile()'s. `channels_last`: model and inputs in that layout, converted outside of what is
-    timed.
+    timed. `dtype`: of parameters and buffers throughout; inputs are converted to it and outputs back within what is
+    timed, as a solution of that precision has to.
     """
 
     compile_mode: str | None = None
     channels_last: bool = False
+    dtype: str | None = None
 
 
 @dataclass(frozen=True)

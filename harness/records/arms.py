@@ -5,12 +5,24 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Baseline = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last"]
-"""Ways to run the reference that a solution is compared with."""
-ArmName = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control", "solution"]
+Baseline = Literal[
+    "eager",
+    "compile",
+    "compile-max-autotune",
+    "cudnn-benchmark",
+    "channels-last",
+    "eager-float64",
+    "eager-float32",
+    "eager-tf32",
+    "eager-float16",
+    "eager-bfloat16",
+]
+"""Ways to run the reference that a solution is compared with. The last five: in that precision throughout; the one that
+a solution declares is measured without being asked for, where eager computes in another."""
+ArmName = Literal[Baseline, "control", "solution"]
 """`control`: the first baseline once more, in a worker of its own. What differs between the two is no speed-up, but
 what this machine makes of one (an A/A test)."""
-ReferenceArm = Literal["eager", "compile", "compile-max-autotune", "cudnn-benchmark", "channels-last", "control"]
+ReferenceArm = Literal[Baseline, "control"]
 """Any arm but the solution."""
 Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
 """What a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after its last, with
@@ -19,4 +31,12 @@ on other values left it. `end_to_end`: the host's time from the call until the d
 the call captured as a CUDA graph and replayed."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+OF_PRECISION: dict[str, Baseline] = {
+    "float64": "eager-float64",
+    "float32": "eager-float32",
+    "tf32": "eager-tf32",
+    "float16": "eager-float16",
+    "bfloat16": "eager-bfloat16",
+}
+"""The reference in the precision that a solution declares."""
 METRICS: tuple[Metric, ...] = get_args(Metric)

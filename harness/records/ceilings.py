@@ -1,4 +1,4 @@
-"""How fast a device can be at best, as measured on it."""
+"""How fast a device can be at best, in theory and as measured on it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from harness.codec import CodecError, decode, encode
+from harness.records.theory import theoretical_operations_per_s
 
 Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
 """In what a matrix product multiplies."""
 
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
+
+Source = Literal["theory", "measured"]
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Bytes or operations per second that nothing exceeds, and whether theory or a measurement says so."""
+
+    rate: float
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,11 @@ class Ceilings:
     """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
     gpu_uuid: str | None = None
     """Which GPU of the model it was, see Environment; they differ."""
+    compute_capability: str | None = None
+    multiprocessors: int | None = None
+    sm_mhz: int | None = None
+    """The highest clock of the multiprocessors that was seen: in the turns of an evaluation, else while these were
+    measured. None where the driver doesn't tell, and in records from before it was kept."""
 
     def __post_init__(self) -> None:
         memory = (self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s, self.cache_copy_bytes_per_s)
@@ -55,9 +71,22 @@ class Ceilings:
             raise ValueError("ceilings hold the rate of a matrix product of 16 bits or more")
 
     @property
-    def memory_bytes_per_s(self) -> float:
-        """The best of reading, writing and both."""
-        return max(self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s)
+    def memory(self) -> Ceiling:
+        """The peak, or the best of reading, writing and both where that is higher."""
+        best = max(self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s)
+        return _higher(self.memory_peak_bytes_per_s, best)
+
+    def arithmetic(self, name: str) -> Ceiling | None:
+        """The theoretical rate at the clock that was seen, or the measured one where that is higher. None where neither
+        is known. float32 needs no matrix product: bare multiply-adds count as well."""
+        measured = [self.matrix_operations_per_s.get(name), self.vector_operations_per_s if name == "float32" else None]
+        best = max((rate for rate in measured if rate is not None), default=None)
+        return None if best is None else _higher(self.theory.get(name), best)
+
+    @property
+    def theory(self) -> dict[str, float]:
+        """Operations per second, by arithmetic."""
+        return theoretical_operations_per_s(self.compute_capability, self.multiprocessors, self.sm_mhz)
 
     @property
     def fastest(self) -> str:
@@ -65,10 +94,9 @@ class Ceilings:
         rates = self.matrix_operations_per_s
         return max((name for name in rates if name not in _NARROW), key=lambda name: rates[name])
 
-    @property
-    def operations_per_s(self) -> float:
-        """Of the fastest arithmetic."""
-        return self.matrix_operations_per_s[self.fastest]
+
+def _higher(theory: float | None, measured: float) -> Ceiling:
+    return Ceiling(measured, "measured") if theory is None or theory < measured else Ceiling(theory, "theory")
 
 
 _NARROW = {"float8_e4m3", "int8"}

@@ -6,7 +6,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from harness.records.arms import Baseline, Metric
+from harness.records.arms import OF_PRECISION, Baseline, Metric
+from harness.records.ceilings import Source
 from harness.records.config import Config
 from harness.records.environment import BackendName
 from harness.records.evaluation import Evaluation
@@ -53,6 +54,8 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
+    light_source: Source | None
+    """Whether theory or a measurement says so; None where that time isn't known."""
     own_share: float | None
     """How much of the device's time the solution's own kernels took, from 0 to 1."""
     metric: Metric | None
@@ -71,6 +74,12 @@ class Entry:
     """The fastest's time over the solution's."""
     fastest_speedup_low: float | None
     fastest_speedup_high: float | None
+    like_baseline: Baseline | None
+    """The reference in the precision that the solution declares; None where it wasn't measured beside another."""
+    like_ns: float | None
+    like_speedup: float | None
+    like_speedup_low: float | None
+    like_speedup_high: float | None
 
     @property
     def share_of_light(self) -> float | None:
@@ -86,6 +95,8 @@ def entry_of(evaluation: Evaluation) -> Entry:
     control = timing.control_ratio if timing else None
     fastest = fastest_baseline(timing) if timing else None
     over_fastest = fastest.speedup if fastest else None
+    like = like_baseline(evaluation)
+    over_like = timing.speedup_over(like) if timing and like else None
     return Entry(
         id=evaluation.id,
         key=evaluation.key,
@@ -118,6 +129,7 @@ def entry_of(evaluation: Evaluation) -> Entry:
         noise=timing.noise if timing else None,
         speed_of_light_ns=evaluation.speed_of_light.ns if evaluation.speed_of_light else None,
         own_share=evaluation.own_share,
+        light_source=evaluation.light_source,
         metric=timing.metric if timing else None,
         speed=timing.speed if timing else None,
         control=control.estimate if control else None,
@@ -129,7 +141,18 @@ def entry_of(evaluation: Evaluation) -> Entry:
         fastest_speedup=over_fastest.estimate if over_fastest else None,
         fastest_speedup_low=over_fastest.low if over_fastest else None,
         fastest_speedup_high=over_fastest.high if over_fastest else None,
+        like_baseline=like,
+        like_ns=timing.time_ns(like) if timing and like else None,
+        like_speedup=over_like.estimate if over_like else None,
+        like_speedup_low=over_like.low if over_like else None,
+        like_speedup_high=over_like.high if over_like else None,
     )
+
+
+def like_baseline(evaluation: Evaluation) -> Baseline | None:
+    """The reference in the precision that the solution declares, where it was measured beside another."""
+    like = OF_PRECISION.get(evaluation.solution.precision or "")
+    return like if evaluation.timing and like in evaluation.timing.baselines[1:] else None
 
 
 def config_hash(config: Config) -> str:

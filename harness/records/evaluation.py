@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.records.build import ExtensionBuild
-from harness.records.ceilings import Ceilings
+from harness.records.ceilings import Ceilings, Source
 from harness.records.check import Check, DerivedTolerance
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config
@@ -101,6 +101,9 @@ class SpeedOfLight:
     memory_ns: float
     arithmetic_ns: float | None
     arithmetic: str | None
+    memory_source: Source = "measured"
+    """Whose rate it is; in records from before theory counted all are measured."""
+    arithmetic_source: Source = "measured"
 
     def __post_init__(self) -> None:
         times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
@@ -113,6 +116,11 @@ class SpeedOfLight:
     def ns(self) -> float:
         """Memory and arithmetic can work at the same time: the longer of the two."""
         return max(self.memory_ns, self.arithmetic_ns or 0.0)
+
+    @property
+    def source(self) -> Source:
+        """Of the longer time."""
+        return self.memory_source if self.is_memory_bound else self.arithmetic_source
 
     @property
     def is_memory_bound(self) -> bool:
@@ -190,7 +198,7 @@ class Evaluation:
 
     @property
     def share_of_light(self) -> float | None:
-        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it is shown as it is.
+        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark.
         None where nothing was timed, or no ceilings are known."""
         if self.speed_of_light is None or self.timing is None:
             return None
@@ -200,6 +208,11 @@ class Evaluation:
     def own_share(self) -> float | None:
         """How much of the device's time the solution's own kernels took; None where nothing was traced and timed."""
         return self.trace.own_share if self.trace else None
+
+    @property
+    def light_source(self) -> Source | None:
+        """Whether theory or a measurement says what the limit is; None where it isn't known."""
+        return self.speed_of_light.source if self.speed_of_light else None
 
     @property
     def missed_precision(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.records.arms import Baseline
+from harness.records.arms import OF_PRECISION, Baseline
 from harness.records.statistics import Interval
 from harness.records.timing import Timing
 
@@ -23,11 +23,12 @@ class Fastest:
 
 
 def fastest_baseline(timing: Timing) -> Fastest | None:
-    """None where there was nothing to choose from."""
-    if len(timing.baselines) == 1:
+    """None where there was nothing to choose from. In a precision of its own a baseline has no rivals."""
+    alike = [baseline for baseline in timing.baselines if baseline not in OF_PRECISION.values()]
+    if len(alike) < 2:
         return None
-    fastest = min(timing.baselines, key=timing.time_ns)
-    others = (baseline for baseline in timing.baselines if baseline != fastest)
+    fastest = min(alike, key=timing.time_ns)
+    others = (baseline for baseline in alike if baseline != fastest)
     ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
     return Fastest(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
 

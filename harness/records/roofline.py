@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from harness.records.arms import Baseline
-from harness.records.ceilings import Ceilings
+from harness.records.arms import OF_PRECISION, Baseline
+from harness.records.ceilings import Ceilings, Source
 from harness.records.environment import Flag
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
+from harness.records.timing import Timing
 
 
 def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLight:
-    """`arithmetic`: a key of `matrix_operations_per_s`; the fastest counts where the device hasn't that one."""
+    """`arithmetic`: the precision; the fastest counts where the device hasn't that one."""
+    memory = ceilings.memory
+    memory_ns = work.least_bytes / memory.rate * 1e9
     if work.operations is None:
-        return SpeedOfLight(memory_ns(work, ceilings), None, None)
-    rates = ceilings.matrix_operations_per_s
-    name = arithmetic if arithmetic in rates else ceilings.fastest
-    return SpeedOfLight(memory_ns(work, ceilings), work.operations / rates[name] * 1e9, name)
+        return SpeedOfLight(memory_ns, None, None, memory.source)
+    name = arithmetic if ceilings.arithmetic(arithmetic) else ceilings.fastest
+    ceiling = ceilings.arithmetic(name)
+    assert ceiling is not None
+    return SpeedOfLight(memory_ns, work.operations / ceiling.rate * 1e9, name, memory.source, ceiling.source)
 
 
-def memory_ns(work: Work, ceilings: Ceilings) -> float:
-    """What is read and written in equal parts goes at the rate of a copy, the rest at that of reading or writing.
+def at_clocks_seen(ceilings: Ceilings, timing: Timing | None) -> Ceilings:
+    """For the turns of an evaluation: at the highest clock of the multiprocessors that NVML told of in any of them."""
+    clocks = [turn.gpu.sm_mhz[1] for turn in timing.turns if turn.gpu and turn.gpu.sm_mhz] if timing else []
+    return replace(ceilings, sm_mhz=max(clocks)) if clocks else ceilings
 
-    A memory that changes between the two loses time, so the three rates differ; this is exact for the mixes that were
-    measured (all read, half and half, all written), and linear in time between them.
-    """
-    if work.written_bytes is None:
-        return work.least_bytes / ceilings.memory_bytes_per_s * 1e9
-    written, read = work.written_bytes, work.least_bytes - work.written_bytes
-    both = min(read, written)
-    seconds = (
-        2 * both / ceilings.copy_bytes_per_s
-        + (read - both) / ceilings.read_bytes_per_s
-        + (written - both) / ceilings.write_bytes_per_s
+
+def above_light(light: SpeedOfLight, solution_ns: float) -> str | None:
+    """What a time below that of the operations says; None where they fit. Never an accusation: algorithms with fewer
+    operations than torch counts are honest. Bytes are the audit's."""
+    if light.arithmetic_ns is None or solution_ns >= light.arithmetic_ns:
+        return None
+    share = light.arithmetic_ns / solution_ns
+    whose = "in theory" if light.arithmetic_source == "theory" else "as measured"
+    return (
+        f"the operations that torch counts take {light.arithmetic_ns / 1e3:.1f} µs in {light.arithmetic} at the "
+        f"device's best, {whose}, {share:.2f} times as long: fewer operations may do (algebra, Winograd, FFT), or it "
+        f"doesn't compute in {light.arithmetic}"
     )
-    return seconds * 1e9
 
 
 def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag], work: Work | None) -> str:
@@ -53,11 +60,12 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag],
     return "tf32" if problem == "float32" and any(flags.get(switch, False) for switch in switches) else problem
 
 
-def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> float | None:
-    """As Evaluation.share_of_light, of a baseline: held against the problem's precision, as a solution that declares
-    none."""
+def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, Source | None]:
+    """As Evaluation.share_of_light, of a baseline, and of whose limit it is: held against the problem's precision, as a
+    solution that declares none, or against its own where it has one."""
     if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
-        return None
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
+        return None, None
+    own = next((precision for precision, name in OF_PRECISION.items() if name == baseline), None)
+    arithmetic = arithmetic_of(own, evaluation.problem.precision, evaluation.environment.flags, evaluation.work)
     light = speed_of_light(evaluation.work, evaluation.ceilings, arithmetic)
-    return light.ns / evaluation.timing.time_ns(baseline)
+    return light.ns / evaluation.timing.time_ns(baseline), light.source

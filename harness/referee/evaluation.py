@@ -15,7 +15,7 @@ from harness.records.arms import ReferenceArm
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
-from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.records.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.records.verdict import Verdict
 from harness.referee.advice import advice_for
 from harness.referee.answers.reference import InvalidProblem
@@ -103,7 +103,7 @@ def evaluate(
         assert workers is not None
         driver = environment.driver if environment.backend == "cuda" else None
         written = Written(built.builds, job.solution_ref.files)
-        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver)
+        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
         _run(job, subject, workers, found, notify)
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure
@@ -118,6 +118,7 @@ def evaluate(
         is_cheat = isinstance(changed, SolutionFailed)
         verdict = Verdict.CHEATING if is_cheat else Verdict.HARNESS_ERROR
         failure = changed.failure if isinstance(changed, SolutionFailed) else _failure(verdict, str(changed))
+    light = _speed_of_light(job, environment, found)
     return Evaluation(
         id=_new_id(started_at),
         run=job.run,
@@ -140,7 +141,7 @@ def evaluate(
         compiled=found.compiled if verdict.passed else (),
         work=found.work,
         ceilings=found.ceilings,
-        speed_of_light=_speed_of_light(job, environment, found),
+        speed_of_light=light,
         trace=found.trace,
         protections=found.protections,
         remarks=tuple(dict.fromkeys(found.remarks)),
@@ -172,10 +173,15 @@ def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
+    """At the clocks that `found` saw, of which it keeps the ceilings, and a remark on who is faster."""
     if found.work is None or found.ceilings is None:
         return None
+    found.ceilings = at_clocks_seen(found.ceilings, found.timing)
     arithmetic = arithmetic_of(job.solution_ref.precision, job.problem_ref.precision, environment.flags, found.work)
-    return speed_of_light(found.work, found.ceilings, arithmetic)
+    light = speed_of_light(found.work, found.ceilings, arithmetic)
+    if found.timing and (remark := above_light(light, found.timing.time_ns("solution"))):
+        found.remarks += (remark,)
+    return light
 
 
 def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:

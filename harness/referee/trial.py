@@ -11,13 +11,14 @@ import torch
 
 from harness.backends.cuda.telemetry import Telemetry
 from harness.protocol.messages import FlagChange
-from harness.records.arms import ReferenceArm
+from harness.records.arms import OF_PRECISION, ReferenceArm
 from harness.records.config import Config
 from harness.records.timing import Floors
 from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
 from harness.referee.audit.run_time import Written
-from harness.referee.ceilings.work import work_of
+from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
+from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.outcome import SolutionFailed
@@ -52,6 +53,8 @@ class Subject:
     written: Written
     driver: str | None
     """Of the GPU; None without one."""
+    precision: str | None = None
+    """That the solution declares."""
 
 
 class Trial:
@@ -161,11 +164,11 @@ class Trial:
         floors: Floors | None,
         repeat: int,
     ) -> TimedOutcome:
-        config = self._subject.config
         # The table goes before the workers that sit at it.
         with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
-                setting = self._prepare(config.timing.case, repeat)
+                setting = self._prepare(self._subject.config.timing.case, repeat)
+                config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
                 table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
                 case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
@@ -184,6 +187,17 @@ class Trial:
                 self._remark_on(outcome.changed)
                 self._finish(auditor, outcome.timing.least_ns("solution"))
         return outcome
+
+    def _beside_its_like(self, setting: Setting) -> Config:
+        """The config, with the reference in the precision that the solution declares as a further baseline, where it
+        computes in another by itself."""
+        config, precision = self._subject.config, self._subject.precision
+        like = OF_PRECISION.get(precision or "")
+        if precision is None or like is None or like in config.timing.baselines:
+            return config
+        if is_computed_in(precision, setting, FLAGS):
+            return config
+        return replace(config, timing=replace(config.timing, baselines=(*config.timing.baselines, like)))
 
     @property
     def _traced_case(self) -> str:

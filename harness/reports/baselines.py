@@ -25,8 +25,8 @@ TIES = "= not told apart from it"
 
 
 @dataclass(frozen=True)
-class OverFastest:
-    """A solution against the fastest of its baselines."""
+class OverBaseline:
+    """A solution against one of its baselines, as a rule the fastest."""
 
     solution: str
     baseline: str
@@ -40,15 +40,15 @@ class OverFastest:
         return " = ".join((self.baseline, *self.ties))
 
 
-def over_fastest(evaluation: Evaluation) -> OverFastest | None:
+def over_fastest(evaluation: Evaluation) -> OverBaseline | None:
     """None where there aren't several baselines."""
     fastest = fastest_baseline(evaluation.timing) if evaluation.timing else None
     if fastest is None:
         return None
-    return OverFastest(evaluation.solution.name, fastest.baseline, fastest.time_ns, fastest.speedup, fastest.ties)
+    return OverBaseline(evaluation.solution.name, fastest.baseline, fastest.time_ns, fastest.speedup, fastest.ties)
 
 
-def over_fastest_of(entry: Entry) -> OverFastest | None:
+def over_fastest_of(entry: Entry) -> OverBaseline | None:
     """As over_fastest(), of a row of the index."""
     if entry.fastest_baseline is None or entry.fastest_ns is None:
         return None
@@ -56,12 +56,31 @@ def over_fastest_of(entry: Entry) -> OverFastest | None:
     if entry.fastest_speedup and entry.fastest_speedup_low and entry.fastest_speedup_high:
         speedup = Interval(entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high, 0.95)
     ties = tuple((entry.fastest_ties or "").split())
-    return OverFastest(entry.solution, entry.fastest_baseline, entry.fastest_ns, speedup, ties)
+    return OverBaseline(entry.solution, entry.fastest_baseline, entry.fastest_ns, speedup, ties)
 
 
-def fastest_table(rows: Sequence[OverFastest]) -> Table:
+def over_like_of(entry: Entry) -> OverBaseline | None:
+    """Against the reference in the precision that the solution declares; None where that wasn't measured."""
+    if entry.like_baseline is None or entry.like_ns is None:
+        return None
+    speedup = None
+    if entry.like_speedup and entry.like_speedup_low and entry.like_speedup_high:
+        speedup = Interval(entry.like_speedup, entry.like_speedup_low, entry.like_speedup_high, 0.95)
+    return OverBaseline(entry.solution, entry.like_baseline, entry.like_ns, speedup, ())
+
+
+def like_table(rows: Sequence[OverBaseline]) -> Table:
+    """Each solution against the reference in its own precision."""
+    return _rows_table(rows, "in its precision")
+
+
+def fastest_table(rows: Sequence[OverBaseline]) -> Table:
     """Each solution against the fastest of its baselines."""
-    table = _table("solution", "fastest baseline", "its ms", "speed-up over it [95 %]")
+    return _rows_table(rows, "fastest baseline")
+
+
+def _rows_table(rows: Sequence[OverBaseline], head: str) -> Table:
+    table = _table("solution", head, "its ms", "speed-up over it [95 %]")
     for row in rows:
         speedup = format_speedup(row.speedup)
         table.add_row(Text(one_line(row.solution)), row.named, format_ms(row.time_ns), speedup)
@@ -74,7 +93,8 @@ def baselines_parts(evaluations: Sequence[Evaluation]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if timed:
         marks = [mark_of(baseline, fastest_baseline(timing)) for _, timing in timed for baseline in timing.baselines]
-        parts += [Text(f"over each baseline ({legend(marks)}):", style="dim"), _every_pair(timed)]
+        meaning = f" ({legend(marks)})" if any(marks) else ""
+        parts += [Text(f"over each baseline{meaning}:", style="dim"), _every_pair(timed)]
     parts += [Text(line, style="yellow") for line in noisy_lines(evaluations)]
     return [*parts, *(Text(line, style="dim") for line in compiled_lines(evaluations))]
 

@@ -38,7 +38,7 @@ from harness.reports.console import (
     verdict_text,
 )
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup, light_note
 from harness.reports.untrusted import harmless
 
 _MOST_FAILURES = 20
@@ -84,18 +84,21 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
         table.add_column("#", justify="right", no_wrap=True)
     table.add_column("solution", overflow="fold", min_width=_NAME_WIDTH)
     table.add_column("verdict", no_wrap=True)
-    has_light = any(one.evaluation.share_of_light for one in ranked)
+    shares = [(e.solution.name, e.share_of_light, e.light_source) for e in (one.evaluation for one in ranked)]
+    light = light_note(shares)
     has_own = any(one.evaluation.own_share is not None for one in ranked)
-    columns = (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if has_light else ()))
+    columns = (*(("ms", "speed-up [95 %]") if timed else ()), *((LIGHT,) if light else ()))
     for column in (*columns, *((OWN,) if has_own else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     labels = rank_labels(ranked)
     for label, one in zip(labels, ranked, strict=True):
-        light = [format_share(one.evaluation.share_of_light)] if has_light else []
-        shares = [*light, *([format_own_share(one.evaluation.own_share)] if has_own else [])]
-        table.add_row(*([label] if timed else []), *_row(one.evaluation, timed), *shares, _note(one.evaluation, kept))
+        share = [format_share(one.evaluation.share_of_light)] if light else []
+        own = [format_own_share(one.evaluation.own_share)] if has_own else []
+        cells = (*([label] if timed else []), *_row(one.evaluation, timed), *share, *own)
+        table.add_row(*cells, _note(one.evaluation, kept))
     parts: list[RenderableType] = [_title(evaluations, leading), table]
+    parts += [Text(light, style="dim")] if light else []
     parts += [
         Text(harmless(f"not ranked: {one.evaluation.solution.name}: {one.other_metric}"))
         for one in ranked
@@ -106,7 +109,7 @@ def ranking_table(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Re
     if others := _other_baselines(ranked):
         fastest = [row for one in ranked if (row := over_fastest(one.evaluation))]
         parts += [Text("speed-up over each baseline:", style="dim"), others]
-        parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)]
+        parts += [Text("over the fastest of them:", style="dim"), fastest_table(fastest)] if fastest else []
         parts += [Text(line, style="yellow") for line in noisy_lines([one.evaluation for one in ranked])]
     parts += caveats
     parts += [Text(line, style="dim") for line in compiled_lines(evaluations)]

@@ -16,14 +16,14 @@ from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.baselines import baselines_parts
 from harness.reports.evidence import seen_by
-from harness.reports.numbers import format_error, format_ms, format_own_share, format_share, format_speedup
+from harness.reports.numbers import format_error, format_ms, format_own_share, format_share, format_speedup, light_note
 from harness.reports.untrusted import harmless
 
-_NAME_WIDTH = 8
 OWN = "own"
 """The column's head: the share of the device's time in the solution's own kernels."""
 LIGHT = "SOL"
 """The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
+_NAME_WIDTH = 8
 
 
 def simulated_text(evaluation: Evaluation) -> str:
@@ -78,15 +78,16 @@ def results_table(evaluations: Sequence[Evaluation]) -> RenderableType:
         else ()
     ):
         table.add_column(column, justify="right", no_wrap=True)
-    has_light = any(evaluation.share_of_light for evaluation in evaluations)
+    note = light_note([(one.solution.name, one.share_of_light, one.light_source) for one in evaluations])
     has_own = any(evaluation.own_share is not None for evaluation in evaluations)
-    for column in (*((LIGHT,) if has_light else ()), *((OWN,) if has_own else ())):
+    for column in (*((LIGHT,) if note else ()), *((OWN,) if has_own else ())):
         table.add_column(column, justify="right", no_wrap=True)
     for evaluation in sorted(evaluations, key=_rank):
-        light = [format_share(evaluation.share_of_light)] if has_light else []
+        light = [format_share(evaluation.share_of_light)] if note else []
         own = [format_own_share(evaluation.own_share)] if has_own else []
         table.add_row(*_row(evaluation), *light, *own)
-    return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table)
+    below = [Text(note, style="dim")] if note else []
+    return Group(Text.from_markup(_title(first)), Text(_held_to(first), style="dim"), table, *below)
 
 
 def failure_text(evaluation: Evaluation, verbose: bool) -> RenderableType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from harness.records.ceilings import Source
 from harness.records.check import Check, DerivedTolerance
 from harness.records.statistics import Interval
 from harness.reports.untrusted import one_line
@@ -64,13 +65,26 @@ def format_rate(per_second: float, unit: str) -> str:
     return f"{per_second:.3g} {unit}"
 
 
-def format_share(share: float | None) -> str:
-    """A share of the speed of light in percent, to the two digits that measured ceilings support: '93 %', '4.1 %',
-    '117 %'."""
+def format_share(share: float | None, source: Source | None = None) -> str:
+    """A share of the speed of light in percent, to the two digits that ceilings support: '93 %', '4.1 % of theory'."""
     if share is None:
         return "—"
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+    number = f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.1 else "<0.1 %"
+    return f"{number} of {source}" if source else number
+
+
+def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str | None:
+    """Under a table with a column SOL, of solutions by name: 'SOL: of theory; plain, tiled: of measured'. None where no
+    share is known."""
+    names: dict[Source, list[str]] = {}
+    for name, share, source in shares:
+        if share is not None and source is not None:
+            names.setdefault(source, []).append(one_line(name))
+    if not names:
+        return None
+    (most, _), *others = sorted(names.items(), key=lambda item: -len(item[1]))
+    return "; ".join([f"SOL: of {most}", *(f"{', '.join(few)}: of {source}" for source, few in others)])
 
 
 def format_own_share(share: float | None) -> str:

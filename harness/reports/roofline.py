@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.codec import encode
-from harness.records.ceilings import ARITHMETICS, Ceilings
+from harness.records.ceilings import ARITHMETICS, Ceilings, Source
 from harness.records.evaluation import SpeedOfLight, Work
 from harness.reports.numbers import format_ms, format_rate
 from harness.reports.untrusted import one_line
@@ -23,6 +23,7 @@ def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, 
 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:
     """Every rate with its unit; of memory also the share of what its clock and bus allow."""
+    theory = ceilings.theory
     when = ceilings.measured_at[:16].replace("T", " ")
     measured = f"measured {when} UTC with torch {one_line(ceilings.torch)}"
     return Group(
@@ -30,7 +31,8 @@ def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:
         Text(f"{measured}; --again measures anew" if was_cached else measured, style="dim"),
         _table("memory", "rate", "of peak", rows=_memory(ceilings)),
         Text(),
-        _table("arithmetic", "rate", rows=_arithmetic(ceilings)),
+        _table("arithmetic", "measured", "in theory", rows=_arithmetic(ceilings)),
+        *([Text(f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz")] if theory else []),
     )
 
 
@@ -42,12 +44,18 @@ def work_words(work: Work) -> str:
 
 
 def light_words(light: SpeedOfLight) -> str:
-    """'1.415 ms, by memory' and '11.40 ms, by float32 arithmetic (memory: 0.2550 ms)'."""
+    """'1.415 ms, by memory, in theory' and '11.40 ms, by float32 arithmetic, as measured (memory, in theory: 0.2550
+    ms)'."""
+    by_memory = f"memory, {_WHOSE[light.memory_source]}"
     if light.arithmetic_ns is None:
-        return f"{format_ms(light.ns)} ms, by memory"
-    times = {"memory": light.memory_ns, f"{light.arithmetic} arithmetic": light.arithmetic_ns}
+        return f"{format_ms(light.ns)} ms, by {by_memory}"
+    by_arithmetic = f"{light.arithmetic} arithmetic, {_WHOSE[light.arithmetic_source]}"
+    times = {by_memory: light.memory_ns, by_arithmetic: light.arithmetic_ns}
     (shorter, less_ns), (longer, _) = sorted(times.items(), key=lambda item: item[1])
     return f"{format_ms(light.ns)} ms, by {longer} ({shorter}: {format_ms(less_ns)} ms)"
+
+
+_WHOSE: dict[Source, str] = {"theory": "in theory", "measured": "as measured"}
 
 
 def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
@@ -64,15 +72,17 @@ def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
     yield "size of the L2 cache", f"{ceilings.cache_bytes / 2**20:.0f} MiB", ""
 
 
-def _arithmetic(ceilings: Ceilings) -> Iterator[tuple[str, str]]:
-    rates = ceilings.matrix_operations_per_s
+def _arithmetic(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
+    """Theory stands once for each arithmetic, at the clock that was seen."""
+    rates, theory = ceilings.matrix_operations_per_s, ceilings.theory
     for name in (*ARITHMETICS, *sorted(set(rates) - set(ARITHMETICS))):
         if name in rates:
             strict = ", no tensor cores" if name == "float32" else ""
             unit = "OP/s" if name.startswith("int") else "FLOP/s"
-            yield f"matrix product, {one_line(name)}{strict}", _tera(rates[name], unit)
+            most = _tera(theory[name], unit) if name in theory else "—"
+            yield f"matrix product, {one_line(name)}{strict}", _tera(rates[name], unit), most
     if ceilings.vector_operations_per_s is not None:
-        yield "multiply-adds in registers, float32", _tera(ceilings.vector_operations_per_s, "FLOP/s")
+        yield "multiply-adds in registers, float32", _tera(ceilings.vector_operations_per_s, "FLOP/s"), ""
 
 
 def _tera(rate: float, unit: str) -> str:

@@ -148,8 +148,9 @@ def _light(evaluation: Evaluation, work: Work) -> Iterator[RenderableType]:
         return
     yield Text(f"at the device's ceilings that takes {one_line(light_words(light))}")
     if timing:
-        reached = [f"{name} {format_share(share_of_baseline(evaluation, name))}" for name in timing.baselines]
-        yield Text(f"reached: {', '.join(reached)}, solution {format_share(evaluation.share_of_light)}")
+        reached = [f"{name} {format_share(*share_of_baseline(evaluation, name))}" for name in timing.baselines]
+        own = format_share(evaluation.share_of_light, evaluation.light_source)
+        yield Text(f"reached: {', '.join(reached)}, solution {own}")
 
 
 def _checks(checks: Sequence[Check]) -> RenderableType:

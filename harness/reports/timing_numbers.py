@@ -65,6 +65,7 @@ def timing_json(evaluation: Evaluation) -> dict[str, Any]:
         "control": _json(timing.control_ratio),
         "share_of_light": evaluation.share_of_light,
         "own_share": evaluation.own_share,
+        "light_source": evaluation.light_source,
         "fastest_baseline": asdict(fastest) if fastest else None,
         "noise": list(timing.noises),
         "noise_over": {baseline: list(timing.noises_over(baseline)) for baseline in timing.baselines[1:]},

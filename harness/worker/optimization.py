@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,9 +20,32 @@ def optimize(model: torch.nn.Module, wanted: Optimization | None) -> Any:
     if wanted.channels_last:
         for tensor in (*model.parameters(), *model.buffers()):
             tensor.data = in_channels_last(tensor.data)
+    if wanted.dtype is not None:
+        return _in_dtype(model, getattr(torch, wanted.dtype))
     if wanted.compile_mode is None:
         return model
     return torch.compile(model, mode=wanted.compile_mode)
+
+
+def _in_dtype(model: torch.nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
+    """What is called with tensors of another floating type, and gives those of the first that it is called with."""
+    model = model.to(dtype)
+
+    def call(*inputs: Any) -> Any:
+        given = next((value.dtype for value in inputs if _is_floating(value)), dtype)
+        return _converted(model(*(_converted(value, dtype) for value in inputs)), given)
+
+    return call
+
+
+def _converted(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_converted(one, dtype) for one in value)
+    return value.to(dtype) if _is_floating(value) else value
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def in_channels_last(value: Any) -> Any:

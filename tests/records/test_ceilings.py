@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.codec import encode
-from harness.records.ceilings import read_ceilings, write_ceilings
+from harness.records.ceilings import Ceiling, read_ceilings, write_ceilings
+from harness.records.theory import theoretical_operations_per_s
 from tests.examples import ceilings
 
 H100 = ceilings()
@@ -49,8 +50,44 @@ def test_ceilings_of_an_older_harness_are_measured_again(tmp_path: Path) -> None
 
 
 def test_the_best_rates_bound_a_solution_and_eight_bits_are_no_bound() -> None:
-    assert H100.memory_bytes_per_s == 3.29e12
-    assert (H100.fastest, H100.operations_per_s) == ("bfloat16", 777e12)
+    assert ceilings(memory_peak_bytes_per_s=None).memory == Ceiling(3.29e12, "measured")
+    assert H100.memory == Ceiling(3.352e12, "theory")
+    assert H100.fastest == "bfloat16"
+    assert H100.arithmetic("float32") == Ceiling(60e12, "measured")
+    assert H100.arithmetic("float16") is None
+
+
+@pytest.mark.parametrize(
+    ("capability", "multiprocessors", "mhz", "arithmetic", "stated"),
+    [
+        ("8.0", 108, 1410, "float32", 19.5e12),
+        ("8.0", 108, 1410, "tf32", 156e12),
+        ("8.0", 108, 1410, "bfloat16", 312e12),
+        ("8.6", 84, 1740, "float32", 37.4e12),
+        ("8.6", 84, 1740, "tf32", 74.8e12),
+        ("8.6", 84, 1740, "float16", 149.7e12),
+        ("8.9", 142, 2520, "float32", 91.6e12),
+        ("8.9", 142, 2520, "tf32", 183e12),
+        ("8.9", 142, 2520, "float8_e4m3", 733e12),
+        ("9.0", 132, 1980, "float32", 66.9e12),
+        ("9.0", 132, 1830, "tf32", 494.7e12),
+        ("9.0", 132, 1830, "float16", 989.4e12),
+        ("9.0", 132, 1830, "float8_e4m3", 1978.9e12),
+        ("10.0", 148, 1850, "bfloat16", 2250e12),
+        ("12.0", 188, 2617, "float32", 126e12),
+        ("12.0", 188, 2617, "float16", 503.8e12),
+    ],
+)
+def test_theory_gives_what_nvidia_states_of_a_board(
+    capability: str, multiprocessors: int, mhz: int, arithmetic: str, stated: float
+) -> None:
+    assert theoretical_operations_per_s(capability, multiprocessors, mhz)[arithmetic] == pytest.approx(stated, rel=0.02)
+
+
+def test_a_capability_that_nobody_described_has_no_theory() -> None:
+    assert theoretical_operations_per_s("7.5", 68, 1545) == {}
+    assert theoretical_operations_per_s(None, 132, 1980) == {}
+    assert theoretical_operations_per_s("9.0", 132, None) == {}
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.inf, math.nan])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.records.arms import ArmName, Baseline
 from harness.records.compiled import CompiledBaseline
+from harness.records.entry import entry_of
 from harness.records.fastest import fastest_baseline
 from harness.records.timing import Timing, Turn
-from tests.examples import timing
+from tests.examples import passed, timing
 
 
 def repeated(**blocks_ns: tuple[int, ...]) -> Timing:
@@ -56,3 +59,21 @@ def test_counts_are_not_negative(counts: tuple[int, int, int]) -> None:
 def test_compiling_takes_a_time(seconds: float) -> None:
     with pytest.raises(ValueError, match="takes a time"):
         CompiledBaseline("compile", seconds, 1, 0, 0)
+
+
+def test_the_reference_in_the_solutions_precision_is_no_rival_of_eager() -> None:
+    arms = {"eager": (3_000_000,), "eager-float16": (2_000_000,), "solution": (1_000_000,)}
+    assert fastest_baseline(repeated(**arms)) is None
+    fastest = fastest_baseline(repeated(**arms, compile=(2_500_000,)))
+    assert fastest is not None
+    assert fastest.baseline == "compile"
+
+
+def test_an_entry_has_the_speedup_over_the_reference_in_the_declared_precision() -> None:
+    made = passed(timing=repeated(**{"eager": (1_000_000,), "eager-float32": (3_000_000,), "solution": (2_000_000,)}))
+    strict = replace(made, solution=replace(made.solution, precision="float32"))
+    entry = entry_of(strict)
+    assert (entry.like_baseline, entry.like_ns, entry.like_speedup) == ("eager-float32", 3_000_000, 1.5)
+    assert entry.speedup == 0.5
+    assert entry_of(replace(made, solution=replace(made.solution, precision=None))).like_baseline is None
+    assert entry_of(replace(made, solution=replace(made.solution, precision="tf32"))).like_baseline is None

@@ -252,6 +252,31 @@ def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) ->
     return found, loaded
 
 
+@pytest.mark.parametrize(
+    ("declared", "baselines"),
+    [
+        (None, ("eager",)),
+        ("float32", ("eager",)),
+        ("tf32", ("eager",)),
+        ("float16", ("eager", "eager-float16")),
+    ],
+)
+def test_the_reference_in_a_declared_precision_is_measured_where_it_is_another_than_eagers(
+    tmp_path: Path, auditor: type[ScriptedAuditor], declared: str | None, baselines: tuple[str, ...]
+) -> None:
+    """A problem without products: tf32 changes nothing of it."""
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=lambda: DeskWorker(times=(3_000,)))
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None, declared)
+    trial = Trial(subject, workers, lambda: DeskWorker(Honest, times=(1_000,)), found, lambda what: None)
+    with ExitStack() as stack:
+        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+    assert found.timing is not None
+    assert found.timing.baselines == baselines
+
+
 def processes(count: int, **changes: Any) -> Config:
     return replace(CONFIG, timing=replace(CONFIG.timing, processes=count, **changes))
 

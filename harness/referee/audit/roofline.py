@@ -1,7 +1,7 @@
-"""Speeds beyond what the device can do: inputs and outputs that must move, and operations that torch counts.
+"""Speeds beyond what the device can do: inputs and outputs that must move.
 
-Only bytes accuse. Operations never do: diag(A) @ B needs a row's worth of those that torch counts, and algebra like
-that is honest.
+Operations never accuse (records.roofline.above_light): diag(A) @ B needs a row's worth of those that torch counts, and
+algebra like that is honest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 
 _SLACK = 0.95
-"""Of the measured rate: the best of about twenty reads, writes or copies isn't the very best."""
+"""Of a measured rate: the best of about twenty reads, writes or copies isn't the very best. Theory needs none."""
 _SURVIVING = 0.25
 """Of the cache, at most, what a call finds there of its inputs: it is cleared before each call by reading much more
 than it holds, which needn't drive out every line."""
@@ -44,32 +44,30 @@ def require_possible(median_ns: float, baseline_ns: float | None, moved: Moved, 
 
     Raises: SolutionFailed.
     """
-    remarks = []
-    work = moved.work
-    if median_ns < _floor_ns(work.least_bytes, ceilings):
-        remarks.append(_judge_bytes(median_ns, baseline_ns, moved, ceilings))
-    if work.operations is not None and median_ns < _SLACK * work.operations / ceilings.operations_per_s * 1e9:
-        remarks.append(
-            f"{median_ns / 1e3:.1f} µs for {work.operations / 1e9:.1f} billion operations are "
-            f"{work.operations / median_ns / 1e3:.0f} TFLOP/s; the device's fastest matrix product does "
-            f"{ceilings.operations_per_s / 1e12:.0f}; algorithms with fewer operations may exist (algebra, Winograd, "
-            "FFT)"
-        )
-    return tuple(remarks)
+    if median_ns >= _ns(moved.work.least_bytes, ceilings):
+        return ()
+    return (_judge_bytes(median_ns, baseline_ns, moved, ceilings),)
+
+
+def _ns(nbytes: float, ceilings: Ceilings) -> float:
+    return nbytes / ceilings.memory.rate * 1e9
 
 
 def _floor_ns(nbytes: float, ceilings: Ceilings) -> float:
-    return _SLACK * nbytes / ceilings.memory_bytes_per_s * 1e9
+    """Below it lies only what is impossible."""
+    return _ns(nbytes, ceilings) * (1 if ceilings.memory.source == "theory" else _SLACK)
 
 
 def _judge_bytes(median_ns: float, baseline_ns: float | None, moved: Moved, ceilings: Ceilings) -> str:
     """What was written may still lie in the cache when the clock stops: so much needn't have reached memory."""
-    nbytes, rate = moved.work.least_bytes, ceilings.memory_bytes_per_s
+    nbytes, rate = moved.work.least_bytes, ceilings.memory.rate
     cached = min(ceilings.cache_bytes, moved.output_bytes + _SURVIVING * ceilings.cache_bytes)
     arithmetic = (
         f"{median_ns / 1e3:.1f} µs for {nbytes / 1e6:.1f} MB are {nbytes / median_ns / 1e3:.2f} TB/s; the device's "
         f"memory moves {rate / 1e12:.2f} TB/s"
     )
+    if median_ns >= _floor_ns(nbytes, ceilings):
+        return f"{arithmetic}, as measured, and perhaps a little more"
     if nbytes <= cached:
         return f"{arithmetic}; its cache of {ceilings.cache_bytes / 1e6:.0f} MB may hold them all"
     if median_ns >= _floor_ns(nbytes - cached, ceilings):

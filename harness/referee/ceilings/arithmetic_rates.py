@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 
 import torch
@@ -21,20 +22,23 @@ Product = Callable[[], object]
 
 def measure_matrix_products() -> dict[str, float]:
     """Square products of random numbers (zeros are faster: they take less power), a multiplication and an addition
-    counted as two. What the device or this torch doesn't do is left out. Raises: torch.OutOfMemoryError."""
-    makers: dict[Arithmetic, Callable[[int], Product]] = {
-        "float64": lambda side: _plain(side, torch.float64),
-        "float32": lambda side: _plain(side, torch.float32),
-        "tf32": lambda side: _plain(side, torch.float32),
-        "float16": lambda side: _plain(side, torch.float16),
-        "bfloat16": lambda side: _plain(side, torch.bfloat16),
-        "float8_e4m3": _scaled,
-        "int8": _integers,
+    counted as two; the best of several sides and of either operand transposed, which are other kernels.
+
+    What the device or this torch doesn't do is left out. Raises: torch.OutOfMemoryError.
+    """
+    makers: dict[Arithmetic, tuple[Callable[[int], Product], ...]] = {
+        "float64": _plain(torch.float64),
+        "float32": _plain(torch.float32),
+        "tf32": _plain(torch.float32),
+        "float16": _plain(torch.float16),
+        "bfloat16": _plain(torch.bfloat16),
+        "float8_e4m3": (_scaled,),
+        "int8": (_integers,),
     }
     rates = {}
-    for name, make in makers.items():
+    for name, made in makers.items():
         with _tf32(name == "tf32"), contextlib.suppress(_Missing):
-            rates[name] = _best_rate(make)
+            rates[name] = max(map(_best_rate, made))
     return {str(name): rate for name, rate in rates.items()}
 
 
@@ -66,9 +70,20 @@ def _tried(make: Callable[[int], Product], side: int) -> Product:
     return product
 
 
-def _plain(side: int, dtype: torch.dtype) -> Product:
-    left, right = (torch.rand(side, side, device="cuda").to(dtype) for _ in range(2))
-    return lambda: torch.matmul(left, right)
+def _plain(dtype: torch.dtype) -> tuple[Callable[[int], Product], ...]:
+    def plain(side: int, transposed: tuple[bool, bool]) -> Product:
+        left, right = (
+            matrix.t() if is_transposed else matrix
+            for matrix, is_transposed in zip((_random(side, dtype), _random(side, dtype)), transposed, strict=True)
+        )
+        return lambda: torch.matmul(left, right)
+
+    kinds = ((False, False), (False, True), (True, False))
+    return tuple(functools.partial(plain, transposed=kind) for kind in kinds)
+
+
+def _random(side: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.rand(side, side, device="cuda").to(dtype)
 
 
 def _scaled(side: int) -> Product:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from harness.backends.cuda.gpus import gpu_uuid
+from harness.backends.cuda.telemetry import Telemetry
 from harness.records.ceilings import Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings.arithmetic_rates import measure_matrix_products, measure_multiply_adds
 from harness.referee.ceilings.memory_rates import measure_cache_copy, measure_memory, theoretical_bytes_per_s
@@ -34,7 +35,9 @@ def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
     path = ceilings_path(cache, driver)
     known = read_ceilings(path) or _unkept.get(path)
     here = torch.cuda.get_device_name(0), gpu_uuid(), driver
-    return known if known is not None and (known.device, known.gpu_uuid, known.driver) == here else None
+    if known is None or known.multiprocessors is None:
+        return None
+    return known if (known.device, known.gpu_uuid, known.driver) == here else None
 
 
 def renew_ceilings(cache: Path, driver: str) -> Ceilings:
@@ -58,21 +61,28 @@ def ceilings_path(cache: Path, driver: str) -> Path:
 
 
 def measure_ceilings(driver: str) -> Ceilings:
-    """Raises: torch.OutOfMemoryError."""
+    """With the clocks that are seen meanwhile. Raises: torch.OutOfMemoryError."""
     properties = torch.cuda.get_device_properties(0)
     cache_bytes = int(getattr(properties, "L2_cache_size", 0))
-    memory = measure_memory()
-    torch.cuda.empty_cache()
+    with Telemetry() as telemetry, telemetry.watch() as watch:
+        memory = measure_memory()
+        torch.cuda.empty_cache()
+        cache_copy = measure_cache_copy(cache_bytes)
+        products, multiply_adds = measure_matrix_products(), measure_multiply_adds()
+    seen = watch.state()
     return Ceilings(
         device=properties.name,
         driver=driver,
         torch=torch.__version__,
         measured_at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         cache_bytes=cache_bytes,
-        memory_peak_bytes_per_s=theoretical_bytes_per_s(properties),
+        memory_peak_bytes_per_s=theoretical_bytes_per_s(properties, seen.memory_mhz if seen else None),
         **asdict(memory),
-        cache_copy_bytes_per_s=measure_cache_copy(cache_bytes),
-        matrix_operations_per_s=measure_matrix_products(),
-        vector_operations_per_s=measure_multiply_adds(),
+        cache_copy_bytes_per_s=cache_copy,
+        matrix_operations_per_s=products,
+        vector_operations_per_s=multiply_adds,
         gpu_uuid=gpu_uuid(),
+        compute_capability=f"{properties.major}.{properties.minor}",
+        multiprocessors=properties.multi_processor_count,
+        sm_mhz=seen.sm_mhz[1] if seen and seen.sm_mhz else None,
     )

@@ -31,10 +31,13 @@ def measure_memory() -> MemoryRates:
     nbytes = _buffer_bytes()
     source = torch.rand(nbytes // 4, device="cuda")  # a bus that carries zeros alone would show another machine
     target = torch.zeros_like(source)
+    copies = (lambda: target.copy_(source), lambda: torch.add(source, 1.0, out=target))
+    reads = (lambda: torch.sum(source), lambda: torch.amax(source))
+    writes = (lambda: target.fill_(1.0), target.zero_)
     return MemoryRates(
-        copy_bytes_per_s=2 * nbytes / best_seconds(lambda: target.copy_(source)),
-        read_bytes_per_s=nbytes / best_seconds(lambda: torch.sum(source)),
-        write_bytes_per_s=nbytes / best_seconds(lambda: target.fill_(1.0)),
+        copy_bytes_per_s=2 * nbytes / min(map(best_seconds, copies)),
+        read_bytes_per_s=nbytes / min(map(best_seconds, reads)),
+        write_bytes_per_s=nbytes / min(map(best_seconds, writes)),
     )
 
 
@@ -60,9 +63,10 @@ def measure_cache_copy(cache_bytes: int) -> float:
     return 2 * nbytes * _CACHED_COPIES / best_seconds(graph.replay)
 
 
-def theoretical_bytes_per_s(properties: Any) -> float | None:
-    """The memory's clock times the width of its bus, two transfers a clock. `properties`: torch's, of a device; None
-    where this torch doesn't tell them."""
-    kilohertz = getattr(properties, "memory_clock_rate", 0)
+def theoretical_bytes_per_s(properties: Any, seen_mhz: int | None = None) -> float | None:
+    """The memory's clock times the width of its bus, two transfers a clock. `properties`: torch's, of a device;
+    `seen_mhz`: the clock that NVML told of, which counts where it is higher. None where this torch doesn't tell the
+    width, and nobody the clock."""
+    megahertz = max(getattr(properties, "memory_clock_rate", 0) / 1e3, seen_mhz or 0)
     bits = getattr(properties, "memory_bus_width", 0)
-    return 2 * kilohertz * 1e3 * bits / 8 or None
+    return 2 * megahertz * 1e6 * bits / 8 or None

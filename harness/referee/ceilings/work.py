@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from harness.records.environment import Flag
 from harness.records.evaluation import Work
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.setting import Setting
@@ -38,6 +39,35 @@ def work_of(setting: Setting) -> Work | None:
         return None
 
 
+def is_computed_in(precision: str, setting: Setting, flags: Mapping[str, Flag]) -> bool:
+    """Whether that is what the reference computes in as it is: all of its products, in tf32 where a switch lets float32
+    ones. Without any it is what its inputs or outputs are, and tf32 is float32. True where memory is too short to see.
+    """
+    try:
+        inputs = _inputs(setting)
+        products = _count(setting, inputs).products
+    except (torch.OutOfMemoryError, MemoryError):
+        return True
+    if products:
+        return all(precision == _precision(dtype, flags.get(switch, False)) for dtype, switch in products)
+    dtypes = {value.dtype for value in _tensors(inputs)} | set(setting.spec.dtypes)
+    floating = {_name(dtype) for dtype in dtypes if dtype.is_floating_point}
+    return not floating or ("float32" if precision == "tf32" else precision) in floating
+
+
+def _precision(dtype: str, may_be_tf32: Flag) -> str:
+    return "tf32" if dtype == "float32" and may_be_tf32 is True else dtype
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _count(setting: Setting, inputs: Sequence[Any]) -> Operations:
+    count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
+    return count(setting.model, inputs)
+
+
 def _read_bytes(setting: Setting, inputs: Sequence[Any]) -> int:
     model = setting.model
     return nbytes_of([*model.parameters(), *model.buffers(), *_tensors(inputs)])
@@ -47,8 +77,7 @@ def _operations(setting: Setting, inputs: Sequence[Any]) -> Operations:
     declared = setting.problem.declared_work(setting.case, "operations")
     if declared is not None:
         return Operations(declared)
-    count = operations_of_run if setting.reference.on_gpu else _operations_on_meta
-    return count(setting.model, inputs)
+    return _count(setting, inputs)
 
 
 def _inputs(setting: Setting) -> list[Any]:
@@ -74,6 +103,8 @@ class Operations:
 
     total: int
     convolutions: int | None = None
+    products: frozenset[tuple[str, str]] = frozenset()
+    """Their kinds: the type of the operands, and the switch of torch's that lets float32 ones run in tf32."""
 
 
 NO_OPERATIONS = Operations(0)
@@ -86,6 +117,7 @@ class _Counting(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.total = self.convolutions = 0
+        self.products: set[tuple[str, str]] = set()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -95,11 +127,19 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         formula = flop_registry.get(func._overloadpacket)
+        if formula is not None or "_rnn" in str(func):
+            self._note(str(func), args)
         if formula is not None:
             count = int(formula(*args, **(kwargs or {}), out_val=result))
             self.total += count
             self.convolutions += count if "convolution" in str(func._overloadpacket) else 0
         return result
+
+    def _note(self, name: str, args: Any) -> None:
+        switch = "cudnn_allow_tf32" if "convolution" in name or "_rnn" in name else "matmul_allow_tf32"
+        dtype = next((_name(one.dtype) for one in args if isinstance(one, torch.Tensor)), None)
+        if dtype is not None:
+            self.products.add((dtype, switch))
 
 
 def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
@@ -109,7 +149,8 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operatio
             model(*inputs)
     except PROBLEM_ERRORS:  # or torch's formulas', which are of any operator in any form
         return NO_OPERATIONS
-    return Operations(counted.total, counted.convolutions) if counted.total else NO_OPERATIONS
+    found = Operations(counted.total, counted.convolutions if counted.total else None, frozenset(counted.products))
+    return found if counted.products else NO_OPERATIONS
 
 
 def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:

@@ -22,6 +22,8 @@ _SHARED_SHARE = 0.45
 _USABLE_SHARE = 0.9
 PROCESS_BYTES = 2**30
 """A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
+_CONVERTED = {"eager-float64", "eager-float16", "eager-bfloat16"}
+"""As a rule of tensors in float32."""
 _WORKSPACE_BYTES = 3 * 2**30
 """For what a library lays out anew, and for the pieces of the oracle."""
 
@@ -73,10 +75,12 @@ class _Case:
 
     def kept(self, references: Sequence[ReferenceArm]) -> int:
         """Every arm holds what a call takes; the solution an earlier call's outputs, too, and an arm that changes the
-        layout the inputs. The referee makes the inputs of one call at a time, and the oracle works in pieces."""
+        layout the inputs, or their type both. The referee makes the inputs of one call at a time, and the oracle works
+        in pieces."""
         call = max(self.call_bytes, self.output_bytes + min(_WORKSPACE_BYTES, self.input_bytes))
         arms = (1 + len(references)) * (call + PROCESS_BYTES) + self.output_bytes
         arms += ("channels-last" in references) * self.input_bytes
+        arms += sum(2 * self.place for name in references if name in _CONVERTED)
         return arms + self.input_bytes + _WORKSPACE_BYTES
 
 

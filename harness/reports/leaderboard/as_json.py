@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.records.ranking import FastP
 from harness.records.statistics import Interval
-from harness.reports.baselines import OverFastest, over_fastest_of
+from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate
 from harness.reports.leaderboard.totals import ClassTotal, totals
@@ -79,10 +79,12 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "noise": entry.noise,
         "solution_ns": entry.solution_ns,
         "baseline_ns": entry.baseline_ns,
-        "fastest_baseline": _fastest(over_fastest_of(entry)),
+        "fastest_baseline": _over(over_fastest_of(entry)),
+        "like_baseline": _over(over_like_of(entry)),
         "speed_of_light_ns": entry.speed_of_light_ns,
         "share_of_light": entry.share_of_light,
         "own_share": entry.own_share,
+        "light_source": entry.light_source,
         "author": entry.author,
         "evaluation": entry.id,
         "run": entry.run,
@@ -98,8 +100,8 @@ def _standing(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _fastest(row: OverFastest | None) -> dict[str, Any] | None:
-    """Of several baselines; null where there was one alone."""
+def _over(row: OverBaseline | None) -> dict[str, Any] | None:
+    """Null where there is no such baseline beside the first."""
     if row is None:
         return None
     return {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.reports.baselines import OverFastest, over_fastest_of
+from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
@@ -45,9 +45,10 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[str]:
         yield from _ranking(standings, baseline)
         if fastest := [row for standing in standings if (row := over_fastest_of(standing.entry))]:
             yield from ("", "Over the fastest of several baselines:", "")
-            yield "| solution | fastest baseline | its ms | speed-up over it [95 %] |"
-            yield "|---|---|---:|---:|"
-            yield from (_row_over_fastest(row) for row in fastest)
+            yield from _table_over(fastest, "fastest baseline")
+        if alike := [row for standing in standings if (row := over_like_of(standing.entry))]:
+            yield from ("", "Over the reference in the same precision:", "")
+            yield from _table_over(alike, "in its precision")
     unranked = [s for s in problem.standings if s.rank is None]
     if unranked:
         yield from ("", "Not ranked:", "")
@@ -63,7 +64,8 @@ def _ranking(standings: list[Standing], baseline: str) -> Iterator[str]:
     yield f"| rank | solution | ms | {baseline} ms | speed-up [95 %] | speed |{shares}"
     yield f"|---:|---|---:|---:|---:|---|{'---:|' * (has_light + has_own)}"
     for standing in standings:
-        light = f" {format_share(standing.entry.share_of_light)} |" if has_light else ""
+        share = format_share(standing.entry.share_of_light, standing.entry.light_source)
+        light = f" {share} |" if has_light else ""
         yield _row(standing) + light + (f" {format_own_share(standing.entry.own_share)} |" if has_own else "")
 
 
@@ -75,7 +77,13 @@ def _row(standing: Standing) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _row_over_fastest(row: OverFastest) -> str:
+def _table_over(rows: Sequence[OverBaseline], head: str) -> Iterator[str]:
+    yield f"| solution | {head} | its ms | speed-up over it [95 %] |"
+    yield "|---|---|---:|---:|"
+    yield from map(_row_over, rows)
+
+
+def _row_over(row: OverBaseline) -> str:
     return f"| {code(row.solution)} | {row.named} | {format_ms(row.time_ns)} | {format_speedup(row.speedup)} |"
 
 

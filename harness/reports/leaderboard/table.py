@@ -10,13 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.baselines import fastest_table, over_fastest_of
+from harness.reports.baselines import fastest_table, like_table, over_fastest_of, over_like_of
 from harness.reports.console import LIGHT, OWN
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import totals
 from harness.reports.leaderboard.words import problem_note, source_note, speed_note, total_sentence, unranked_reason
-from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
+from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup, light_note
 from harness.reports.untrusted import one_line
 
 
@@ -38,9 +38,14 @@ def _problem(problem: ProblemBoard, baseline: str) -> Iterator[RenderableType]:
         yield Text.assemble((one_line(problem.name), "bold"), f", {title_of(precision_class)}")
         standings = list(group)
         yield _ranking(standings, baseline)
+        if light := light_note([(e.solution, e.share_of_light, e.light_source) for e in (s.entry for s in standings)]):
+            yield Text(light, style="dim")
         if fastest := [row for standing in standings if (row := over_fastest_of(standing.entry))]:
             yield Text("over the fastest of several baselines:", style="dim")
             yield fastest_table(fastest)
+        if alike := [row for standing in standings if (row := over_like_of(standing.entry))]:
+            yield Text("over the reference in the same precision:", style="dim")
+            yield like_table(alike)
     if not ranked:
         yield Text.assemble((one_line(problem.name), "bold"), ", nothing ranked")
     if note:

@@ -9,7 +9,10 @@ from harness.reports.leaderboard.totals import ClassTotal
 from harness.reports.numbers import format_speedup
 from harness.reports.untrusted import one_line
 
-_LIGHT = "Speed of light: the least time of a call at the GPU's measured ceilings, as a share of the solution's time."
+_LIGHT = (
+    "Speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a share of "
+    "the solution's time."
+)
 
 _OWN = "Own kernels: their share of the device's time, copies included; below 10 % it is marked as low."
 

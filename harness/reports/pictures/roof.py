@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.records.ceilings import Ceilings
+from harness.records.ceilings import Ceilings, Source
 from harness.records.evaluation import SpeedOfLight, Work
 from harness.reports.untrusted import one_line
 
 _DRAWN = ("float32", "tf32", "bfloat16")
 """Of arithmetic, besides what bounds an arm: a picture of all would be one of lines."""
+
+
+_KINDS: dict[Source, str] = {"theory": "in theory", "measured": "as measured"}
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,8 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Roof:
-    """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, as its work mixes reading and writing, and of
-    the arithmetic `bound`, None where no operations are counted."""
+    """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, and of the arithmetic `bound`, None where no
+    operations are counted."""
 
     memory: tuple[Ceiling, ...]
     arithmetic: tuple[Ceiling, ...]
@@ -36,7 +39,8 @@ class Roof:
 
     @property
     def of_bytes(self) -> tuple[Ceiling, ...]:
-        """Memory's ceilings, with the one that holds for the arm where that is none of the measured ones."""
+        """Memory's ceilings, with the one that holds for the arm where that is none of them, as in records from before
+        theory counted."""
         if any(self.bounds_bytes(ceiling) for ceiling in self.memory):
             return self.memory
         return (*self.memory, Ceiling("memory", "as mixed here", self.memory_bytes_per_s))
@@ -57,10 +61,16 @@ class Roof:
 
 def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
     """`light`: the arm's, which says what memory and arithmetic can do for this work."""
-    rates = ceilings.matrix_operations_per_s
-    names = [name for name in rates if name in (*_DRAWN, light.arithmetic)]
-    arithmetic = {name: Ceiling("matrix product", one_line(name), rates[name]) for name in names}
+    known = {name: ceilings.arithmetic(name) for name in ceilings.matrix_operations_per_s}
+    drawn = (*_DRAWN, light.arithmetic)
+    arithmetic = {
+        name: Ceiling(_KINDS[best.source], one_line(name), best.rate)
+        for name, best in known.items()
+        if best and name in drawn
+    }
+    peak = ceilings.memory_peak_bytes_per_s
     memory = (
+        *((Ceiling("memory", "in theory", peak),) if peak else ()),
         Ceiling("memory", "read", ceilings.read_bytes_per_s),
         Ceiling("memory", "write", ceilings.write_bytes_per_s),
         Ceiling("memory", "copy", ceilings.copy_bytes_per_s),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.records.arms import OF_PRECISION
 from harness.records.evaluation import Work
 from harness.records.statistics import Interval
 from harness.reports.numbers import format_rate
@@ -45,9 +46,11 @@ class RooflinePicture:
 def roofline_picture(
     arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None
 ) -> RooflinePicture:
-    """`arms` as samples_picture() has them. The reference may compute in another precision than the solution."""
+    """`arms` as samples_picture() has them. The reference may compute in another precision than the solution, but for
+    the one that is there to compute in the same."""
     intensity = None if work.operations is None else work.operations / work.least_bytes
-    points = (_point(arm, work, intensity, roof if arm.is_solution else reference_roof) for arm in arms)
+    alike = {"solution", *OF_PRECISION.values()}
+    points = (_point(arm, work, intensity, roof if arm.name in alike else reference_roof) for arm in arms)
     return RooflinePicture(work, intensity, tuple(points), roof)
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from harness.records.ceilings import ARITHMETICS, Ceilings, read_ceilings, write_ceilings
+from harness.records.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings import arithmetic_rates, best_time, ceilings
 from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings
 from harness.referee.ceilings.memory_rates import theoretical_bytes_per_s
@@ -58,6 +58,13 @@ def test_another_gpu_of_the_model_has_ceilings_of_its_own(
     assert len(list((tmp_path / "ceilings").iterdir())) == 2
 
 
+def test_a_harness_that_knew_no_theory_measured_less(tmp_path: Path, h100: list[str]) -> None:
+    device_ceilings(tmp_path, "580.65")
+    (file,) = (tmp_path / "ceilings").iterdir()
+    write_ceilings(file, example(device="NVIDIA H100", driver="580.65", gpu_uuid="GPU-1", multiprocessors=None))
+    assert known_ceilings(tmp_path, "580.65") is None
+
+
 def test_a_file_of_another_device_is_not_believed(tmp_path: Path, h100: list[str]) -> None:
     device_ceilings(tmp_path, "580.65")
     (file,) = (tmp_path / "ceilings").iterdir()
@@ -91,6 +98,8 @@ def test_without_memory_there_are_none(tmp_path: Path, h100: list[str], monkeypa
 def test_the_peak_is_two_transfers_a_clock_over_the_whole_bus() -> None:
     h100 = SimpleNamespace(memory_clock_rate=2_619_000, memory_bus_width=5120)
     assert theoretical_bytes_per_s(h100) == pytest.approx(3.35232e12)
+    assert theoretical_bytes_per_s(h100, seen_mhz=2700) == pytest.approx(3.456e12)
+    assert theoretical_bytes_per_s(h100, seen_mhz=810) == pytest.approx(3.35232e12)
     assert theoretical_bytes_per_s(SimpleNamespace(name="a device of an older torch")) is None
 
 
@@ -146,7 +155,7 @@ def test_a_product_that_the_device_has_not_got_is_left_out(
     def missing(side: int) -> Callable[[], object]:
         raise error
 
-    monkeypatch.setattr(arithmetic_rates, "_plain", lambda side, dtype: lambda: side)
+    monkeypatch.setattr(arithmetic_rates, "_plain", lambda dtype: (lambda side: lambda: side,))
     monkeypatch.setattr(arithmetic_rates, "_integers", lambda side: lambda: side)
     monkeypatch.setattr(arithmetic_rates, "_scaled", missing)
     rates = arithmetic_rates.measure_matrix_products()
@@ -168,4 +177,7 @@ def test_a_real_device_has_plausible_ceilings() -> None:
     assert found.cache_copy_bytes_per_s > 1e11
     assert 1e11 < found.copy_bytes_per_s < 2e13
     if found.memory_peak_bytes_per_s is not None:
-        assert found.memory_bytes_per_s < found.memory_peak_bytes_per_s
+        assert found.memory == Ceiling(found.memory_peak_bytes_per_s, "theory")
+    assert found.sm_mhz is not None
+    for name, most in found.theory.items():
+        assert 0.3 * most < found.matrix_operations_per_s[name] < most

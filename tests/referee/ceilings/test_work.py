@@ -10,7 +10,7 @@ from torch.utils.flop_counter import flop_registry
 
 from harness.records.evaluation import Work
 from harness.referee.ceilings import work as work_module
-from harness.referee.ceilings.work import NO_OPERATIONS, operations_of_run, work_of
+from harness.referee.ceilings.work import NO_OPERATIONS, is_computed_in, operations_of_run, work_of
 from harness.referee.setting import Setting
 from tests.referee.answers.test_reference import setting
 
@@ -34,6 +34,34 @@ def test_products_are_told_from_convolutions(tmp_path: Path) -> None:
 
 def test_what_multiplies_no_matrices_counts_no_operations(tmp_path: Path) -> None:
     assert work_of(setting(tmp_path, "return x.abs()")) == Work(4 * 2 * 24, None, 4 * 24)
+
+
+@pytest.mark.parametrize(
+    ("forward", "flags", "precision", "expected"),
+    [
+        ("return x @ x.t()", {"matmul_allow_tf32": False, "cudnn_allow_tf32": True}, "float32", True),
+        ("return x @ x.t()", {"matmul_allow_tf32": False, "cudnn_allow_tf32": True}, "tf32", False),
+        ("return x @ x.t()", {"matmul_allow_tf32": True}, "float32", False),
+        ("return x @ x.t()", {"matmul_allow_tf32": True}, "tf32", True),
+        ("return x @ x.t()", {}, "bfloat16", False),
+        ("y = x.bfloat16(); return (y @ y.t()).float()", {}, "bfloat16", True),
+        ("y = x.bfloat16(); return (y @ y.t()).float()", {}, "float32", False),
+        ("y = x.bfloat16(); return (y @ y.t()).float() @ x", {}, "bfloat16", False),
+        ("return x.abs()", {"cudnn_allow_tf32": True, "matmul_allow_tf32": True}, "float32", True),
+        ("return x.abs()", {"cudnn_allow_tf32": True, "matmul_allow_tf32": True}, "tf32", True),
+        ("return x.abs()", {}, "float16", False),
+    ],
+)
+def test_what_the_reference_computes_in_is_that_of_its_products_else_of_its_tensors(
+    tmp_path: Path, forward: str, flags: dict[str, bool], precision: str, expected: bool
+) -> None:
+    assert is_computed_in(precision, setting(tmp_path, forward), flags) is expected
+
+
+@pytest.mark.parametrize(("switch", "expected"), [("cudnn_allow_tf32", False), ("matmul_allow_tf32", True)])
+def test_convolutions_have_a_switch_of_their_own(tmp_path: Path, switch: str, expected: bool) -> None:
+    made = setting(tmp_path, "return self.conv(x)", CONV, init="self.conv = nn.Conv2d(3, 4, 3, bias=False)")
+    assert is_computed_in("float32", made, {switch: True}) is expected
 
 
 def test_views_of_one_tensor_are_read_once(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from harness.worker.optimization import in_channels_last, optimize
 
 
 def test_every_baseline_differs_from_the_others_in_one_way() -> None:
-    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name)) for name in BASELINES}
+    ways = {name: (flags_of(name)["cudnn_benchmark"], optimization_of(name)) for name in BASELINES[:5]}
     assert ways == {
         "eager": (False, None),
         "compile": (False, Optimization(compile_mode="default")),
@@ -33,6 +33,38 @@ def test_every_baseline_differs_from_the_others_in_one_way() -> None:
         "cudnn-benchmark": (True, None),
         "channels-last": (False, Optimization(channels_last=True)),
     }
+
+
+def test_in_a_precision_of_its_own_the_reference_has_its_switches_and_its_type() -> None:
+    names = ("cudnn_allow_tf32", "matmul_allow_tf32", "float32_matmul_precision")
+    ways = {name: (*(flags_of(name)[flag] for flag in names), optimization_of(name)) for name in BASELINES[5:]}
+    assert ways == {
+        "eager-float64": (True, False, "highest", Optimization(dtype="float64")),
+        "eager-float32": (False, False, "highest", Optimization(dtype="float32")),
+        "eager-tf32": (True, True, "high", Optimization(dtype="float32")),
+        "eager-float16": (True, False, "highest", Optimization(dtype="float16")),
+        "eager-bfloat16": (True, False, "highest", Optimization(dtype="bfloat16")),
+    }
+
+
+def test_a_model_of_another_type_takes_and_gives_what_it_did() -> None:
+    class Seen(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor, index: torch.Tensor, scale: float) -> Any:
+            assert (x.dtype, index.dtype, self.linear.weight.dtype) == (torch.bfloat16, torch.int64, torch.bfloat16)
+            return [self.linear(x)[index] * scale], index
+
+    values, index = optimize(Seen(), Optimization(dtype="bfloat16"))(torch.rand(3, 4), torch.tensor([2, 0]), 2.0)
+    assert (values[0].dtype, index.dtype) == (torch.float32, torch.int64)
+
+
+def test_a_reference_that_has_the_type_already_is_as_it_was() -> None:
+    model, x = torch.nn.Linear(4, 4), torch.rand(3, 4)
+    want = model(x)
+    assert torch.equal(optimize(model, Optimization(dtype="float32"))(x), want)
 
 
 def test_the_flags_of_all_arms_are_left_as_they_are() -> None:

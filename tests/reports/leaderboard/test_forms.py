@@ -76,6 +76,17 @@ def test_the_fastest_of_several_baselines_is_told_in_every_form() -> None:
     assert fastest["speedup"]["estimate"] == pytest.approx(2)
 
 
+def test_the_reference_in_the_same_precision_is_told_in_every_form() -> None:
+    times = {"eager": (1_000_000,), "eager-float32": (3_000_000,), "solution": (2_000_000,)}
+    made = board(timed("relu", "strict", solution=solution("strict", precision="float32"), timing=repeated(**times)))
+    rows = [" ".join(line.split()) for line in table(made)]
+    assert "1 strict 2.000 1.000 0.5000× [0.4985, 0.5015] slower" in rows
+    assert "strict eager-float32 3.000 1.5000× [1.4955, 1.5045]" in rows
+    assert "| `strict` | eager-float32 | 3.000 | 1.5000× [1.4955, 1.5045] |" in leaderboard_markdown(made).splitlines()
+    (standing,) = json.loads(leaderboard_json(made))["problems"][0]["standings"]
+    assert (standing["like_baseline"]["baseline"], standing["fastest_baseline"]) == ("eager-float32", None)
+
+
 def test_one_baseline_alone_is_no_fastest_one() -> None:
     assert "fastest" not in " ".join(table(example())) + leaderboard_markdown(example())
     standings = json.loads(leaderboard_json(example()))["problems"][0]["standings"]

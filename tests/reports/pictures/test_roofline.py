@@ -14,6 +14,8 @@ from harness.reports.pictures.samples import samples_picture
 from tests.examples import ceilings, timing
 
 H100 = ceilings(
+    memory_peak_bytes_per_s=None,
+    vector_operations_per_s=None,
     copy_bytes_per_s=3.0e12,
     read_bytes_per_s=3.1e12,
     write_bytes_per_s=3.2e12,
@@ -66,10 +68,10 @@ def test_without_operations_bytes_are_held_against_memory() -> None:
 
 
 def test_shares_are_those_of_the_speed_of_light() -> None:
-    # 1.5 GB in equal parts at the copy's rate, 0.5 GB at the writing one's: 656.25 µs of 1 ms
+    # 2 GB at 3.2 TB/s: 625 µs of 1 ms
     work = Work(2_000_000_000, None, 1_250_000_000)
     _, solution = roofline_picture(ARMS, work, roof(work), roof(work)).points
-    assert solution.share == pytest.approx(0.65625)
+    assert solution.share == pytest.approx(0.625)
 
 
 def test_an_arithmetic_that_is_seldom_used_is_drawn_where_it_bounds() -> None:
@@ -83,9 +85,9 @@ def test_all_other_ceilings_are_drawn_whatever_the_precision() -> None:
         ("memory", "write", 3.2e12),
         ("memory", "copy", 3.0e12),
         ("inside L2", "copy", 5e12),
-        ("matrix product", "float32", 50e12),
-        ("matrix product", "tf32", 350e12),
-        ("matrix product", "bfloat16", 800e12),
+        ("as measured", "float32", 50e12),
+        ("as measured", "tf32", 350e12),
+        ("as measured", "bfloat16", 800e12),
     ]
 
 
@@ -94,6 +96,18 @@ def test_what_bounds_bytes_is_among_their_ceilings_once() -> None:
     assert [one.name for one in FLOAT32.memory if FLOAT32.bounds_bytes(one)] == ["write"]
     mixed = replace(FLOAT32, memory_bytes_per_s=3.05e12)
     assert mixed.of_bytes == (*FLOAT32.memory, Ceiling("memory", "as mixed here", 3.05e12))
+
+
+def test_theory_is_drawn_beside_what_was_measured() -> None:
+    told = replace(H100, memory_peak_bytes_per_s=3.35e12, compute_capability="9.0", sm_mhz=1830)
+    found = roof_of(told, SOME_WORK, speed_of_light(SOME_WORK, told, "tf32"))
+    assert (found.memory[0].name, found.memory[0].rate) == ("in theory", 3.35e12)
+    assert [(one.kind, one.name) for one in found.arithmetic] == [
+        ("in theory", "float32"),
+        ("in theory", "tf32"),
+        ("in theory", "bfloat16"),
+    ]
+    assert [one.name for one in found.memory if found.bounds_bytes(one)] == ["in theory"]
 
 
 def test_ceilings_that_lie_close_share_a_label() -> None:
@@ -109,5 +123,5 @@ def test_ceilings_of_another_kind_or_further_away_have_their_own_label() -> None
 
 
 def test_a_label_names_each_unit_where_they_differ() -> None:
-    group = (Ceiling("matrix product", "tf32", 1.2e12), Ceiling("matrix product", "float32", 0.9e12))
-    assert label_of(group, "FLOP/s") == "matrix product: tf32 1.20 TFLOP/s, float32 900 GFLOP/s"
+    group = (Ceiling("as measured", "tf32", 1.2e12), Ceiling("as measured", "float32", 0.9e12))
+    assert label_of(group, "FLOP/s") == "as measured: tf32 1.20 TFLOP/s, float32 900 GFLOP/s"

@@ -137,7 +137,7 @@ def _limit(evaluations: Sequence[Evaluation]) -> str:
     lights = dict.fromkeys(light_words(e.speed_of_light) for e in evaluations if e.speed_of_light)
     if not lights:
         return "the machine's ceilings are not in the records, so none is drawn"
-    return f"at the GPU's measured ceilings a call takes {' or '.join(lights)}"
+    return f"at the best that the GPU can do a call takes {' or '.join(lights)}"
 
 
 def _arms(works: Sequence[tuple[Standing, Evaluation, Work]]) -> list[tuple[str, str | None, float, Work]]:

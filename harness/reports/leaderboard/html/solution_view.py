@@ -129,7 +129,7 @@ def solution_view(standing: Standing, evaluation: Evaluation, anchor: str, all_c
         time=format_ms(entry.solution_ns) if shown and entry.solution_ns else "—",
         baseline_time=format_ms(entry.baseline_ns) if shown and entry.baseline_ns else "—",
         share=entry.share_of_light if shown else None,
-        light=format_share(entry.share_of_light if shown else None),
+        light=format_share(entry.share_of_light if shown else None, entry.light_source),
         own_share=entry.own_share,
         own=format_own_share(entry.own_share),
         error=format_error(evaluation.checks),
