@@ -100,7 +100,7 @@ class Extensions:
         original = inspect.unwrap(cpp_extension.load_inline)
         call = inspect.signature(original).bind(**text.arguments())
         started, words = time.monotonic(), ""
-        setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
+        _import_nothing()
         try:
             self._build(original, call, self._root / key, own_log(self.folder, key), tries_slim=not text.is_full)
         except Exception as error:  # a compiler's refusal, in torch's words
@@ -201,6 +201,11 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
         return extensions.obtain(original, call)
 
     return obtain
+
+
+def _import_nothing() -> None:
+    """torch imports what it has built; from now on in this process it doesn't."""
+    setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
 
 
 def _build_in(

@@ -17,8 +17,8 @@ _OTHER_ERROR = re.compile(
     r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: )"
 )
 _OF_THE_MACHINE = re.compile(
-    r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d"
-    r"|internal compiler error|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
+    r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d|internal compiler"
+    r"|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
