@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.verdict import Verdict
 from harness.referee.building.compiler_log import compiler_errors, kernel_resources, without_middle
-from harness.referee.building.texts import TextRefused, Texts, compilers_of
+from harness.referee.building.texts import Texts, compilers_of
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
 from harness.referee.workers.process import SolutionRaised, TextsNotBuilt, WorkerProcess
@@ -80,26 +79,23 @@ def build(
     started = time.monotonic()
     sha256 = sha256 or solution.sha256
     texts = Texts(workers, sha256, limits.build_s)
-    compilers: str | None = compilers_of(workers)
+    unbuilt = [*texts.known(), *wanted]
     made: dict[str, ExtensionReport] = {}
     try:
-        made.update(texts.build([*texts.known(), *wanted]))
         for rounds_left in range(_MOST_ROUNDS, -1, -1):
-            compilers = compilers if rounds_left else None  # one that makes up texts for ever builds them itself
+            is_built = rounds_left > 0 and texts.build(unbuilt, made)
+            compilers = compilers_of(workers) if is_built else None  # else its workers build for themselves
             with workers.start(for_build=True) as worker:
                 path = worker.bring(solution.folder, "solution.py", sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
                 seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
-                if not seen.unbuilt:
+                unbuilt = seen.unbuilt
+                if not unbuilt:
                     reports = _merged(seen.reports, made, texts.built() if compilers else ())
                     return _outcome(reports, seen.failed, worker, time.monotonic() - started, compilers)
-            made.update(texts.build(seen.unbuilt))
-        raise AssertionError("a worker that builds by itself reports nothing")
-    except TextRefused as error:
-        failed = _refusal(error.raised, partial(_given, error.log), workers.host.name)
-    except SolutionFailed as error:
-        failed = error
-    return BuildOutcome((), failed, time.monotonic() - started)
+        raise AssertionError("a worker that builds for itself reports no texts")
+    except SolutionFailed as error:  # of a build, which takes too long or too much memory
+        return BuildOutcome((), error, time.monotonic() - started)
 
 
 @dataclass
@@ -153,21 +149,13 @@ def _outcome(
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
     """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
-    return _refusal(raised, worker.log_of, worker.backend)
-
-
-def _given(log: Path, key: str) -> Path:
-    return log
-
-
-def _refusal(raised: Raised, log_of: Callable[[str], Path], backend: str) -> SolutionFailed | None:
     refused = [report for report in raised.extensions if not report.succeeded]
     if not refused:
         return None
     report = refused[-1]
-    path = log_of(report.key)
+    path = worker.log_of(report.key)
     log = read_beginning(path)
-    if backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
+    if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
         return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
     diagnosis = diagnose_build_log(log)
     verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED

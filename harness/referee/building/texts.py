@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.protocol.extension_text import ExtensionText
 from harness.protocol.layout import extensions_folder
-from harness.protocol.messages import CompilersDescribed, DescribeCompilers, ExtensionReport, Raised
+from harness.protocol.messages import CompilersDescribed, DescribeCompilers, ExtensionReport
 from harness.referee.interrupted import Interrupted
 from harness.referee.workers.extension_cache import SHARED, has_build, has_library, remember_text, texts_of
 from harness.referee.workers.workers import Workers
@@ -19,15 +19,6 @@ from harness.referee.workers.workers import Workers
 _POLL_S = 0.05
 _FACT = "compilers"
 _ANSWER_S = 120
-
-
-class TextRefused(Exception):
-    """A text doesn't compile here and now, which isn't kept: it may another time. `log` is the compiler's."""
-
-    def __init__(self, raised: Raised, log: Path) -> None:
-        super().__init__(raised.message)
-        self.raised = raised
-        self.log = log
 
 
 @dataclass(frozen=True)
@@ -42,20 +33,13 @@ class Texts:
         """What earlier workers of this solution have reported."""
         return texts_of(self._root / self.namespace)
 
-    def build(self, texts: Sequence[ExtensionText]) -> dict[str, ExtensionReport]:
-        """What was made of those that weren't built yet, by key.
+    def build(self, texts: Sequence[ExtensionText], made: dict[str, ExtensionReport]) -> bool:
+        """Build what isn't built yet, and put into `made` by its key what came of it. False where that can't be kept:
+        there are too many of them, or the machine was at fault.
 
-        Raises: TextRefused, SolutionFailed for a build that takes too long or too much memory, MachineError,
-        Interrupted.
+        Raises: SolutionFailed for a build that takes too long or too much memory, MachineError, Interrupted.
         """
-        made = {}
-        for text in texts:
-            if not remember_text(self._root / self.namespace, text):
-                break
-            key = text.key(compilers_of(self.workers))
-            if key not in made and (report := self._build(text, key)) is not None:
-                made[key] = report
-        return made
+        return all(self._is_built(text, text.key(compilers_of(self.workers)), made) for text in texts)
 
     def built(self) -> list[ExtensionReport]:
         """Of the known ones those that compile, as a worker would report them."""
@@ -68,20 +52,17 @@ class Texts:
     def _root(self) -> Path:
         return extensions_folder(self.workers.cache, self.workers.host.name)
 
-    def _build(self, text: ExtensionText, key: str) -> ExtensionReport | None:
-        """None where somebody has built it, before or meanwhile."""
+    def _is_built(self, text: ExtensionText, key: str, made: dict[str, ExtensionReport]) -> bool:
+        """Afterwards: by whomever, now or before."""
+        if not remember_text(self._root / self.namespace, text):
+            return False
         places = [self._root / name for name in (SHARED, self.namespace)]
         with _locked(self._root / "locks" / key, self.workers):
             if any(has_build(place, key) for place in places):
-                return None
+                return True
             with self.workers.start_builder() as worker:
-                built = worker.build_text(text, key, self.namespace, self.timeout_s)
-                log = worker.log_of(key)
-            if not any(has_build(place, key) for place in places):
-                raise TextRefused(
-                    Raised("RuntimeError", built.words or "what was built can't be kept", "", (built.extension,)), log
-                )
-            return built.extension
+                made[key] = worker.build_text(text, key, self.namespace, self.timeout_s).extension
+            return any(has_build(place, key) for place in places)
 
 
 def compilers_of(workers: Workers) -> str:
