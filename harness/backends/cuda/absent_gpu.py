@@ -49,6 +49,8 @@ class _OnCpu(TorchFunctionMode):
     ) -> Any:
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.device:
+            return func(*args, **(kwargs or {}))
         named = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         if named.get("pin_memory"):
             named["pin_memory"] = False
