@@ -50,7 +50,7 @@ _TAKES_NEXT = {
 }
 _INCLUDES = re.compile(r"(?:#|%:)[^\n]*?\b(?:include|include_next|import|embed)\b(?P<what>[^\n]*)")
 _OF_THE_MACHINE = re.compile(r'\s*(?:<(?P<angled>[\w./+-]+)>|"(?P<quoted>[\w./+-]+)")')
-_READS_FILES = re.compile(r"\bincbin\b|__has_(include|embed)|pch_preprocess")
+_READS_FILES = re.compile(r"\bincbin\b|__has_(include|embed)|pch_preprocess|(#|%:)[ \t]*/\*")
 
 _IGNORED = {"verbose", "build_directory", "keep_intermediates", "use_pch"}
 _USUAL = {

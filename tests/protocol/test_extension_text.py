@@ -79,6 +79,7 @@ def test_headers_of_the_machine_are_shared(source: str) -> None:
         '#include "../x.h"',
         '#inc\\\nlude "/x.h"',
         '#/**/include "/x.h"',
+        '#/*\n*/include "/x.h"',
         '%:include "/x.h"',
         "#define WHERE </x.h>\n#include WHERE",
         '#embed "/x"',

@@ -155,7 +155,7 @@ found["devices"] = [attempt(lambda: open(name, "rb").close()) for name in __impo
     assert not for_build or set(found["devices"]) <= {"PermissionError"}
 
 
-@pytest.mark.parametrize(("builds_texts", "outcome"), [(False, "theirs"), (True, "PermissionError")])
+@pytest.mark.parametrize(("builds_texts", "outcome"), [(False, "'theirs'"), (True, "PermissionError")])
 def test_who_builds_for_all_reads_nothing_that_another_worker_could_have_written(
     child: Child, builds_texts: bool, outcome: str
 ) -> None:

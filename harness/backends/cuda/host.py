@@ -46,7 +46,8 @@ class CudaHost:
     def seen_gpu(self) -> SeenGpu | None:
         properties = torch.cuda.get_device_properties(0)
         named = {name: getattr(properties, name) for name in dir(properties) if not name.startswith("_")}
-        return SeenGpu({name: value for name, value in named.items() if isinstance(value, (str, int))})
+        texts = {name: value for name, value in named.items() if isinstance(value, str)}
+        return SeenGpu({**texts, **{name: int(value) for name, value in named.items() if isinstance(value, int)}})
 
     def floors(self) -> Floors | None:
         """None where memory is too short to ask."""
