@@ -59,10 +59,11 @@ class Load:
     flags: dict[str, Flag]
     """torch's global switches, set before the file is imported."""
     compilers: str | None = None
-    """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built. None: all
-    extensions are built by the worker."""
+    """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built, unless
+    `builds_others`. None: all extensions are built by the worker."""
     seen_gpu: SeenGpu | None = None
     """What the solution is told of a GPU that this worker doesn't hold."""
+    builds_others: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Arm:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
         set_flags(request.flags)
         if request.compilers is not None:
-            self.extensions.leave_texts_to_referee(request.compilers)
+            self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)
         if request.seen_gpu is not None:
             self.device.show(request.seen_gpu)
         self._flags = read_flags()

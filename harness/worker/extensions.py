@@ -56,10 +56,12 @@ class Extensions:
         self._reports: list[ExtensionReport] = []
         self._loaded: dict[str, object] = {}
         self._built_by_referee: str | None = None
+        self._builds_others = True
 
-    def leave_texts_to_referee(self, compilers: str | None) -> None:
-        """From now on texts are found or reported, by keys of which `compilers` is a part; None: all are built here."""
+    def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
+        """From now on texts are looked for by keys of which `compilers` is a part. Others are reported, or built here."""
         self._built_by_referee = compilers
+        self._builds_others = builds_others
 
     def compilers(self) -> str:
         """What of this machine decides how a text's build comes out."""
@@ -74,7 +76,7 @@ class Extensions:
         """The extension of this call, from the cache or built by torch; where the referee is to build it first, a
         module whose functions raise. Raises what torch raises."""
         text = text_of(call.arguments) if self._built_by_referee else None
-        if text is not None:
+        if text is not None and (self._is_lent(text) or not self._builds_others):
             return self._find(text)
         name, key = str(call.arguments["name"]), self._key(call)
         if key in self._loaded:
@@ -109,11 +111,10 @@ class Extensions:
 
     def _find(self, text: ExtensionText) -> object:
         """Raises: RuntimeError where it doesn't compile, ImportError."""
-        assert self._built_by_referee is not None
-        key = text.key(self._built_by_referee)
+        key = text.key(self._built_by_referee or "")
         if key in self._loaded:
             return self._loaded[key]
-        if not (self._lent / key / MANIFEST).is_file():
+        if not self._is_lent(text):
             self._reports.append(ExtensionReport(text.name, key, False, False, 0.0, text))
             return _NotBuiltYet(text.name)
         started = time.monotonic()
@@ -128,6 +129,9 @@ class Extensions:
             raise
         self._reports.append(ExtensionReport(text.name, key, True, True, time.monotonic() - started))
         return self._loaded[key]
+
+    def _is_lent(self, text: ExtensionText) -> bool:
+        return (self._lent / text.key(self._built_by_referee or "") / MANIFEST).is_file()
 
     def _key(self, call: inspect.BoundArguments) -> str:
         return extension_key(call, self._headers(), self.folder)

@@ -47,6 +47,15 @@ def lend_build(kept: Path, key: str, into: Path) -> None:
         write_file(into / key / path.name, path.read_bytes())
 
 
+def lend_texts(root: Path, namespace: str, compilers: str, into: Path) -> set[str]:
+    """Copy what all share and a solution has sent the text of; the keys of these. `root` has all namespaces."""
+    keys = {text.key(compilers) for text in texts_of(root / namespace)}
+    lent = {key for key in keys if has_build(root / SHARED, key) and not has_build(root / namespace, key)}
+    for key in lent:
+        lend_build(root / SHARED, key, into)
+    return lent
+
+
 def has_build(kept: Path, key: str) -> bool:
     return (kept / key / MANIFEST).is_file()
 

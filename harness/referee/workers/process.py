@@ -53,13 +53,11 @@ from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
 from harness.referee.workers.extension_cache import (
     SHARED,
-    has_build,
     keep_builds,
     keep_calls,
     keep_log,
     lend,
-    lend_build,
-    texts_of,
+    lend_texts,
 )
 from harness.referee.workers.family import Leftovers
 from harness.referee.workers.fork_server import START_S, ForkServers
@@ -206,10 +204,9 @@ class WorkerProcess:
         place = Path("solutions", folder.parent.name, folder.name)
         path = self._bring(place / file, lambda into: copy_folder(folder, into, sha256))
         self._compilers = compilers
-        for key in [text.key(compilers) for text in texts_of(self._kept())] if compilers else []:
-            if has_build(self._shared, key) and not has_build(self._kept(), key):
-                lend_build(self._shared, key, lent_extensions(self._started.folder))
-                self._lent_texts.add(key)
+        if compilers is not None:
+            kept, lent = self._kept(), lent_extensions(self._started.folder)
+            self._lent_texts = lend_texts(kept.parent, kept.name, compilers, lent)
         if self.backend == "sim":
             self._twins = Twins(texts_in(files_folder(self._started.folder) / place))
         return path
