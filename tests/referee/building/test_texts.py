@@ -133,7 +133,7 @@ def test_what_a_measured_worker_comes_to_is_built_and_known_from_then_on(workers
     one = load_solution(one.folder)
     before = built(workers, one)
     assert before.builds == ()
-    (text,) = texts_of_import(workers, one)
+    text = ExtensionText("one", ("int64_t one() { return 12; }",), (), {"one": "one"}, cflags=("-O1",))
     after, again = build(workers, one, [], LimitsConfig(), wanted=[text]), built(workers, one)
     assert [(build.name, build.was_cached) for build in (*after.builds, *again.builds)] == [
         ("one", False),
@@ -141,20 +141,13 @@ def test_what_a_measured_worker_comes_to_is_built_and_known_from_then_on(workers
     ]
 
 
-def texts_of_import(workers: Workers, one: Solution) -> tuple[ExtensionText, ...]:
-    """Of the same solution with its call in the module, by a worker that is to report what it comes to."""
-    lines = [line.strip() for line in (one.folder / "solution.py").read_text().splitlines()]
-    code = "\n".join(
-        line.replace("self.one", "one") for line in lines[:5] + [line for line in lines if "self.one" in line]
-    )
-    folder = one.folder.with_name("imports")
-    folder.mkdir()
-    (folder / "solution.py").write_text(code)
+def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: Path) -> None:
+    one = solution(tmp_path, "first", "int64_t one() { return 14; }")
     with workers.start() as worker:
-        place = worker.bring(folder, "solution.py", None, "x")
+        worker.ask(Load(worker.bring(one.folder, "solution.py", None, "x"), "ModelNew", FLAGS, "x"), 60)
         with pytest.raises(TextsNotBuilt) as caught:
-            worker.ask(Load(place, "ModelNew", FLAGS, "x"), 60)
-    return caught.value.texts
+            worker.ask(Construct(encode_value([]), 0, ()), 60)
+    assert [text.cpp_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
 
 
 def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, tmp_path: Path) -> None:
