@@ -59,7 +59,7 @@ class Extensions:
         self._builds_others = True
 
     def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
-        """From now on texts are looked for by keys of which `compilers` is a part. Others are built here or reported."""
+        """From now on texts are looked for by keys that have `compilers` in them; others are built here or reported."""
         self._built_by_referee = compilers
         self._builds_others = builds_others
 
