@@ -111,6 +111,17 @@ class Measured:
     queued: bool | None = None
 
 
+@dataclass(frozen=True)
+class SeenGpu:
+    """What torch says of a GPU, for a process that doesn't hold it: properties by their names in torch."""
+
+    properties: dict[str, str | int]
+
+    def __post_init__(self) -> None:
+        if not {"name", "major", "minor"} <= self.properties.keys():
+            raise ValueError("a GPU has a name and a compute capability")
+
+
 class WorkerDevice(Protocol):
     """The device as a worker uses it. One per process."""
 
@@ -119,6 +130,9 @@ class WorkerDevice(Protocol):
 
     def warm_up(self) -> None:
         """Pay now what the first use of the device costs. Before any code of a solution."""
+
+    def show(self, gpu: SeenGpu) -> None:
+        """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """A one-dimensional uint8 tensor on the device that aliases the shared buffer."""
@@ -195,6 +209,9 @@ class Host(Protocol):
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         """Environment variables of a worker; a building one doesn't see the GPU."""
+
+    def seen_gpu(self) -> SeenGpu | None:
+        """What workers that build are told of the device; None where they have one of their own."""
 
     def floors(self) -> Floors | None:
         """What the clock of a timed call shows by itself; None where nothing is timed."""

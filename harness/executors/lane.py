@@ -28,6 +28,7 @@ from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import Job, evaluate
 from harness.referee.interrupted import Interrupted
 from harness.referee.workers.own_python import own_python
+from harness.referee.workers.process import TextsNotBuilt
 from harness.referee.workers.start import Surroundings
 from harness.referee.workers.workers import Workers
 
@@ -52,7 +53,7 @@ class Lane(Protocol):
     """Called by one thread."""
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """Raises: Interrupted, MachineError."""
+        """Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
 
     def examine(self) -> None:
         """Called after each evaluation, whose result is safe by then. Raises: MachineError where the device doesn't
@@ -155,6 +156,9 @@ class ProcessLane:
                 if isinstance(content, Evaluation):
                     self._owes_word = True
                     return content
+                if isinstance(content, TextsNotBuilt):
+                    self._owes_word = True
+                    raise content
                 if kind == "failed":
                     raise MachineError(content)
                 notify(content)
@@ -202,7 +206,7 @@ class ProcessLane:
         except OSError:
             raise self._ended() from None
 
-    def _receive(self) -> tuple[str, str | Evaluation]:
+    def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt]:
         """What the lane says next: trusted code of ours on both ends, so it may be pickled."""
         assert self._pipe is not None
         try:

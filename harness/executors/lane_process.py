@@ -15,6 +15,7 @@ from harness.errors import HarnessError
 from harness.executors.cores import keep_thread_to
 from harness.executors.lane import Assignment, LaneSettings, LocalLane
 from harness.referee.interrupted import Interrupted
+from harness.referee.workers.process import TextsNotBuilt
 from harness.referee.workers.workers import Workers
 
 
@@ -54,7 +55,10 @@ def _receive(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None]
 def _serve(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], lane: LocalLane) -> None:
     while (assignment := assignments.get()) is not None:
         try:
-            pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))
+            try:
+                pipe.send(("done", lane.evaluate(assignment, lambda what: pipe.send(("note", what)))))
+            except TextsNotBuilt as error:
+                pipe.send(("not built", error))
             lane.examine()
             pipe.send(("alive", ""))
         except (Interrupted, BrokenPipeError, ConnectionResetError):

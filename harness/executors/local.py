@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from harness.executors.cores import Cores, keep_thread_to
 from harness.executors.lane import Assignment, Lane
 from harness.executors.nvcc_beside import NvccBeside, nvcc_beside
-from harness.executors.pipeline import Finished, Ready, Shape, Stages, run_pipeline
+from harness.executors.pipeline import Again, Finished, Ready, Shape, Stages, run_pipeline
+from harness.protocol.extension_text import ExtensionText
 from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation
@@ -24,12 +25,15 @@ from harness.referee.building.nvcc_check import Opinions
 from harness.referee.building.second_opinion import of_evaluation, with_remarks
 from harness.referee.evaluation import Job, evaluate, make_job
 from harness.referee.interrupted import Interrupted
+from harness.referee.workers.process import TextsNotBuilt
 from harness.referee.workers.workers import Workers
 from harness.workspace.selection import Task
 
 Observer = Callable[[Job, str], None]
 """Told what happens to a job, in a few words."""
 
+_MOST_RETURNS = 4
+"""So often a solution gives its device back while what it came to is built."""
 _AHEAD = 16
 """Built solutions that may wait for a device: enough to keep it busy, and little to hold in memory."""
 
@@ -61,6 +65,16 @@ class _Item:
     job: Job
     built: BuildOutcome
     asked: Future[Opinions] | None = None
+    returns: int = 0
+
+
+@dataclass(frozen=True)
+class _Returned:
+    """A job that came to extensions when it was on a lane, for the `returns`th time."""
+
+    job: Job
+    wanted: tuple[ExtensionText, ...]
+    returns: int
 
 
 class Evaluating:
@@ -75,21 +89,26 @@ class Evaluating:
         self._journal = journal
         self._nvcc: NvccBeside | None = nvcc_beside(floor.builders, config.nvcc)
 
-    def stages(self) -> Stages[Task, _Item, Evaluation]:
+    def stages(self) -> Stages[Task | _Returned, _Item, Evaluation]:
         """Every evaluation is in the journal before anybody hears of it."""
         keep = self._journal.append
         return Stages(
             self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane, self.examine
         )
 
-    def build(self, task: Task) -> Ready[_Item] | Finished[Evaluation]:
+    def build(self, task: Task | _Returned) -> Ready[_Item] | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
         """
-        job = make_job(self._run, task, self._config, self._seed)
+        if isinstance(task, _Returned):
+            job, wanted, returns = task.job, task.wanted, task.returns
+        else:
+            job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
         self._observe(job, "building")
-        outcome = _build(job, self._floor.builders)
+        outcome = _build(job, self._floor.builders, wanted)
+        if returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
+            outcome = dataclasses.replace(outcome, compilers=None)
         opinions: Opinions = {}
         if self._nvcc is not None:
             outcome, opinions = self._nvcc.settled(job, outcome)
@@ -97,13 +116,17 @@ class Evaluating:
             evaluation = evaluate(job, None, self._floor.environment, outcome)
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
-        return Ready(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None))
+        return Ready(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
 
-    def measure(self, item: _Item, lane: int) -> Evaluation:
+    def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
+        """Again where it came to extensions that weren't built: the device isn't held meanwhile."""
         name, chosen = list(self._floor.lanes.items())[lane]
         where = f" on {name}" if len(self._floor.lanes) > 1 else ""
         assignment = Assignment(item.job, item.built, self._floor.environment)
-        evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+        try:
+            evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+        except TextsNotBuilt as error:
+            return Again(_Returned(item.job, error.texts, item.returns + 1))
         if item.asked is None:
             return evaluation
         if not item.asked.done():
@@ -151,10 +174,10 @@ def run_tasks(
         yield from stack.enter_context(contextlib.closing(results))
 
 
-def _build(job: Job, workers: Workers) -> BuildOutcome:
+def _build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
     try:
         init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
-        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256)
+        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256, wanted)
     except Interrupted:
         raise
     except Exception as error:  # the border of the thread

@@ -36,6 +36,13 @@ class Finished(Generic[R]):
 
 
 @dataclass(frozen=True)
+class Again(Generic[T]):
+    """A task that has to be prepared once more before it can be measured."""
+
+    task: T
+
+
+@dataclass(frozen=True)
 class Shape:
     """How wide the pipeline is: threads that prepare, lanes that measure, and how many tasks may wait between them.
 
@@ -59,7 +66,7 @@ class Stages(Generic[T, P, R]):
     """
 
     prepare: Callable[[T], Ready[P] | Finished[R]]
-    measure: Callable[[P, int], R]
+    measure: Callable[[P, int], R | Again[T]]
     overlapped: Callable[[R], R] = lambda result: result
     keep: Callable[[R], object] = lambda result: None
     enter_preparer: Callable[[], None] = lambda: None
@@ -136,6 +143,10 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
         while (taken := belt.next_ready()) is not None:
             item, before = taken
             result = stages.measure(item, lane)
+            if isinstance(result, Again):
+                belt.give_back(result.task)
+                stages.examine(lane)
+                continue
             if belt.prepared_since(before):
                 result = stages.overlapped(result)
             stages.keep(result)
@@ -184,7 +195,7 @@ class _Belt(Generic[T, P, R]):
     def next_task(self) -> tuple[T] | None:
         """The next task to prepare; None when there is none, or all ends."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_ended or self._is_out_of_tasks() or self._may_prepare())
+            self._changed.wait_for(lambda: self._has_ended or self._is_drained() or self._may_prepare())
             if self._has_ended or not self._waiting:
                 return None
             task = self._waiting.popleft()
@@ -221,6 +232,13 @@ class _Belt(Generic[T, P, R]):
         with self._changed:
             self._measuring -= 1
             self._results.append(result)
+            self._moved()
+
+    def give_back(self, task: T) -> None:
+        """It goes before others, which haven't been measured yet."""
+        with self._changed:
+            self._measuring -= 1
+            self._waiting.appendleft(task)
             self._moved()
 
     def results(self) -> Iterator[R]:

@@ -21,7 +21,8 @@ TRACE = "trace.json"
 class Assignment:
     """One arm, on one case. `solution` is the path of solution.py in the process's own copy, None for the reference.
 
-    `warm_ups` calls come first, then the `calls` that count. Inputs and parameters are those of `seed`.
+    `warm_ups` calls come first, then the `calls` that count. Inputs and parameters are those of `seed`; `compilers` as
+    Load has it.
     """
 
     workspace: str
@@ -33,6 +34,7 @@ class Assignment:
     calls: int
     seed: int
     cell: Cell
+    compilers: str | None = None
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from harness.protocol.layout import extensions_folder, files_folder, lent_extens
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.referee.answers.reference import InvalidProblem, Reference
-from harness.referee.building.build import build
+from harness.referee.building.build import BuildOutcome, build
 from harness.referee.outcome import SolutionFailed
 from harness.referee.workers.environment import of_own_folder, scrubbed
-from harness.referee.workers.extension_cache import lend
+from harness.referee.workers.extension_cache import lend, lend_texts
 from harness.referee.workers.folder import make_folder, remove_folder
 from harness.referee.workers.own_python import own_python
 from harness.referee.workers.sources import copy_folder
@@ -71,6 +71,7 @@ class Bench:
     cell: Cell
     solution: Path | None
     builds: tuple[ExtensionBuild, ...]
+    compilers: str | None = None
 
     def run(
         self,
@@ -94,6 +95,7 @@ class Bench:
             calls=calls.count,
             seed=_SEED,
             cell=self.cell,
+            compilers=self.compilers,
         )
         path = self.folder / "assignment.json"
         path.write_text(json.dumps(encode(assignment)), encoding="utf-8")
@@ -144,7 +146,7 @@ def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable
     """
     host = _LineInfoHost()
     around = surroundings_of(target.workspace.root, results, limits.pass_environment)
-    builds = _build(target, host, limits, around, say)
+    built = _build(target, host, limits, around, say)
     folder = make_folder()
     try:
         mark = secrets.token_hex(16)
@@ -155,7 +157,8 @@ def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable
         }
         hidden = tuple(sorted({os.path.abspath(path) for path in (*around.hidden, cache_folder())}))
         cell = Cell(str(folder), hidden, os.path.expanduser("~"), os.getpid())
-        yield Bench(target, folder, environment, mark, cell, _copy(target, folder), builds)
+        place = _copy(target, folder, built.compilers)
+        yield Bench(target, folder, environment, mark, cell, place, built.builds, built.compilers)
     finally:
         remove_folder(folder)
 
@@ -171,9 +174,9 @@ class _LineInfoHost(CudaHost):
 
 def _build(
     target: Target, host: CudaHost, limits: LimitsConfig, around: Surroundings, say: Callable[[str], None]
-) -> tuple[ExtensionBuild, ...]:
+) -> BuildOutcome:
     if target.solution is None:
-        return ()
+        return BuildOutcome((), None, 0.0)
     say("building, with line numbers")
     try:
         init_inputs = Reference(target.problem, target.case, "cpu").init_inputs
@@ -185,14 +188,17 @@ def _build(
         raise ArmFailed(outcome.failed.failure.reason, outcome.failed.failure.details or "")
     if outcome.failed is not None:
         raise outcome.failed
-    return outcome.builds
+    return outcome
 
 
-def _copy(target: Target, folder: Path) -> Path | None:
-    """As a worker gets it: read-only, with what was built for the very same files."""
+def _copy(target: Target, folder: Path, compilers: str | None) -> Path | None:
+    """As a worker gets it: read-only, with what was built for the very same files, and of the same texts."""
     if target.solution is None:
         return None
     place = files_folder(folder) / "solutions" / target.problem.name / target.solution.name
     namespace = copy_folder(target.solution.folder, place, None)
-    lend(extensions_folder(cache_folder(), "cuda") / namespace, lent_extensions(folder))
+    root, lent = extensions_folder(cache_folder(), "cuda"), lent_extensions(folder)
+    lend(root / namespace, lent)
+    if compilers is not None:
+        lend_texts(root, namespace, compilers, lent)
     return place / "solution.py"

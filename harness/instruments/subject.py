@@ -107,7 +107,7 @@ def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _
     protocol.protect(confine_thread(assignment.cell))
     assert assignment.solution is not None
     protocol.reach("load")
-    arm.load(Load(assignment.solution, "ModelNew", FLAGS))
+    arm.load(Load(assignment.solution, "ModelNew", FLAGS, assignment.compilers, builds_others=True))
     protocol.reach("construct")
     arm.construct(Construct(encode_value(reference.init_inputs), assignment.seed, ()))
     return arm.model

@@ -11,13 +11,15 @@ from pathlib import Path
 class Cell:
     """`folder` is the worker's own (protocol.layout); `hidden` are folders of which it may read nothing but what a
     Python environment or a compiler needs, and so are entries of `home`, the user's, that begin with a dot; `referee`
-    is the process that it works for. A worker `for_build` gets no GPU."""
+    is the process that it works for. A worker `for_build` gets no GPU; one that `builds_texts` gets no file that
+    another worker could have written, either."""
 
     folder: str
     hidden: tuple[str, ...]
     home: str
     referee: int
     for_build: bool = False
+    builds_texts: bool = False
 
     def to_argument(self) -> str:
         return json.dumps(asdict(self))
@@ -25,7 +27,14 @@ class Cell:
     @classmethod
     def from_argument(cls, text: str) -> Cell:
         facts = json.loads(text)
-        return cls(facts["folder"], tuple(facts["hidden"]), facts["home"], facts["referee"], facts["for_build"])
+        return cls(
+            facts["folder"],
+            tuple(facts["hidden"]),
+            facts["home"],
+            facts["referee"],
+            facts["for_build"],
+            facts["builds_texts"],
+        )
 
     @property
     def path(self) -> Path:

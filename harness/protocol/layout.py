@@ -12,6 +12,8 @@ MANIFEST = "manifest.json"
 """Of a built extension: the name of its library, and how to import it."""
 NVCC_CALL = ".nvcc-call.json"
 """Ends the name of what the simulator's nvcc writes of a call beside what it compiles: a messages.NvccCall."""
+READ_ONLY_FILES = "read-only files"
+"""Among a worker's protections: it writes to its own scratch alone, and no other worker writes there."""
 WORKER_PLACE = "/harness-worker"
 """Stands for a worker's folder in what is kept of its calls."""
 

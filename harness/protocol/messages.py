@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
+from harness.protocol.extension_text import ExtensionText
 
 Structure = Literal["tensor", "tuple", "list"]
 Flag = bool | str
@@ -57,6 +58,12 @@ class Load:
     class_name: str
     flags: dict[str, Flag]
     """torch's global switches, set before the file is imported."""
+    compilers: str | None = None
+    """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built, unless
+    `builds_others`. None: all extensions are built by the worker."""
+    seen_gpu: SeenGpu | None = None
+    """What the solution is told of a GPU that this worker doesn't hold."""
+    builds_others: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,14 +196,44 @@ class CompiledForGpu:
 
 
 @dataclass(frozen=True)
+class DescribeCompilers:
+    """Say what of this machine decides how a text's build comes out. Of a worker that has run nothing yet."""
+
+
+@dataclass(frozen=True)
+class CompilersDescribed:
+    """As a digest."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
+class BuildText:
+    """Build an extension without importing it, in a worker that runs nothing else."""
+
+    text: ExtensionText
+    key: str
+
+
+@dataclass(frozen=True)
 class ExtensionReport:
-    """One extension that the worker built or found. The compiler's output lies where layout.extension_log() says."""
+    """One extension that the worker built or found, or whose `text` it wants to be built. The compiler's output lies
+    where layout.extension_log() says."""
 
     name: str
     key: str
     succeeded: bool
     was_cached: bool
     seconds: float
+    text: ExtensionText | None = None
+
+
+@dataclass(frozen=True)
+class TextBuilt:
+    """`words` are torch's where it failed."""
+
+    extension: ExtensionReport
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -328,13 +365,34 @@ class Raised:
     account: Account | None = None
 
 
-Request = WarmUp | TryTrace | Load | Attach | Detach | Construct | TakeTurn | GiveBack | Describe | CompileForGpu
-Reply = Ready | TraceTried | Loaded | Constructed | TurnTaken | Described | CompiledForGpu | Done | Raised
+Request = (
+    WarmUp
+    | TryTrace
+    | Load
+    | Attach
+    | Detach
+    | Construct
+    | TakeTurn
+    | GiveBack
+    | Describe
+    | CompileForGpu
+    | DescribeCompilers
+    | BuildText
+)
+Reply = (
+    Ready
+    | TraceTried
+    | Loaded
+    | Constructed
+    | TurnTaken
+    | Described
+    | CompiledForGpu
+    | CompilersDescribed
+    | TextBuilt
+    | Done
+    | Raised
+)
 
-REQUESTS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (WarmUp, TryTrace, Load, Attach, Detach, Construct, TakeTurn, GiveBack, Describe, CompileForGpu)
-}
 ANSWERS: dict[type, type] = {
     WarmUp: Done,
     GiveBack: Done,
@@ -346,9 +404,9 @@ ANSWERS: dict[type, type] = {
     TakeTurn: TurnTaken,
     Describe: Described,
     CompileForGpu: CompiledForGpu,
+    DescribeCompilers: CompilersDescribed,
+    BuildText: TextBuilt,
 }
 """The one kind of reply, besides Raised, that a request can have."""
-REPLIES: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (Ready, TraceTried, Loaded, Constructed, TurnTaken, Described, CompiledForGpu, Done, Raised)
-}
+REQUESTS: dict[str, type] = {cls.__name__: cls for cls in ANSWERS}
+REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, *ANSWERS.values(), Raised)}

@@ -32,7 +32,7 @@ from harness.referee.table.turns import load_arm
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile, remember_harness
-from harness.referee.workers.process import WorkerProcess
+from harness.referee.workers.process import TextsNotBuilt, WorkerProcess
 from harness.referee.workers.workers import Workers
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
@@ -88,7 +88,8 @@ def evaluate(
 
     A failed build is recorded without a worker: `workers` may be None then.
 
-    Raises: Interrupted where the run was told to stop.
+    Raises: Interrupted where the run was told to stop; TextsNotBuilt where the solution came to extensions that are to
+    be built first.
     """
     started_at, started = datetime.datetime.now(datetime.timezone.utc), time.monotonic()
     found = Found(stages_s={"build": built.seconds})
@@ -104,12 +105,12 @@ def evaluate(
         driver = environment.driver if environment.backend == "cuda" else None
         written = Written(built.builds, job.solution_ref.files)
         subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
-        _run(job, subject, workers, found, notify)
+        _run(job, subject, workers, found, notify, built.compilers)
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure
     except InvalidProblem as error:
         verdict, failure = Verdict.INVALID_PROBLEM, _failure(Verdict.INVALID_PROBLEM, str(error))
-    except Interrupted:
+    except (Interrupted, TextsNotBuilt):
         raise
     except Exception as error:  # the border: what is left is our fault or the machine's, and is recorded as such
         text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
@@ -184,9 +185,9 @@ def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOf
     return light
 
 
-def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:
+def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify, compilers: str | None) -> None:
     try:
-        _judge(job, subject, workers, found, notify)
+        _judge(job, subject, workers, found, notify, compilers)
     except Exception as error:
         if workers.host.name != "cuda" or found.case is None or not is_shortage(error):
             raise
@@ -198,7 +199,7 @@ def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Not
         raise judged from error
 
 
-def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify) -> None:
+def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify, compilers: str | None) -> None:
     """All its workers have ended when it returns or raises."""
     timing = job.config.timing
     will_be_timed = is_timed(subject, workers)
@@ -214,11 +215,11 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
             stack.callback(_note_end, worker, found)
             stack.enter_context(worker)
             stack.callback(lambda: _kill_all(worker, references))
-            path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256)
+            path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256, compilers)
             found.protections = worker.protections
             if workers.host.name == "cuda" and not will_be_timed:  # else a baseline shows it, and tracing costs time
                 worker.try_trace(job.config.limits.load_s)
-            load_arm(worker, path, "ModelNew", job.config.limits)
+            load_arm(worker, path, "ModelNew", job.config.limits, compilers=compilers)
             return worker
 
         with Stage(found, "load"):

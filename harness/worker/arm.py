@@ -64,6 +64,10 @@ class Arm:
     def load(self, request: Load) -> Loaded:
         """Raises whatever the file raises at import; AttributeError where the class is missing."""
         set_flags(request.flags)
+        if request.compilers is not None:
+            self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)
+        if request.seen_gpu is not None:
+            self.device.show(request.seen_gpu)
         self._flags = read_flags()
         self._guard = self._class = self._model = None  # what changes from now on is none of the guard's
         self._guard, self._is_guarded = Guard(self), True

@@ -39,12 +39,20 @@ def extension_key(call: inspect.BoundArguments, headers: str, own_folder: Path) 
     ignored = {"verbose", "build_directory", "keep_intermediates"}
     parts: dict[str, Any] = {name: value for name, value in call.arguments.items() if name not in ignored}
     parts["files"] = _file_hashes(call)
-    parts["torch"] = [torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, sys.version]
-    parts["compilers"] = [_version_of(compiler) for compiler in _compilers()]
-    parts["headers"] = headers
-    parts["variables"] = {name: os.environ.get(name) for name in _COMPILER_VARIABLES}
+    parts["compilers"] = compilers_digest(headers)
     text = json.dumps(parts, sort_keys=True, default=str).replace(json.dumps(str(own_folder))[1:-1], "")
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def compilers_digest(headers: str) -> str:
+    """What of this machine decides how a build comes out; `headers` as extension_key() has it."""
+    parts = {
+        "torch": [torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, sys.version],
+        "compilers": [_version_of(compiler) for compiler in _compilers()],
+        "headers": headers,
+        "variables": {name: os.environ.get(name) for name in _COMPILER_VARIABLES},
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _file_hashes(call: inspect.BoundArguments) -> dict[str, str]:

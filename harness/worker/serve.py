@@ -14,9 +14,12 @@ from harness.protocol.frames import PeerClosed, receive_frame, send_frame
 from harness.protocol.messages import (
     REQUESTS,
     Attach,
+    BuildText,
     CompileForGpu,
+    CompilersDescribed,
     Construct,
     Describe,
+    DescribeCompilers,
     Detach,
     Done,
     GiveBack,
@@ -97,5 +100,9 @@ def _dispatch(arm: Arm, request: Request, descriptors: list[int]) -> Reply:
         return arm.describe()
     if isinstance(request, CompileForGpu):
         return compile_for_gpu(request, arm.extensions.folder)
+    if isinstance(request, DescribeCompilers):
+        return CompilersDescribed(arm.extensions.compilers())
+    if isinstance(request, BuildText):
+        return arm.extensions.build_text(request)
     assert isinstance(request, TakeTurn)
     return arm.take_turn(request)

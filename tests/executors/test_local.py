@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from harness.executors.cores import Cores
 from harness.executors.lane import Assignment
 from harness.executors.local import Evaluating, Floor, run_tasks
 from harness.executors.pipeline import Shape
+from harness.protocol.extension_text import ExtensionText
 from harness.records.config import Config
 from harness.records.evaluation import Evaluation
 from harness.records.journal import Journal, read_journals
@@ -21,6 +23,7 @@ from harness.records.verdict import Verdict
 from harness.referee.building.build import BuildOutcome
 from harness.referee.evaluation import Job
 from harness.referee.outcome import SolutionFailed
+from harness.referee.workers.process import TextsNotBuilt
 from harness.referee.workers.workers import Workers
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -59,7 +62,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def build(job: Job, workers: Workers) -> BuildOutcome:
+def build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
     if "refused" in job.solution.name:
         return BuildOutcome((), SolutionFailed(Verdict.COMPILE_ERROR, "expected ';'"), 2.5)
     return BuildOutcome((), None, 1.5)
@@ -134,6 +137,59 @@ def test_a_lane_closes_also_when_nobody_reads_on(
     next(evaluations)
     evaluations.close()
     assert lane.is_closed
+
+
+TEXT = ExtensionText("relu", ("int relu();",))
+
+
+class LazyLane(ScriptedLane):
+    """Comes to a text until one was built so often."""
+
+    def __init__(self, until: int | None) -> None:
+        super().__init__()
+        self.until = until
+        self.compilers: list[str | None] = []
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        self.compilers.append(assignment.built.compilers)
+        self.judged.append(assignment.job.solution.name)
+        if assignment.built.compilers and len(self.compilers) != self.until:
+            raise TextsNotBuilt((TEXT,))
+        return super().evaluate(assignment, notify)
+
+
+def evaluated_lazily(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lane: LazyLane
+) -> list[tuple[ExtensionText, ...]]:
+    """What was wanted at each build."""
+    wanted: list[tuple[ExtensionText, ...]] = []
+
+    def build_lazily(job: Job, workers: Workers, texts: Sequence[ExtensionText]) -> BuildOutcome:
+        wanted.append(tuple(texts))
+        return BuildOutcome((), None, 1.0, compilers="these")
+
+    monkeypatch.setattr(local, "_build", build_lazily)
+    floor = floor_of(tmp_path, None, only=lane)
+    tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
+    (found,) = run_tasks(tasks, stages_of(floor, results=tmp_path / "results"), floor, Shape(1, 1, 4))
+    assert found.verdict is Verdict.PASSED
+    return wanted
+
+
+def test_what_a_lane_comes_to_is_built_while_the_lane_is_free(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = LazyLane(until=2)
+    assert evaluated_lazily(workspace, tmp_path, monkeypatch, lane) == [(), (TEXT,)]
+    assert lane.compilers == ["these", "these"]
+
+
+def test_texts_without_end_are_built_by_the_worker_at_last(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = LazyLane(until=None)
+    evaluated_lazily(workspace, tmp_path, monkeypatch, lane)
+    assert lane.compilers == ["these"] * 4 + [None]
 
 
 DIVIDED = Cores((frozenset({0, 1}),), frozenset(range(2, 16)), 16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from harness.executors import local, nvcc_beside
 from harness.executors.lane import Assignment
 from harness.executors.local import Evaluating, Floor, run_tasks
 from harness.executors.pipeline import Shape
+from harness.protocol.extension_text import ExtensionText
 from harness.protocol.messages import ExtensionReport
 from harness.records.build import ExtensionBuild, NvccCheck
 from harness.records.config import Config
@@ -42,7 +44,7 @@ class Machine:
         self.order: list[str] = []
         self.judged = threading.Event()
 
-    def build(self, job: Job, workers: Workers) -> BuildOutcome:
+    def build(self, job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
         name = job.solution.name
         failed = None
         if name.startswith("gap"):

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from harness.executors.pipeline import Finished, Ready, Shape, Stages, run_pipeline
+from harness.executors.pipeline import Again, Finished, Ready, Shape, Stages, run_pipeline
 
 PATIENCE_S = 20
 """After which a wait that should end at once has failed."""
@@ -21,7 +21,7 @@ def run(
     shape: Shape,
     *,
     prepare: Callable[[int], Ready[int] | Finished[str]] = Ready,
-    measure: Callable[[int, int], str] = lambda item, lane: f"measured {item}",
+    measure: Callable[[int, int], str | Again[int]] = lambda item, lane: f"measured {item}",
     overlapped: Callable[[str], str] = lambda result: result,
     keep: Callable[[str], object] = lambda result: None,
     stop: threading.Event | None = None,
@@ -48,6 +48,23 @@ def test_every_task_gives_one_result(shape: Shape) -> None:
 
 def test_one_builder_and_one_lane_keep_the_order() -> None:
     assert run(range(5), Shape(1, 1, 3)) == [f"measured {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(4, 2, 4), Shape(3, 2, 4, alternates=True)])
+def test_a_task_that_is_given_back_is_prepared_again(shape: Shape) -> None:
+    prepared: list[int] = []
+
+    def prepare(task: int) -> Ready[int]:
+        prepared.append(task)
+        return Ready(task)
+
+    def measure(item: int, lane: int) -> str | Again[int]:
+        return Again(item + 100) if item < 20 and item % 5 == 0 else str(item)
+
+    found = run(range(20), shape, prepare=prepare, measure=measure)
+    assert sorted(map(int, found)) == sorted([*(n for n in range(20) if n % 5), 100, 105, 110, 115])
+    assert len(prepared) == 24
+    assert threads_of_the_pipeline() == []
 
 
 def test_no_tasks_give_no_results() -> None:

@@ -7,20 +7,24 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 from harness.protocol.exchange import envelope, open_envelope
+from harness.protocol.extension_text import ExtensionText
 from harness.protocol.frames import FrameError
 from harness.protocol.messages import (
     REPLIES,
     REQUESTS,
     Argument,
     Attach,
+    BuildText,
     Call,
     CallTaken,
     Compilation,
+    CompilersDescribed,
     Construct,
     Constructed,
     Describe,
+    DescribeCompilers,
     Described,
     Detach,
     Done,
@@ -34,6 +38,7 @@ from harness.protocol.messages import (
     Raised,
     TakeTurn,
     TensorRef,
+    TextBuilt,
     TraceTried,
     TryTrace,
     TurnTaken,
@@ -46,6 +51,7 @@ FINDING = Finding("illegal-address", "past the end", "relu", "cuda.cu", 12, (1, 
 CALL = Call((Argument(REF), Argument(value=3)), (REF,))
 TAKEN = CallTaken("tuple", (OutputForm(None, "float32", (2,), "cuda"),), 10, 12, "input 0")
 ACCOUNT = Account(5, {"illegal-address": 4}, 1)
+RELU = ExtensionText("relu", ("int relu();",), (), {"relu": "relu"}, cflags=("-O3",))
 RUN = KernelRun("relu", 5, 9, 7, "kernel", 0)
 
 MESSAGES = [
@@ -53,6 +59,12 @@ MESSAGES = [
     (REQUESTS, TryTrace()),
     (REPLIES, TraceTried(True)),
     (REQUESTS, Load("/s/solution.py", "ModelNew", {"cudnn_benchmark": False})),
+    (REQUESTS, Load("/s/solution.py", "ModelNew", {}, "these", SeenGpu({"name": "H200", "major": 9, "minor": 0}))),
+    (REQUESTS, DescribeCompilers()),
+    (REPLIES, CompilersDescribed("these")),
+    (REQUESTS, BuildText(RELU, "0" * 32)),
+    (REPLIES, TextBuilt(ExtensionReport("relu", "0" * 32, False, False, 1.5), "Error building extension 'relu'")),
+    (REPLIES, Loaded((ExtensionReport("relu", "0" * 32, False, False, 0.0, RELU),))),
     (REQUESTS, Attach(7, BufferHandle("periodic_memfd", 4096, offset=16, period=8192))),
     (REQUESTS, Detach((1, 2))),
     (REQUESTS, Construct([1, {"tuple": [2]}], 99, (NamedTensor("conv.weight", REF),))),

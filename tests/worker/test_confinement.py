@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,11 @@ class Child:
         self.workspace = workspace
         self.active: tuple[str, ...] = ()
 
-    def run(self, code: str, lacks: Sequence[str] = (), for_build: bool = False) -> dict[str, Any]:
+    def run(
+        self, code: str, lacks: Sequence[str] = (), for_build: bool = False, builds_texts: bool = False
+    ) -> dict[str, Any]:
         hidden = (str(self.workspace / "solutions"), "/tmp")
-        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build)
+        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build, builds_texts)
         ours, theirs = os.pipe()
         text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
         with os.fdopen(ours), os.fdopen(theirs):
@@ -150,6 +153,19 @@ found["devices"] = [attempt(lambda: open(name, "rb").close()) for name in __impo
     child.require("read-only files")
     assert found["gpu"] == outcome
     assert not for_build or set(found["devices"]) <= {"PermissionError"}
+
+
+@pytest.mark.parametrize(("builds_texts", "outcome"), [(False, "'theirs'"), (True, "PermissionError")])
+def test_who_builds_for_all_reads_nothing_that_another_worker_could_have_written(
+    child: Child, builds_texts: bool, outcome: str
+) -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as shared:
+        Path(shared.name).write_text("theirs")
+        Path(shared.name).chmod(0o644)
+        code = f'found["text"] = attempt(lambda: Path({shared.name!r}).read_text())'
+        found = child.run(code, for_build=True, builds_texts=builds_texts)
+    child.require("read-only files")
+    assert found["text"] == outcome
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")

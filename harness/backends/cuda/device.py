@@ -10,8 +10,9 @@ from typing import Literal
 
 import torch
 
-from harness.backends.base import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, Measured
+from harness.backends.base import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, Measured, SeenGpu
 from harness.backends.cuda import runtime
+from harness.backends.cuda.absent_gpu import show_absent
 from harness.backends.cuda.captures import Captures
 from harness.backends.cuda.lead_in import Extent, LeadIn
 from harness.backends.cuda.markers import END_BYTES, bounded, with_calls
@@ -80,6 +81,10 @@ class CudaDevice:
         """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
         if torch.cuda.is_available():
             self._ready().await_idle()
+
+    def show(self, gpu: SeenGpu) -> None:
+        show_absent(gpu)
+        self.torch_device = "cpu"
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         assert handle.token is not None

@@ -7,7 +7,7 @@ from typing import Literal
 
 import torch
 
-from harness.backends.base import BufferHandle, SharedBuffer
+from harness.backends.base import BufferHandle, SeenGpu, SharedBuffer
 from harness.backends.cuda import health, runtime
 from harness.backends.cuda.driver import worker_environment
 from harness.backends.cuda.floors import measure_floors
@@ -42,6 +42,12 @@ class CudaHost:
         if for_build or torch.cuda.device_count() == 1:
             return environment
         return {**environment, **equal_gpus()[0].variables}
+
+    def seen_gpu(self) -> SeenGpu | None:
+        properties = torch.cuda.get_device_properties(0)
+        named = {name: getattr(properties, name) for name in dir(properties) if not name.startswith("_")}
+        texts = {name: value for name, value in named.items() if isinstance(value, str)}
+        return SeenGpu({**texts, **{name: int(value) for name, value in named.items() if isinstance(value, int)}})
 
     def floors(self) -> Floors | None:
         """None where memory is too short to ask."""

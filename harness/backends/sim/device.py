@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun, Measured
+from harness.backends.base import Account, BufferHandle, Conditions, Finding, KernelRun, Measured, SeenGpu
 from harness.backends.sim.compiler import find_torch
 from harness.backends.sim.findings import Report, parse_report
 from harness.backends.sim.toolkit import Toolkit
@@ -88,6 +88,9 @@ class SimDevice:
 
     def warm_up(self) -> None:
         """Nothing to do: the runtime is loaded."""
+
+    def show(self, gpu: SeenGpu) -> None:
+        raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
         """A one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.

@@ -66,6 +66,9 @@ class SimHost:
     def worker_environment(self, for_build: bool) -> dict[str, str]:
         return self._toolkit.environment()
 
+    def seen_gpu(self) -> None:
+        return None
+
     def floors(self) -> Floors | None:
         return None
 

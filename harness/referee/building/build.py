@@ -5,27 +5,31 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.backends.sim.diagnose import diagnose_build_log
 from harness.backends.sim.host_calls import host_calls_in
-from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised
+from harness.protocol.extension_text import ExtensionText
+from harness.protocol.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
 from harness.protocol.values import encode_value
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig
 from harness.records.verdict import Verdict
 from harness.referee.building.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.referee.building.texts import Texts, compilers_of
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
-from harness.referee.workers.process import SolutionRaised, WorkerProcess
+from harness.referee.workers.process import SolutionRaised, TextsNotBuilt, WorkerProcess
 from harness.referee.workers.workers import Workers
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
 _RECORDED_CHARS = 16_000
+_MOST_ROUNDS = 8
+"""So often a solution is loaded and constructed anew with what it came to: an extension may need another one."""
 
 
 class CompilerRefused(SolutionFailed):
@@ -54,39 +58,93 @@ class BuildOutcome:
     """By the key of an extension for the simulator: where it may be kept how its build called nvcc."""
     host_calls: Mapping[str, str] = field(default_factory=dict)
     """By the key of an extension for the simulator: what nvcc would surely refuse of it, though g++ does not."""
+    compilers: str | None = None
+    """As Load has it, for the workers that run what was built."""
 
 
 def build(
-    workers: Workers, solution: Solution, init_inputs: list[Any], limits: LimitsConfig, sha256: str | None = None
+    workers: Workers,
+    solution: Solution,
+    init_inputs: list[Any],
+    limits: LimitsConfig,
+    sha256: str | None = None,
+    wanted: Sequence[ExtensionText] = (),
 ) -> BuildOutcome:
-    """Load and construct the solution once, for its extensions' sake; `sha256` is its folder's.
+    """Load and construct the solution for its extensions' sake, and have built what it comes to and what is `wanted`,
+    until it comes to nothing new; `sha256` is its folder's.
 
     Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
     worker that measures will meet the same error if it is real.
     """
     started = time.monotonic()
-    with workers.start(for_build=True) as worker:
-        reports: list[ExtensionReport] = []
-        failed: SolutionFailed | None = None
+    sha256 = sha256 or solution.sha256
+    texts = Texts(workers, sha256, limits.build_s)
+    unbuilt = [*texts.known(), *wanted]
+    made: dict[str, ExtensionReport] = {}
+    try:
+        for rounds_left in range(_MOST_ROUNDS, -1, -1):
+            is_built = rounds_left > 0 and texts.build(unbuilt, made)
+            compilers = compilers_of(workers) if is_built else None  # else its workers build for themselves
+            with workers.start(for_build=True) as worker:
+                path = worker.bring(solution.folder, "solution.py", sha256, compilers)
+                load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
+                seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                unbuilt = seen.unbuilt
+                if not unbuilt:
+                    reports = _merged(seen.reports, made, texts.built() if compilers else ())
+                    return _outcome(reports, seen.failed, worker, time.monotonic() - started, compilers)
+        raise AssertionError("a worker that builds for itself reports no texts")
+    except SolutionFailed as error:  # of a build, which takes too long or too much memory
+        return BuildOutcome((), error, time.monotonic() - started)
+
+
+@dataclass
+class _Seen:
+    """What a worker came to on its way through the solution."""
+
+    reports: list[ExtensionReport] = field(default_factory=list)
+    unbuilt: list[ExtensionText] = field(default_factory=list)
+    failed: SolutionFailed | None = None
+
+
+def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Seen:
+    seen = _Seen()
+    for request in requests:
         try:
-            path = worker.bring(solution.folder, "solution.py", sha256)
-            for request in (
-                Load(path, "ModelNew", FLAGS),
-                Construct(encode_value(init_inputs), 0, ()),
-            ):
-                reply = worker.ask(request, limits.build_s)
-                assert isinstance(reply, (Loaded, Constructed))
-                reports += reply.extensions
+            reply = worker.ask(request, limits.build_s)
+            assert isinstance(reply, (Loaded, Constructed))
+            seen.reports += reply.extensions
+        except TextsNotBuilt as error:
+            seen.unbuilt += error.texts
         except SolutionRaised as error:
-            reports += error.raised.extensions
-            failed = compile_failure(error.raised, worker)
+            seen.reports += error.raised.extensions
+            seen.failed = compile_failure(error.raised, worker)
+            return seen
         except SolutionFailed as error:
-            failed = error
-        builds = _extension_builds(reports, worker)
-        is_simulated = worker.backend == "sim"
-        calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
-        host_calls = _host_calls(builds) if is_simulated else {}
-    return BuildOutcome(builds, failed, time.monotonic() - started, calls, host_calls)
+            seen.failed = error
+            return seen
+    return seen
+
+
+def _merged(
+    reports: Sequence[ExtensionReport], made: Mapping[str, ExtensionReport], known: Sequence[ExtensionReport]
+) -> list[ExtensionReport]:
+    """One per extension: how it was made, where that was now, and what an earlier worker has come to in forward()."""
+    latest = {report.key: report for report in (*known, *reports)}
+    return [made.get(key, report) for key, report in latest.items()]
+
+
+def _outcome(
+    reports: Sequence[ExtensionReport],
+    failed: SolutionFailed | None,
+    worker: WorkerProcess,
+    seconds: float,
+    compilers: str | None,
+) -> BuildOutcome:
+    builds = tuple(_extension_build(report, worker.log_of(report.key)) for report in reports)
+    is_simulated = worker.backend == "sim"
+    calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+    return BuildOutcome(builds, failed, seconds, calls, _host_calls(builds) if is_simulated else {}, compilers)
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
@@ -111,12 +169,6 @@ def first_line(text: str) -> str:
 def _host_calls(builds: tuple[ExtensionBuild, ...]) -> dict[str, str]:
     found = {build.key: host_calls_in(read_beginning(Path(build.log))) for build in builds}
     return {key: "\n".join(calls) for key, calls in found.items() if calls}
-
-
-def _extension_builds(reports: list[ExtensionReport], worker: WorkerProcess) -> tuple[ExtensionBuild, ...]:
-    """Reports of the worker with what the log adds, one per extension."""
-    latest = {report.key: report for report in reports}
-    return tuple(_extension_build(report, worker.log_of(report.key)) for report in latest.values())
 
 
 def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
+from harness.backends.sim.nvcc import UNSUPPORTED_MARK
 from harness.records.build import KernelResources
 
 _MAX_ERRORS = 8
@@ -14,6 +15,10 @@ _LINES_AFTER_ERROR = 2
 _ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
 _OTHER_ERROR = re.compile(
     r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: )"
+)
+_OF_THE_MACHINE = re.compile(
+    r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d|internal compiler"
+    r"|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
 )
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -41,6 +46,14 @@ def compiler_errors(log: str) -> str:
     if count > _MAX_ERRORS:
         picked.append(f"… and {count - _MAX_ERRORS} more errors")
     return "\n".join(picked) if picked else "\n".join(lines[-15:])
+
+
+def is_refusal(log: str) -> bool:
+    """Whether a compiler refused the text and would again, whatever is installed, and however much memory there is."""
+    has_error = UNSUPPORTED_MARK in log or any(
+        _ERROR.match(line) or _OTHER_ERROR.match(line) for line in log.splitlines()
+    )
+    return has_error and not _OF_THE_MACHINE.search(log)
 
 
 def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tuple[KernelResources, ...]:

@@ -22,11 +22,16 @@ from harness.referee.workers.process import SolutionRaised, WorkerProcess
 
 
 def load_arm(
-    worker: WorkerProcess, path: str, class_name: str, limits: LimitsConfig, flags: dict[str, Flag] = FLAGS
+    worker: WorkerProcess,
+    path: str,
+    class_name: str,
+    limits: LimitsConfig,
+    flags: dict[str, Flag] = FLAGS,
+    compilers: str | None = None,
 ) -> None:
-    """Raises: SolutionFailed."""
+    """`compilers` as Load has it. Raises: SolutionFailed; TextsNotBuilt, as do later turns."""
     try:
-        worker.ask(Load(path, class_name, flags), limits.load_s + limits.build_s)
+        worker.ask(Load(path, class_name, flags, compilers), limits.load_s + limits.build_s)
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
 

@@ -1,7 +1,9 @@
-"""Built extensions that outlive their workers: one namespace for each text of a solution, written by the referee alone.
+"""Built extensions that outlive their workers: one namespace for each text of a solution, written by the referee alone,
+and one that all share.
 
 A worker builds in its own scratch. When it has ended, what it built is copied here, and lent to later workers of the
-very same files: no solution can leave anything for another, nor for its own next version.
+very same files: no solution can leave anything for another, nor for its own next version. What builders made of texts
+lies in SHARED, and is lent to workers of those who sent the very same text.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from harness.protocol.extension_text import ExtensionText, read, written
 from harness.protocol.layout import MANIFEST, calls_name, is_key, log_name
+from harness.referee.building.compiler_log import is_refusal
 from harness.referee.workers.sources import write_file
 
 _LIBRARY = re.compile(r"[\w.+-]{1,200}\.so")
 _LIBRARY_BYTES = 2**30
-_MANIFEST_BYTES = 4096
+_MANIFEST_BYTES = 2**14
 _LOG_BYTES = 16 * 2**20
 _MOST = 256
-"""Extensions of one solution that are kept."""
+"""Extensions of one solution that are kept, and texts."""
+SHARED = "shared"
 _NO_BUILD = (OSError, ValueError, KeyError, TypeError, RecursionError)
 """What a folder that isn't as ours are may bring about; RecursionError: JSON that is nested deep."""
 
@@ -33,18 +38,59 @@ def lend(kept: Path, into: Path) -> None:
     """Copy what is kept for a solution to where its worker looks first."""
     for folder in sorted(kept.glob("*")) if kept.is_dir() else []:
         if is_key(folder.name):
-            for path in folder.iterdir():
-                write_file(into / folder.name / path.name, path.read_bytes())
+            lend_build(kept, folder.name, into)
 
 
-def keep_builds(made: Path, kept: Path) -> None:
-    """Keep what a worker built in `made`, and isn't there. Its processes have ended, but every file is still a
-    stranger's: links, pipes and endless ones are left."""
+def lend_build(kept: Path, key: str, into: Path) -> None:
+    """One of them."""
+    for path in (kept / key).iterdir():
+        write_file(into / key / path.name, path.read_bytes())
+
+
+def lend_texts(root: Path, namespace: str, compilers: str, into: Path) -> set[str]:
+    """Copy what all share and a solution has sent the text of; the keys of these. `root` has all namespaces."""
+    keys = {text.key(compilers) for text in texts_of(root / namespace)}
+    lent = {key for key in keys if has_build(root / SHARED, key) and not has_build(root / namespace, key)}
+    for key in lent:
+        lend_build(root / SHARED, key, into)
+    return lent
+
+
+def has_build(kept: Path, key: str) -> bool:
+    return (kept / key / MANIFEST).is_file()
+
+
+def has_library(kept: Path, key: str) -> bool:
+    """Whether it isn't a refusal that is remembered."""
+    return has_build(kept, key) and any((kept / key).glob("*.so"))
+
+
+def keep_builds(made: Path, kept: Path, only: str | None = None) -> None:
+    """Keep what a worker built in `made`, and isn't there; of a builder what it was asked for `only`. Its processes
+    have ended, but every file is still a stranger's: links, pipes and endless ones are left."""
     with contextlib.suppress(OSError), _open_folder(made) as root:
-        keys = [name for name in os.listdir(root) if is_key(name) and not (kept / name).exists()]
+        keys = [name for name in ([only] if only else os.listdir(root)) if is_key(name) and not (kept / name).exists()]
         for key in keys[:_MOST]:
             with contextlib.suppress(*_NO_BUILD), _open_folder(key, root) as folder:
-                _keep_build(folder, kept, key)
+                _keep_build(root, folder, kept, key)
+
+
+def remember_text(kept: Path, text: ExtensionText) -> bool:
+    """Keep a text of a solution's for its later workers; False where it has too many."""
+    path = kept / "texts" / f"{text.key('')}.json"
+    if len(list(path.parent.glob("*.json"))) >= _MOST:
+        return False
+    keep_text(path, written(text))
+    return True
+
+
+def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
+    """Those that are remembered. One that isn't allowed any more is left out."""
+    found = []
+    for path in sorted((kept / "texts").glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(read(path.read_text(encoding="utf-8")))
+    return tuple(found)
 
 
 def keep_log(made: Path, kept: Path, key: str, shown: Callable[[str], str]) -> Path:
@@ -74,19 +120,28 @@ def keep_text(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _keep_build(folder: int, kept: Path, key: str) -> None:
+def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
     """Raises: OSError, ValueError where the build isn't as ours are."""
     manifest = json.loads(_read(folder, MANIFEST, _MANIFEST_BYTES))
-    library, is_module = manifest["library"], manifest["is_python_module"]
-    if not (isinstance(library, str) and _LIBRARY.fullmatch(library) and isinstance(is_module, bool)):
-        raise ValueError(f"no library's name: {library!r}")
-    content = _read(folder, library, _LIBRARY_BYTES)
+    files: dict[str, bytes] = {}
+    if "refused" in manifest:
+        with _open_folder("logs", root) as logs:
+            log = _read(logs, log_name(key), _LOG_BYTES).decode(errors="replace")
+        if not (isinstance(manifest["refused"], str) and is_refusal(log)):
+            raise ValueError("what failed by itself may go well another time")
+        manifest = {"refused": manifest["refused"]}
+    else:
+        library, is_module = manifest["library"], manifest["is_python_module"]
+        if not (isinstance(library, str) and _LIBRARY.fullmatch(library) and isinstance(is_module, bool)):
+            raise ValueError(f"no library's name: {library!r}")
+        files[library] = _read(folder, library, _LIBRARY_BYTES)
+        manifest = {"library": library, "is_python_module": is_module}
     kept.mkdir(parents=True, exist_ok=True)
     part = kept / f".{secrets.token_hex(8)}.part"
     part.mkdir()
     try:
-        write_file(part / library, content)
-        write_file(part / MANIFEST, json.dumps({"library": library, "is_python_module": is_module}).encode())
+        for name, content in {**files, MANIFEST: json.dumps(manifest).encode()}.items():
+            write_file(part / name, content)
         with contextlib.suppress(OSError):  # another process was first
             part.rename(kept / key)
     finally:

@@ -19,23 +19,29 @@ from typing import Literal
 
 from harness.errors import MachineError
 from harness.protocol.exchange import READY, envelope, open_envelope
+from harness.protocol.extension_text import ExtensionText
 from harness.protocol.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
 from harness.protocol.layout import (
+    READ_ONLY_FILES,
     WORKER_PLACE,
+    calls_name,
     extensions_folder,
     files_folder,
     lent_extensions,
+    log_name,
     own_extensions,
     scratch_folder,
 )
 from harness.protocol.messages import (
     ANSWERS,
     REPLIES,
+    BuildText,
     Done,
     Raised,
     Ready,
     Reply,
     Request,
+    TextBuilt,
     TraceTried,
     TryTrace,
     WarmUp,
@@ -45,7 +51,14 @@ from harness.records.environment import BackendName
 from harness.records.verdict import Verdict
 from harness.referee.interrupted import Interrupted
 from harness.referee.outcome import SolutionFailed
-from harness.referee.workers.extension_cache import keep_builds, keep_calls, keep_log, lend
+from harness.referee.workers.extension_cache import (
+    SHARED,
+    keep_builds,
+    keep_calls,
+    keep_log,
+    lend,
+    lend_texts,
+)
 from harness.referee.workers.family import Leftovers
 from harness.referee.workers.fork_server import START_S, ForkServers
 from harness.referee.workers.host_memory import available_bytes
@@ -64,6 +77,17 @@ _ENDING_S = 30
 _PEEKED_BYTES = 2**16
 _ANSWERING_S = 1.0
 """An answer is read in milliseconds, so whoever trickles longer is looked at like one that hasn't answered yet."""
+
+
+class TextsNotBuilt(Exception):
+    """The worker came to extensions that the referee is to build; what it answered besides is worth nothing."""
+
+    def __init__(self, texts: tuple[ExtensionText, ...]) -> None:
+        super().__init__(f"{len(texts)} extensions are yet to be built")
+        self.texts = texts
+
+    def __reduce__(self) -> tuple[type[TextsNotBuilt], tuple[tuple[ExtensionText, ...]]]:
+        return TextsNotBuilt, (self.texts,)
 
 
 class SolutionRaised(Exception):
@@ -97,6 +121,9 @@ class WorkerProcess:
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._namespace: str | None = None
         self._answers = 0
+        self._compilers: str | None = None
+        self._built_text: str | None = None
+        self._lent_texts: set[str] = set()
         self._told = Told()
         self._twins = Twins({})
         self.can_trace: bool | None = None
@@ -109,6 +136,7 @@ class WorkerProcess:
 
         Raises:
             SolutionRaised: the solution raised.
+            TextsNotBuilt: it came to texts that the referee said it would build.
             MachineError: the process didn't even start.
             SolutionFailed: the process crashed, hung, took too much memory, or answered what no worker answers.
         """
@@ -139,6 +167,10 @@ class WorkerProcess:
         if type(reply) not in (Raised, ANSWERS[type(request)]):
             raise self._misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
         self._answers += 1
+        if texts := tuple(one.text for one in getattr(reply, "extensions", ()) if one.text is not None):
+            if self._compilers is None:
+                raise self._misbehaved("asked for a build that nobody had offered")
+            raise TextsNotBuilt(texts)
         if self.backend == "sim":
             self._told.add(request, reply)
             reply = self._twins.settle(reply)
@@ -162,14 +194,19 @@ class WorkerProcess:
         assert isinstance(reply, TraceTried)
         self.can_trace = reply.can_trace
 
-    def bring(self, folder: Path, file: str, sha256: str | None = None) -> str:
+    def bring(self, folder: Path, file: str, sha256: str | None = None, compilers: str | None = None) -> str:
         """Give the worker a read-only copy of a solution's folder, with what was built earlier for the very same files;
-        the path of `file` in the copy, for Load. Before any code of the solution runs.
+        the path of `file` in the copy, for Load. Before any code of the solution runs. With `compilers` also what
+        builders made of its texts, and it may report others.
 
         Raises: HarnessError where the folder's hash isn't `sha256` any more, MachineError as ask().
         """
         place = Path("solutions", folder.parent.name, folder.name)
         path = self._bring(place / file, lambda into: copy_folder(folder, into, sha256))
+        self._compilers = compilers
+        if compilers is not None:
+            kept, lent = self._kept(), lent_extensions(self._started.folder)
+            self._lent_texts = lend_texts(kept.parent, kept.name, compilers, lent)
         if self.backend == "sim":
             self._twins = Twins(texts_in(files_folder(self._started.folder) / place))
         return path
@@ -183,8 +220,27 @@ class WorkerProcess:
 
         return self._bring(Path("problems", name), write)
 
+    def build_text(self, text: ExtensionText, key: str, namespace: str, timeout_s: float) -> TextBuilt:
+        """Have a builder build it. What comes of it is kept when the worker is closed: for all that send the same text,
+        where no other worker's files can be read or written from here, else in the `namespace` of a solution.
+
+        Raises: as ask().
+        """
+        if not self._is_ready:
+            self._await_start()
+        self._namespace = SHARED if READ_ONLY_FILES in self.protections else namespace
+        self._built_text = key
+        reply = self.ask(BuildText(text, key), timeout_s)
+        assert isinstance(reply, TextBuilt)
+        self.log_of(key)
+        if self.backend == "sim":
+            self.nvcc_calls_of(key)
+        return reply
+
     def log_of(self, key: str) -> Path:
         """Where the compiler's output of one of this worker's extensions is kept. Raises: SolutionFailed."""
+        if key in self._lent_texts:
+            return self._shared / "logs" / log_name(key)
         try:
             return keep_log(own_extensions(self._started.folder), self._kept(), key, self._shown)
         except ValueError as error:
@@ -197,6 +253,8 @@ class WorkerProcess:
         def shown(text: str) -> str:
             return text.replace(str(self._started.folder), WORKER_PLACE)
 
+        if key in self._lent_texts:
+            return self._shared / "calls" / calls_name(key)
         try:
             return keep_calls(own_extensions(self._started.folder), self._kept(), key, shown)
         except ValueError as error:
@@ -248,7 +306,7 @@ class WorkerProcess:
         try:
             self._started.end()
             if self._namespace is not None:
-                keep_builds(own_extensions(self._started.folder), self._kept())
+                keep_builds(own_extensions(self._started.folder), self._kept(), self._built_text)
         finally:
             self._started.close()
 
@@ -269,6 +327,10 @@ class WorkerProcess:
     def _kept(self) -> Path:
         """Where builds of what was brought are kept; `unnamed` has only logs."""
         return extensions_folder(self._launch.cache, self.backend) / (self._namespace or "unnamed")
+
+    @property
+    def _shared(self) -> Path:
+        return extensions_folder(self._launch.cache, self.backend) / SHARED
 
     def _shown(self, text: str) -> str:
         return show_text(text, self._started.folder)

@@ -40,6 +40,7 @@ class Launch:
     environment: tuple[tuple[str, str], ...]
     hidden: tuple[str, ...] = ()
     for_build: bool = False
+    builds_texts: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -94,7 +95,9 @@ class StartedWorker:
         """Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
-        cell = Cell(str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build)
+        cell = Cell(
+            str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build, launch.builds_texts
+        )
         ours, theirs = socket.socketpair()
         printed, printing = os.pipe()
         try:

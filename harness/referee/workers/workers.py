@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -26,10 +26,17 @@ class Workers:
     stop: threading.Event = field(default_factory=threading.Event)
     servers: ForkServers = field(default_factory=ForkServers, compare=False)
     surroundings: Surroundings = field(default_factory=Surroundings)
+    facts: dict[str, str] = field(default_factory=dict, compare=False)
+    """What is asked of the machine once in a run, by name."""
 
     def start(self, for_build: bool = False) -> WorkerProcess:
         """A worker that has run nothing yet. Raises: MachineError."""
         return WorkerProcess(self._launch(for_build), self.servers, self.stop, self.memory_gib)
+
+    def start_builder(self) -> WorkerProcess:
+        """A worker for build_text(). Raises: MachineError."""
+        launch = replace(self._launch(for_build=True), builds_texts=True)
+        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib)
 
     def close(self) -> None:
         """End the fork servers."""

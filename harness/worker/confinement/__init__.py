@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.protocol.cell import Cell
-from harness.protocol.layout import files_folder, scratch_folder
+from harness.protocol.layout import READ_ONLY_FILES, files_folder, scratch_folder
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubble
 from harness.worker.confinement.limits import end_first, limit_resources
@@ -26,7 +26,6 @@ from harness.worker.confinement.system_calls import filter_calls
 
 OWN_USER = "own user"
 DROPPED_RIGHTS = "dropped rights"
-READ_ONLY_FILES = "read-only files"
 BUBBLEWRAP = "bubblewrap"
 SCOPED_SIGNALS = "scoped signals"
 FILTERED_CALLS = "filtered system calls"
@@ -143,7 +142,7 @@ def _allowed(cell: Cell, needed: set[Path], has_own_user: bool) -> list[tuple[Pa
     allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
     allowed += [(files_folder(cell.path), landlock.READ), (scratch_folder(cell.path), landlock.OWN)]
     allowed.append((Path("/proc") if has_own_user else Path("/proc/self"), landlock.USE))
-    return [*allowed, (Path("/dev/shm"), landlock.OWN)]
+    return allowed if cell.builds_texts else [*allowed, (Path("/dev/shm"), landlock.OWN)]
 
 
 def _close_others(descriptor: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,35 @@ def test_a_manifest_that_is_none_keeps_nothing(made: Path, tmp_path: Path, manif
     (made / KEY / "manifest.json").write_text(manifest)
     keep_builds(made, tmp_path / "kept")
     assert kept_names(tmp_path / "kept") == []
+
+
+def test_of_a_builder_nothing_is_kept_but_what_it_was_asked_for(made: Path, tmp_path: Path) -> None:
+    other = "f" * 32
+    shutil.copytree(made / KEY, made / other)
+    keep_builds(made, tmp_path / "kept", only=other)
+    assert kept_names(tmp_path / "kept") == [f"{other}/manifest.json", f"{other}/relu.so"]
+
+
+@pytest.mark.parametrize(
+    ("log", "is_kept"),
+    [
+        ("relu.cu(3): error: expected a ';'\n", True),
+        ("main.cpp:3:5: error: 'x' was not declared\n", True),
+        ("ptxas error   : too much shared data\n", True),
+        ("main.cpp:1:10: fatal error: cutlass.h: No such file or directory\n", False),
+        ("c++: fatal error: Killed signal terminated program cc1plus\n", False),
+        ("main.cpp:3:5: error: 'x' was not declared\nfatal error: No space left on device\n", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_is_kept_where_it_would_come_again(made: Path, tmp_path: Path, log: str, is_kept: bool) -> None:
+    (made / KEY / "manifest.json").write_text(json.dumps({"refused": "Error building extension 'relu'", "more": 1}))
+    (made / "logs" / f"{KEY}.log").write_text(log)
+    keep_builds(made, tmp_path / "kept")
+    assert kept_names(tmp_path / "kept") == ([f"{KEY}/manifest.json"] if is_kept else [])
+    if is_kept:
+        kept = json.loads((tmp_path / "kept" / KEY / "manifest.json").read_text())
+        assert kept == {"refused": "Error building extension 'relu'"}
 
 
 @pytest.mark.parametrize("place", [KEY, f"{KEY}/relu.so", f"{KEY}/manifest.json", ""])
