@@ -22,6 +22,7 @@ from harness.cli.explain import explain
 from harness.cli.export import export
 from harness.cli.gate import gate
 from harness.cli.history import history
+from harness.cli.import_ import import_app
 from harness.cli.index import index
 from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
@@ -31,6 +32,7 @@ from harness.cli.plot import plot
 from harness.cli.profile import profile
 from harness.cli.run import run
 from harness.cli.sanitize import sanitize
+from harness.cli.score import score
 from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
@@ -56,8 +58,8 @@ _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 
 PANELS = {
     **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch", "profile", "sanitize"), _EVERYDAY),
-    **dict.fromkeys(("show", "explain", "history", "plot", "diff", "export", "index", "snapshot"), _RESULTS),
-    **dict.fromkeys(("init", "new", "list", "check-problem", "config", "doctor"), _WORKSPACE),
+    **dict.fromkeys(("show", "explain", "history", "plot", "diff", "export", "score", "index", "snapshot"), _RESULTS),
+    **dict.fromkeys(("init", "new", "import", "list", "check-problem", "config", "doctor"), _WORKSPACE),
 }
 """Where `harness --help` lists each command."""
 
@@ -107,6 +109,7 @@ app.command("history")(history)
 app.command("plot")(plot)
 app.command("diff")(diff)
 app.command("export")(export)
+app.command("score")(score)
 app.command("index")(index)
 app.command("list")(list_workspace)
 app.command("check-problem")(check_problem)
@@ -114,6 +117,7 @@ app.command("doctor")(doctor)
 app.command("init")(init)
 app.add_typer(snapshot_app, name="snapshot")
 app.add_typer(new_app, name="new")
+app.add_typer(import_app, name="import")
 app.add_typer(config_app, name="config")
 
 
