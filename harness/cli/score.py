@@ -58,7 +58,8 @@ def _newest(index: Index) -> list[Evaluation]:
         (entry.problem, entry.solution, entry.environment_label if entry.backend == "cuda" else None): entry.id
         for entry in chosen_entries(index, None, None)
     }
-    return index.evaluations(list(found.values()))
+    evaluations = sorted(index.evaluations(list(found.values())), key=lambda one: one.started_at)
+    return list({(one.problem.name, one.solution.name, one.environment.gpu): one for one in evaluations}.values())
 
 
 def _problem_names() -> list[str]:

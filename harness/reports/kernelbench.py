@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.table import Table
 
-from harness.records.kernelbench import KernelBenchProblem
 from harness.records.kernelbench_scores import SIMULATOR, Field, Sample, Score, average_pass_at_k, counts, pass_at_k
 from harness.reports.export import call_statistics, kernelbench_sample
 from harness.reports.untrusted import one_line
@@ -50,7 +49,7 @@ def scores_table(scores: Sequence[Score]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("GPU", "level", "run"):
         table.add_column(name, overflow="fold")
-    shown = [p for p in (0.0, 1.0, 2.0)]
+    shown = (0.0, 1.0, 2.0)
     ks = list(scores[0].pass_at_k) if scores else []
     numbers = ["problems", "samples", "correct", *(f"fast_{p:g}" for p in shown), "geomean"]
     for name in [*numbers, *(f"pass@{k}" for k in ks), "invalid", "not judged", "not timed"]:
@@ -79,7 +78,7 @@ def _eval_results(samples: Iterable[Sample]) -> dict[str, Any]:
 
 def _pass_at_k_results(samples: Sequence[Sample], ks: Sequence[int]) -> dict[str, Any]:
     found = counts(samples)
-    problems = {str(problem.number): _pass_at_k_row(*found[problem], ks) for problem in _in_order(found)}
+    problems = {str(problem.number): _pass_at_k_row(*found[problem], ks) for problem in sorted(found)}
     metadata = {
         "total_problems": len(problems),
         "problems_with_samples": len(problems),
@@ -94,7 +93,3 @@ def _pass_at_k_results(samples: Sequence[Sample], ks: Sequence[int]) -> dict[str
 def _pass_at_k_row(total: int, passed: int, ks: Sequence[int]) -> dict[str, Any]:
     drawn = {f"pass@{k}": pass_at_k(total, passed, k) for k in (min(total, k) for k in ks)}
     return {"total_samples": total, "correct_samples": passed, **drawn}
-
-
-def _in_order(problems: Iterable[KernelBenchProblem]) -> list[KernelBenchProblem]:
-    return sorted(problems)

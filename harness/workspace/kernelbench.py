@@ -28,7 +28,7 @@ _Problems = dict[tuple[int, int], KernelBenchProblem]
 
 @dataclass
 class Imported:
-    """What came in: folders that are new, and those that hold the same already; and what was left out, each with why."""
+    """New folders, folders that hold the same already, and what was left out, each with why."""
 
     problems: list[str] = field(default_factory=list)
     solutions: list[str] = field(default_factory=list)
