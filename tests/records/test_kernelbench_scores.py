@@ -49,7 +49,8 @@ def test_an_invalid_problem_is_counted_beside_the_scores() -> None:
     invalid = of(1, failed("other_sample_0", Verdict.INVALID_PROBLEM))
     found = score(field_of(of(1, fast(0, 1_000_000)), of(2, fast(0, 1_000_000)), invalid), "m", [1])
     assert (found.problems, found.samples, found.invalid_problems) == (3, 1, 1)
-    assert found.fast_p is not None and found.fast_p[1.0] == pytest.approx(1 / 3)
+    assert found.fast_p is not None
+    assert found.fast_p[1.0] == pytest.approx(1 / 3)
 
 
 def test_what_says_nothing_of_a_solution_is_no_sample() -> None:
