@@ -20,8 +20,10 @@ from harness.cli.diff import diff
 from harness.cli.doctor import doctor
 from harness.cli.explain import explain
 from harness.cli.export import export
+from harness.cli.feedback import feedback
 from harness.cli.gate import gate
 from harness.cli.history import history
+from harness.cli.import_ import import_app
 from harness.cli.index import index
 from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
@@ -29,8 +31,10 @@ from harness.cli.list import list_workspace
 from harness.cli.new import new_app
 from harness.cli.plot import plot
 from harness.cli.profile import profile
+from harness.cli.prompt import prompt
 from harness.cli.run import run
 from harness.cli.sanitize import sanitize
+from harness.cli.score import score
 from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
@@ -56,8 +60,10 @@ _EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
 
 PANELS = {
     **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch", "profile", "sanitize"), _EVERYDAY),
-    **dict.fromkeys(("show", "explain", "history", "plot", "diff", "export", "index", "snapshot"), _RESULTS),
-    **dict.fromkeys(("init", "new", "list", "check-problem", "config", "doctor"), _WORKSPACE),
+    **dict.fromkeys(
+        ("show", "feedback", "explain", "history", "plot", "diff", "export", "score", "index", "snapshot"), _RESULTS
+    ),
+    **dict.fromkeys(("init", "new", "import", "list", "prompt", "check-problem", "config", "doctor"), _WORKSPACE),
 }
 """Where `harness --help` lists each command."""
 
@@ -102,18 +108,22 @@ app.command("leaderboard")(leaderboard)
 app.command("profile")(profile)
 app.command("sanitize")(sanitize)
 app.command("show")(show)
+app.command("feedback")(feedback)
 app.command("explain")(explain)
 app.command("history")(history)
 app.command("plot")(plot)
 app.command("diff")(diff)
 app.command("export")(export)
+app.command("score")(score)
 app.command("index")(index)
 app.command("list")(list_workspace)
+app.command("prompt")(prompt)
 app.command("check-problem")(check_problem)
 app.command("doctor")(doctor)
 app.command("init")(init)
 app.add_typer(snapshot_app, name="snapshot")
 app.add_typer(new_app, name="new")
+app.add_typer(import_app, name="import")
 app.add_typer(config_app, name="config")
 
 

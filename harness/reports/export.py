@@ -13,7 +13,6 @@ from typing import Any
 from harness.errors import UsageError
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
-from harness.records.timing import Timing
 from harness.records.verdict import Verdict
 from harness.reports.evidence import seen_by
 from harness.reports.timing_numbers import TIMING_CELLS, arm_numbers, timing_cells
@@ -68,7 +67,7 @@ def to_kernelbench(evaluations: Sequence[Evaluation]) -> dict[str, list[dict[str
                 "export one level at a time, with --problem"
             )
         samples = found.setdefault(number, [])
-        samples.append(_sample(len(samples), evaluation))
+        samples.append(kernelbench_sample(len(samples), evaluation))
     return found
 
 
@@ -78,10 +77,10 @@ def kernelbench_id(problem: str) -> str:
     return match[1] if match else problem
 
 
-def _sample(number: int, evaluation: Evaluation) -> dict[str, Any]:
+def kernelbench_sample(number: int, evaluation: Evaluation) -> dict[str, Any]:
     """Times in milliseconds; -1 and {} are KernelBench's words for a time that wasn't taken."""
     timing = evaluation.timing
-    stats = _statistics(timing, evaluation.environment.gpu) if timing else {}
+    stats = call_statistics(timing.calls_ns("solution"), evaluation.environment.gpu) if timing else {}
     return {
         "sample_id": number,
         "compiled": evaluation.verdict not in _NEVER_RAN,
@@ -92,8 +91,11 @@ def _sample(number: int, evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _statistics(timing: Timing, gpu: str | None) -> dict[str, Any]:
-    calls_ms = [ns / 1e6 for ns in timing.calls_ns("solution")]
+def call_statistics(calls_ns: Sequence[int], gpu: str | None) -> dict[str, Any]:
+    """KernelBench's words for the times of calls, in milliseconds; empty for no calls."""
+    calls_ms = [ns / 1e6 for ns in calls_ns]
+    if not calls_ms:
+        return {}
     return {
         "mean": statistics.fmean(calls_ms),
         "std": statistics.stdev(calls_ms) if len(calls_ms) > 1 else 0.0,
