@@ -332,3 +332,56 @@ def test_what_was_not_looked_through_is_not_clean(
     assert bool(ended.value.code) is code
     assert line in capsys.readouterr().out.splitlines()
     assert [row["case"] for row in json.loads(out.read_text())] == list(sanitized.CASES["maxpool2d"])
+
+
+@pytest.fixture(scope="module")
+def kept() -> Any:
+    return script("kept")
+
+
+@pytest.mark.parametrize(
+    ("unit", "before", "now", "is_lost"),
+    [
+        ("s", [2.0, 2.0, 2.0], [2.25, 2.25, 2.25], True),
+        ("s", [2.0, 2.0, 2.0], [2.15, 2.15, 2.15], False),
+        ("s", [2.0, 2.0, 2.0], [1.0, 1.0, 1.0], False),
+        ("s", [2.0, 2.0, 2.4], [2.25, 2.25, 2.25], False),
+        ("/s", [100.0], [80.0], True),
+        ("x", [100.0], [200.0], False),
+        ("%", [100.0], [0.0], True),
+    ],
+)
+def test_a_loss_is_worse_by_a_tenth_beyond_the_noise(
+    kept: Any, unit: str, before: list[float], now: list[float], is_lost: bool
+) -> None:
+    assert kept.is_lost(kept.Measured(unit, now), kept.Measured(unit, before)) is is_lost
+
+
+def run_kept(kept: Any, monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str) -> None:
+    monkeypatch.setattr(kept, "help_s", lambda: [seconds] * 3)
+    monkeypatch.setattr(kept, "kind_of_machine", lambda: "simulator, 2 cores")
+    monkeypatch.setattr(sys, "argv", ["", "--file", str(file), "--only", "harness", *options])
+    kept.main()
+
+
+def test_a_loss_ends_with_1_until_it_is_accepted(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    file.write_text(json.dumps({"a GPU": {"taken_at": "2026-11-24", "measures": {}}}))
+    run_kept(kept, monkeypatch, file, 1.0, "--accept")
+    run_kept(kept, monkeypatch, file, 1.05)
+    with pytest.raises(SystemExit) as ended:
+        run_kept(kept, monkeypatch, file, 1.2)
+    assert ended.value.code
+    run_kept(kept, monkeypatch, file, 1.2, "--accept")
+    run_kept(kept, monkeypatch, file, 1.2)
+    found = json.loads(file.read_text())
+    assert list(found) == ["a GPU", "simulator, 2 cores"]
+    assert found["simulator, 2 cores"]["measures"]["harness --help"] == {"unit": "s", "samples": [1.2, 1.2, 1.2]}
+
+
+def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator(kept: Any) -> None:
+    on_gpu, simulated = kept.measures(is_gpu=True), kept.measures(is_gpu=False)
+    assert "speed-up maxpool2d/one_copy" in on_gpu
+    assert "speed-up maxpool2d/one_copy" not in simulated
+    assert "threads, no barrier" in simulated
+    assert "maxpool2d, command to verdict, warm" in {*on_gpu} & {*simulated}
