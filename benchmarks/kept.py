@@ -39,7 +39,7 @@ from harness.records.journal import Journal, read_journals  # noqa: E402
 KEPT = ROOT / "results/kept.json"
 LOSS_PERCENT = 10.0
 OURS = ("maxpool2d/one_copy", "avgpool2d/bulk_tile", "conv2d_square/tensor_strips", "conv2d_asymmetric/tensor_rows")
-RECORDS = 5_000
+RECORDS = 1_000
 CLOSE = 0.005
 """Equal arms are promised to lie that near to 1."""
 
