@@ -21,7 +21,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +61,7 @@ def main() -> None:
         judge(chosen.workspace, chosen.problem, chosen.backend, chosen.minutes)
     found = json.loads(chosen.file.read_text()) if chosen.file.exists() else {}
     for results in (chosen.workspace / "results", *chosen.merge):
-        with closing(read_journals(results)) as records:
-            merge(found, records, claims)
+        merge(found, read_journals(results), claims)
     if found:
         chosen.file.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
         put_between(chosen.page, "leaderboard", page(found, readings()))
@@ -189,8 +187,8 @@ def _rejections(found: dict[str, Row], known: dict[str, dict[str, str]]) -> Iter
     alarms = [name for name in rejected if known.get(name, {}).get("truth") == "right"]
     false_passes = [name for name in passed if known.get(name, {}).get("truth") == "wrong"]
     unread = [name for name in rejected if name not in known]
-    yield f"{len(rejected)} rejected; by a reading of their sources {len(alarms)} false alarms, "
-    yield f"{len(false_passes)} false passes{''.join(f', {name}' for name in false_passes)}; {len(unread)} not read yet."
+    yield f"{len(rejected)} rejected, of which {len(unread)} have not been read yet. By a reading of their sources:"
+    yield f"{len(alarms)} false alarms, {len(false_passes)} false passes{''.join(f', {name}' for name in false_passes)}."
     yield ""
     yield "| kernel | verdict | worst error, tolerances | reading | why |"
     yield "|---|---|---|---|---|"

@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import islice
@@ -208,8 +207,7 @@ def compared() -> dict[str, Evaluation]:
         for one in OURS:
             command += ["--solution", one.split("/")[1]]
         _seconds(command)
-        with closing(read_journals(Path(name))) as records:
-            return {f"{one.problem.name}/{one.solution.name}": one for one in records}
+        return {f"{one.problem.name}/{one.solution.name}": one for one in read_journals(Path(name))}
 
 
 def speedup(name: str) -> list[float]:

@@ -19,7 +19,9 @@ def with_texts(evaluation: Evaluation) -> Evaluation:
     solution = replace(evaluation.solution, files={"solution.py": TEXT}, explanation=TEXT)
     refused = NvccCheck("refused", "13.0.88", ("90",), 2.0, False, TEXT, TEXT)
     failure = evaluation.failure and replace(evaluation.failure, details=TEXT)
-    return replace(evaluation, solution=solution, builds=(build(output=TEXT, nvcc=refused),), failure=failure)
+    return replace(
+        evaluation, solution=solution, builds=(replace(build(), output=TEXT, nvcc=refused),), failure=failure
+    )
 
 
 def test_nothing_that_quotes_the_solution_is_left() -> None:
