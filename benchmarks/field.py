@@ -188,7 +188,7 @@ def _rejections(found: dict[str, Row], known: dict[str, dict[str, str]]) -> Iter
     false_passes = [name for name in passed if known.get(name, {}).get("truth") == "wrong"]
     unread = [name for name in rejected if name not in known]
     yield f"{len(rejected)} rejected, of which {len(unread)} have not been read yet. By a reading of their sources:"
-    yield f"{len(alarms)} false alarms, {len(false_passes)} false passes{''.join(f', {name}' for name in false_passes)}."
+    yield f"{len(alarms)} false alarms, {len(false_passes)} false passes" + "".join(f", {one}" for one in false_passes)
     yield ""
     yield "| kernel | verdict | worst error, tolerances | reading | why |"
     yield "|---|---|---|---|---|"
