@@ -443,7 +443,9 @@ def test_sittings_are_merged_and_written_without_source(
     assert found["l1_007/gpt_o1"]["claimed"] == 2.0
     assert found["l1_007/gpt_o1"]["measured"][0] == pytest.approx(3.0, rel=0.01)
     lines = page.read_text().splitlines()
-    assert "| level 1 | 2 | 1 | 1 | 0 | 2.000× | 3.000× | 1 | 1 |" in lines
+    (level,) = [line for line in lines if line.startswith("| level 1 |")]
+    assert level.startswith("| level 1 | 2 | 1 | 1 | 0 | 2.000× | ")
+    assert level.endswith(" | 1 | 1 |")
     assert any(line.startswith("| l1_007/claude_3_5_sonnet | `wrong_values` |") for line in lines)
     assert any(line.startswith("1 false alarms, 0 false passes") for line in lines)
     written = page.read_text()
