@@ -23,6 +23,5 @@ def without_source(evaluation: Evaluation) -> Evaluation:
 
 
 def _without_output(build: ExtensionBuild) -> ExtensionBuild:
-    check = build.nvcc
-    words = check and (WITHHELD if check.words else "")
-    return replace(build, output="", nvcc=check and replace(check, words=words, output=""))
+    nvcc = build.nvcc and replace(build.nvcc, words=WITHHELD if build.nvcc.words else "", output="")
+    return replace(build, output="", nvcc=nvcc)
