@@ -3,8 +3,9 @@
     python benchmarks/against_kernelbench.py KERNELBENCH [--leaderboard WORKSPACE] [--minutes 7] [--write]
 
 KERNELBENCH is a checkout; its `eval_kernel_against_ref` runs as its scripts call it (5 trials, 100 timed calls), each
-evaluation in a process of its own. The solutions are our corpus of exploits, faults and honest look-alikes, and of a
-workspace made by benchmarks/field.py every `--every`th. Each is evaluated `--repeats` times by both, one after the
+evaluation in a process of its own. The solutions are every `--every`th of our corpus of exploits, faults and honest
+look-alikes, which stand by family, and of a workspace made by benchmarks/field.py. Half of `--every` goes on with those
+between. Each is evaluated `--repeats` times by both, one after the
 other. After `--minutes` nothing new is begun; the same command goes on, on this or another machine: every result in
 `--results` names its GPU. Needs a CUDA GPU and nvcc.
 
@@ -100,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kernelbench", type=Path, help="a checkout of KernelBench")
     parser.add_argument("--leaderboard", type=Path, help="a workspace that benchmarks/field.py made")
-    parser.add_argument("--every", type=int, default=8, help="of the leaderboard's kernels each so many (8)")
+    parser.add_argument("--every", type=int, default=16, help="of the solutions one in so many (16)")
     parser.add_argument("--repeats", type=int, default=2, help="evaluations of each solution by each (2)")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing new after so long")
     parser.add_argument("--results", type=Path, default=RESULTS, help="what is known already, and what is added")
@@ -112,7 +113,10 @@ def main() -> None:
         parser.error(f"{chosen.kernelbench} holds no src/kernelbench/eval.py")
     known = json.loads(chosen.results.read_text()) if chosen.results.exists() else []
     if not chosen.write:
-        subjects = [*corpus(), *(sample(chosen.leaderboard, chosen.every) if chosen.leaderboard else ())]
+        subjects = [
+            *list(corpus())[:: chosen.every],
+            *(sample(chosen.leaderboard, chosen.every) if chosen.leaderboard else ()),
+        ]
         for row in run(subjects, known, chosen):
             known.append(row)
             chosen.results.write_text(json.dumps(known, indent=0) + "\n")
