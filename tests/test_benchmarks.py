@@ -16,6 +16,7 @@ import yaml
 
 import harness
 from harness.records.evaluation import Evaluation
+from harness.records.journal import Journal
 from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
@@ -380,3 +381,219 @@ def test_what_stands_in_the_file_is_not_measured_again(
     assert memory.main([str(tmp_path), "--gib", "24", "--json", str(out)]) == 0
     assert asked == [("one", 24), ("two", 24)]
     assert [row.problem for row in memory.read(out)] == ["one", "two"]
+
+
+@pytest.fixture(scope="module")
+def kept() -> Any:
+    return script("kept")
+
+
+@pytest.mark.parametrize(
+    ("unit", "before", "now", "is_lost"),
+    [
+        ("s", [2.0, 2.0, 2.0], [2.25, 2.25, 2.25], True),
+        ("s", [2.0, 2.0, 2.0], [2.15, 2.15, 2.15], False),
+        ("s", [2.0, 2.0, 2.0], [1.0, 1.0, 1.0], False),
+        ("s", [2.0, 2.0, 2.4], [2.25, 2.25, 2.25], False),
+        ("/s", [100.0], [80.0], True),
+        ("x", [100.0], [200.0], False),
+        ("%", [100.0], [0.0], True),
+    ],
+)
+def test_a_loss_is_worse_by_a_tenth_beyond_the_noise(
+    kept: Any, unit: str, before: list[float], now: list[float], is_lost: bool
+) -> None:
+    assert kept.is_lost(kept.Measured(unit, now), kept.Measured(unit, before)) is is_lost
+
+
+def run_kept(kept: Any, monkeypatch: pytest.MonkeyPatch, file: Path, seconds: float, *options: str) -> None:
+    monkeypatch.setattr(kept, "help_s", lambda: [seconds] * 3)
+    monkeypatch.setattr(kept, "kind_of_machine", lambda: "simulator, 2 cores")
+    monkeypatch.setattr(sys, "argv", ["", "--file", str(file), "--only", "harness", *options])
+    kept.main()
+
+
+def test_a_loss_ends_with_1_until_it_is_accepted(kept: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    file.write_text(json.dumps({"a GPU": {"taken_at": "2026-11-24", "measures": {}}}))
+    run_kept(kept, monkeypatch, file, 1.0, "--accept")
+    run_kept(kept, monkeypatch, file, 1.05)
+    with pytest.raises(SystemExit) as ended:
+        run_kept(kept, monkeypatch, file, 1.2)
+    assert ended.value.code
+    run_kept(kept, monkeypatch, file, 1.2, "--accept")
+    run_kept(kept, monkeypatch, file, 1.2)
+    found = json.loads(file.read_text())
+    assert list(found) == ["a GPU", "simulator, 2 cores"]
+    assert found["simulator, 2 cores"]["measures"]["harness --help"] == {"unit": "s", "samples": [1.2, 1.2, 1.2]}
+
+
+def test_what_is_promised_of_a_gpu_is_not_asked_of_the_simulator(kept: Any) -> None:
+    on_gpu, simulated = kept.measures(is_gpu=True), kept.measures(is_gpu=False)
+    assert "speed-up maxpool2d/one_copy" in on_gpu
+    assert "speed-up maxpool2d/one_copy" not in simulated
+    assert "threads, no barrier" in simulated
+    assert "maxpool2d, command to verdict, warm" in {*on_gpu} & {*simulated}
+
+
+@pytest.fixture
+def field(monkeypatch: pytest.MonkeyPatch) -> Any:
+    loaded = script("field")
+    monkeypatch.setitem(sys.modules, "field", loaded)  # as against_kernelbench imports it
+    return loaded
+
+
+@pytest.fixture
+def leaderboard(tmp_path: Path) -> Path:
+    """A checkout with one problem and two models' kernels."""
+    assets = tmp_path / "checkout/docs/assets"
+    for name in ("problems/l1_p7.py", "solutions/aa.py", "solutions/bb.py"):
+        (assets / name).parent.mkdir(parents=True, exist_ok=True)
+        (assets / name).write_text(f"# {name}\n")
+    entries = [{"display_name": name, "torch_speedup": claimed, "file": file} for name, claimed, file in KERNELS]
+    (assets / "data.json").write_text(json.dumps({"Level 1: 7_Some_product_": entries, "Level 3: 1_Empty": []}))
+    return tmp_path / "checkout"
+
+
+KERNELS = (("gpt-o1", 2.0, "aa"), ("claude-3.5-sonnet", 0.5, "bb"))
+
+
+def test_a_leaderboard_becomes_a_workspace_with_its_claims(field: Any, leaderboard: Path, tmp_path: Path) -> None:
+    claims = field.make_workspace(leaderboard, tmp_path / "work")
+    assert claims == {"l1_007/gpt_o1": 2.0, "l1_007/claude_3_5_sonnet": 0.5}
+    assert (tmp_path / "work/problems/l1_007/problem.py").read_text() == "# problems/l1_p7.py\n"
+    assert (tmp_path / "work/solutions/l1_007/claude_3_5_sonnet/solution.py").read_text() == "# solutions/bb.py\n"
+    assert not (tmp_path / "work/problems/l3_001").exists()
+
+
+def judged(problem: str, solution: str, evaluation: Evaluation, **changes: Any) -> Evaluation:
+    named = replace(evaluation.problem, name=problem), replace(evaluation.solution, name=solution)
+    return replace(evaluation, problem=named[0], solution=named[1], **changes)
+
+
+def test_sittings_are_merged_and_written_without_source(
+    field: Any, leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "work/results", tmp_path / "second"
+    Journal(first, "a").append(judged("l1_007", "gpt_o1", passed(timing=measured())))
+    Journal(second, "b").append(judged("l1_007", "gpt_o1", failed(verdict=Verdict.HARNESS_ERROR), id="later"))
+    Journal(second, "b").append(judged("l1_007", "claude_3_5_sonnet", failed(), id="other"))
+    monkeypatch.setattr(field, "readings", lambda: {"l1_007/claude_3_5_sonnet": {"truth": "right", "why": "a sum"}})
+    file, page = tmp_path / "field.json", tmp_path / "field.md"
+    options = ["--workspace", str(tmp_path / "work"), "--minutes", "0", "--merge", str(second)]
+    monkeypatch.setattr(sys, "argv", ["", str(leaderboard), *options, "--file", str(file), "--page", str(page)])
+    field.main()
+    found = json.loads(file.read_text())
+    assert {name: row["verdict"] for name, row in found.items()} == {
+        "l1_007/claude_3_5_sonnet": "wrong_values",
+        "l1_007/gpt_o1": "passed",
+    }
+    assert found["l1_007/gpt_o1"]["claimed"] == 2.0
+    assert found["l1_007/gpt_o1"]["measured"][0] == pytest.approx(3.0, rel=0.01)
+    lines = page.read_text().splitlines()
+    (level,) = [line for line in lines if line.startswith("| level 1 |")]
+    assert level.startswith("| level 1 | 2 | 1 | 1 | 0 | 2.000× | ")
+    assert level.endswith(" | 1 | 1 |")
+    assert any(line.startswith("| l1_007/claude_3_5_sonnet | `wrong_values` |") for line in lines)
+    assert any(line.startswith("1 false alarms, 0 false passes") for line in lines)
+    written = page.read_text()
+    field.main()
+    assert page.read_text() == written
+
+
+def test_without_data_no_page_is_written(
+    field: Any, leaderboard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, page = tmp_path / "field.json", tmp_path / "field.md"
+    options = ["--workspace", str(tmp_path / "work"), "--minutes", "0", "--file", str(file), "--page", str(page)]
+    monkeypatch.setattr(sys, "argv", ["", str(leaderboard), *options])
+    field.main()
+    assert not file.exists()
+    assert not page.exists()
+
+
+def test_the_committed_readings_are_whole(field: Any) -> None:
+    assert {reading["truth"] for reading in field.readings().values()} <= {"right", "wrong"}
+
+
+EVALUATOR = """
+from pydantic import BaseModel
+import requests
+from . import utils
+
+class Result(BaseModel):
+    compiled: bool = False
+    correctness: bool = False
+    metadata: dict = {}
+    runtime: float = -1.0
+    ref_runtime: float = -1.0
+
+def eval_kernel_against_ref(reference, solution, num_correct_trials, num_perf_trials, measure_performance, build_dir,
+                            backend):
+    assert (num_correct_trials, num_perf_trials, measure_performance) == (5, 100, True)
+    assert "def get_init_inputs" in reference
+    if "lost" in solution:
+        raise SystemExit(1)
+    if "locked" in solution:
+        return None
+    correct = "wrong" not in solution
+    return Result(compiled=True, correctness=correct, runtime=2.0, ref_runtime=60.0 if "fast" in solution else 3.0,
+                  metadata={"excessive_speedup": True} if "fast" in solution else {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("right", {"verdict": "correct", "passed": True, "speedup": 1.5}),
+        ("fast", {"verdict": "excessive_speedup", "passed": False, "speedup": 30.0}),
+        ("wrong", {"verdict": "wrong", "passed": False, "speedup": None}),
+        ("locked", {"verdict": "no answer", "passed": False, "speedup": None}),
+        ("lost", {"verdict": "no answer", "passed": False, "speedup": None}),
+    ],
+)
+def test_kernelbench_is_asked_in_a_process_of_its_own(tmp_path: Path, text: str, expected: dict[str, Any]) -> None:
+    against = script("against_kernelbench")
+    package = tmp_path / "checkout/src/kernelbench"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from . import utils\n")
+    (package / "utils.py").write_text(
+        "from dotenv import load_dotenv\nfrom tqdm import tqdm\nfrom openai import OpenAI\n"
+        "from litellm import completion\nload_dotenv()\n"
+    )
+    (package / "eval.py").write_text(EVALUATOR)
+    work = tmp_path / "work"
+    for name, written in (("problems/p/problem.py", "class Model: ...\n"), ("solutions/p/s/solution.py", text)):
+        (work / name).parent.mkdir(parents=True)
+        (work / name).write_text(written)
+    subject = against.Subject(work, "cheats", "p", "s", "right", "corpus")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert against.by_kernelbench(subject, folder, tmp_path / "checkout") == expected
+
+
+def test_the_corpus_says_what_is_right_and_what_is_wrong() -> None:
+    known = {one.name: one for one in script("against_kernelbench").corpus()}
+    assert known["cheats/double/returns_empty"].truth == "wrong"
+    assert known["cheats/double/synchronizes"].truth == "right"
+    assert known["cheats/double/poisoned_torch_import"].truth == "unknown"
+    assert known["faults/double/honest"].truth == "right"
+    assert all(one.source.is_file() and one.reference.is_file() for one in known.values())
+    assert all((one.workspace / f"configs/{one.config}.yaml").is_file() for one in known.values())
+
+
+def test_false_passes_and_false_alarms_are_counted_by_solution() -> None:
+    against = script("against_kernelbench")
+
+    def row(name: str, truth: str, passed: bool, seconds: float, speedup: float | None = None) -> dict[str, Any]:
+        return {"name": name, "truth": truth, "passed": passed, "seconds": seconds, "speedup": speedup}
+
+    rows = [
+        row("a", "wrong", True, 10.0, 2.0),
+        row("a", "wrong", False, 20.0),
+        row("b", "right", True, 30.0, 1.0),
+        row("b", "right", True, 30.0, 1.1),
+        row("c", "right", False, 5.0),
+        row("d", "unknown", True, 7.0),
+    ]
+    assert against.figures(rows) == ["1 of 1", "1 of 2", "1 of 2", "15.0", "10.00 %"]

@@ -67,6 +67,7 @@ MinOwnShare = Annotated[
 ]
 Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
+NoSource = Annotated[bool, typer.Option("--no-source", help="Keep no text of the solutions in the records.")]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", min=1, help="Builds at once. Default: the config's, or half of the cores for builds."),

@@ -37,6 +37,7 @@ class Choices:
     config: Config
     seed: int | None
     results: Path
+    no_source: bool
     jobs: int | None
     max_failures: int | None
     resume: bool
@@ -78,11 +79,11 @@ def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report:
     evaluations: list[Evaluation] = []
     try:
         for evaluation in _load(choices.results, kept):
-            _take(evaluation, evaluations, choices.json)
+            _take(evaluation, evaluations, choices)
         if chosen:
             with Progress(choices.quiet) as progress, _open(workspace, choices, progress, servers) as session:
                 for evaluation in _evaluate(session, chosen, choices, progress):
-                    _take(evaluation, evaluations, choices.json)
+                    _take(evaluation, evaluations, choices)
     finally:  # also what an interrupted run has found
         if evaluations and not choices.json:
             report(Console(), evaluations, frozenset(kept))
@@ -122,6 +123,7 @@ def _open(workspace: Workspace, choices: Choices, progress: Progress, servers: F
         choices.seed,
         progress.say,
         servers=servers,
+        keeps_source=not choices.no_source,
     )
 
 
@@ -140,13 +142,14 @@ def _evaluate(session: Session, tasks: Sequence[Task], choices: Choices, progres
                 return
 
 
-def _take(evaluation: Evaluation, evaluations: list[Evaluation], json: bool) -> None:
+def _take(evaluation: Evaluation, evaluations: list[Evaluation], choices: Choices) -> None:
     """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
     their sources and compiler logs would fill the memory."""
-    if json:
+    if choices.json:
         from harness.records.line import to_line
+        from harness.records.without_source import without_source
 
-        typer.echo(to_line(evaluation))
+        typer.echo(to_line(without_source(evaluation) if choices.no_source else evaluation))
     builds = tuple(
         replace(build, output="", nvcc=replace(build.nvcc, output="") if build.nvcc else None)
         for build in evaluation.builds

@@ -70,15 +70,17 @@ def open_session(
     say: Callable[[str], None],
     lanes: int | None = None,
     servers: ForkServers | None = None,
+    keeps_source: bool = True,
 ) -> Session:
     """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
-    and one in all for the simulator. `servers`: what start_early() has started; the session ends them.
+    and one in all for the simulator. `servers`: what start_early() has started; the session ends them. `keeps_source`:
+    whether the journal gets the solutions' texts.
 
     Raises: MachineError; UsageError for a clock that the GPU doesn't have; JournalError where `results` can't be
     written.
     """
     run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-    journal = Journal(results, run)
+    journal = Journal(results, run, keeps_source)
     journal.require_writable()
     cache = cache_folder()
     host = open_host(backend, cache, say, config.correctness.sanitize)

@@ -14,6 +14,7 @@ from harness.errors import JournalError
 from harness.records.evaluation import Evaluation
 from harness.records.line import from_line, to_line
 from harness.records.reading import JournalProblem, read_journals, scan_journals
+from harness.records.without_source import without_source
 
 __all__ = ["Journal", "JournalProblem", "append_lines", "from_line", "read_journals", "scan_journals", "to_line"]
 
@@ -21,11 +22,13 @@ __all__ = ["Journal", "JournalProblem", "append_lines", "from_line", "read_journ
 class Journal:
     """The append-only files of one run, under results/<run>/, one per environment.
 
-    Several processes may append to the same file: a lock on it lets one write at a time.
+    Several processes may append to the same file: a lock on it lets one write at a time. Without `keeps_source` the
+    solutions' texts aren't written.
     """
 
-    def __init__(self, results: Path, run: str) -> None:
+    def __init__(self, results: Path, run: str, keeps_source: bool = True) -> None:
         self.folder = results / run
+        self._keeps_source = keeps_source
 
     def require_writable(self) -> None:
         """Before work is done whose result couldn't be kept. Raises: JournalError."""
@@ -51,6 +54,8 @@ class Journal:
 
         Raises: JournalError, as append(). A file takes all that belongs to it or nothing.
         """
+        if not self._keeps_source:
+            evaluations = [without_source(evaluation) for evaluation in evaluations]
         paths = [self.folder / f"{evaluation.environment.label}.jsonl" for evaluation in evaluations]
         for path in dict.fromkeys(paths):
             mine = (e for e, its_path in zip(evaluations, paths, strict=True) if its_path == path)

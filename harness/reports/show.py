@@ -49,7 +49,7 @@ def source_text(evaluation: Evaluation) -> str:
     """The files that were judged, each under its name; control characters taken out."""
     files = evaluation.solution.files
     if not files:
-        return "this record keeps no sources: it was written by harness 0.1\n"
+        return "this record keeps no sources: it was made with --no-source, or by harness 0.1\n"
     return "\n".join(f"# ==== {name}\n{text.rstrip()}\n" for name, text in _harmless_files(files))
 
 

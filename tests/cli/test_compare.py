@@ -27,14 +27,14 @@ from tests.examples import environment, failed, passed, timing
 class ScriptedSession:
     """Evaluates by the solution's name: 'wrong…' fails, 'ours…' is a harness_error, 'stop…' interrupts."""
 
-    def __init__(self, number: int, results: Path, config: Config, seed: int | None) -> None:
+    def __init__(self, number: int, results: Path, config: Config, seed: int | None, keeps_source: bool) -> None:
         self._number = number
         self.results = results
         self.config = config
         self.seed = seed
         self.jobs: int | None = None
         self.was_closed = False
-        self._journal = Journal(results, "20261121T000000Z-0001")
+        self._journal = Journal(results, "20261121T000000Z-0001", keeps_source)
 
     def evaluate(self, tasks: Iterable[Task], observe: Any, jobs: int | None = None) -> Iterator[Evaluation]:
         self.jobs = jobs
@@ -75,10 +75,17 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedSession]:
     opened: list[ScriptedSession] = []
 
     def open_session(
-        backend: str, workspace: Path, results: Path, config: Config, seed: int | None, say: Any, servers: ForkServers
+        backend: str,
+        workspace: Path,
+        results: Path,
+        config: Config,
+        seed: int | None,
+        say: Any,
+        servers: ForkServers,
+        keeps_source: bool,
     ) -> ScriptedSession:
         assert backend in ("cuda", "sim")
-        opened.append(ScriptedSession(len(opened), results, config, seed))
+        opened.append(ScriptedSession(len(opened), results, config, seed, keeps_source))
         return opened[-1]
 
     monkeypatch.setattr(session_module, "open_session", open_session)
@@ -140,6 +147,19 @@ def test_the_clock_to_lock_reaches_the_session(
     harness(*command, *GPU)
     harness(*command, "--lock-clocks", "1410", *GPU)
     assert [session.config.timing.lock_sm_mhz for session in sessions] == [None, 1410]
+
+
+@pytest.mark.parametrize("command", [["run", "-p", "maxpool2d"], ["compare"]])
+def test_records_without_source_hold_no_text_of_the_solution(
+    harness: Shell, workspace: Path, sessions: list[ScriptedSession], command: list[str]
+) -> None:
+    outcome = harness(*command, "--no-source", "--json", *GPU)
+    assert "class ModelNew" not in outcome.out
+    (journal,) = (workspace / "out").glob("*/*.jsonl")
+    assert journal.read_text() == outcome.out
+    assert [one.solution.files for one in read_journals(workspace / "out")] == [{}, {}]
+    assert harness(*command, "--no-source", "--resume", *GPU).code == 0
+    assert len(sessions) == 1
 
 
 SIM = ("--backend", "sim", "--results", "out")
