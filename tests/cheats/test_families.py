@@ -40,9 +40,9 @@ def test_every_family_has_several_cases(root: Path) -> None:
     assert {family for family in families if families.count(family) < 2} == set()
 
 
-def test_there_are_sixty_exploits_and_faults_and_fifteen_honest_controls_at_least() -> None:
+def test_there_are_sixty_exploits_and_faults_and_seventy_honest_controls_at_least() -> None:
     honest = [case.name for _, case in ALL if case.family == HONEST]
-    assert len(honest) >= 15
+    assert len(honest) >= 70
     assert len(ALL) - len(honest) >= 60
 
 

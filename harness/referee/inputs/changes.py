@@ -11,6 +11,7 @@ _SAMPLE = 2**16
 _CHUNK = 2**24
 """Elements for which random bits are drawn at a time."""
 _SPECIAL_SHARE = 1 / 64
+_BITS = 5
 _LEAST_SPREAD = 2.0**-1000
 """Of inputs that are told apart: a small part of it is still a double."""
 _MANTISSA, _EXPONENT = 0x007FFFFF, 0x7F800000
@@ -32,25 +33,20 @@ def signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return value
 
 
-def ties(value: torch.Tensor, generator: torch.Generator, bits: int | None = None) -> torch.Tensor:
-    """Four distinct values within what was drawn: from the least to the largest, or, where `bits` are given, whole
-    multiples of a power of two, up to 2^`bits` of which make that range."""
+def ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Four distinct values within what was drawn: whole multiples of a power of two, up to 2^5 of which make its range.
+
+    Added one after another, equal values are all rounded the same way, and the errors of a long sum add up, where
+    those of random values cancel. Of these, where zero is among them or near, float32 holds any sum of half a million
+    (2^24 / 2^5).
+    """
     low, high = (float(bound) for bound in value.aminmax())
     if not _LEAST_SPREAD < high - low < math.inf:
         return value
-    least, step = low, (high - low) / 3
-    if bits is not None:
-        unit = math.ldexp(1.0, math.frexp(high - low)[1] - bits)
-        least = math.ceil(low / unit) * unit
-        step = (high - least) / 3 // unit * unit
+    unit = math.ldexp(1.0, math.frexp(high - low)[1] - _BITS)
+    least = math.ceil(low / unit) * unit
+    step = (high - least) / 3 // unit * unit
     return value.sub_(low).div_((high - low) / 3).round_().mul_(step).add_(least).clamp_(low, high)
-
-
-def short_ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Added one after another, equal values are all rounded the same way, and the errors of a long sum add up, where
-    those of random values cancel. Of these, where zero is among them or near, float32 holds any sum of half a million
-    (2^24 / 2^5)."""
-    return ties(value, generator, bits=5)
 
 
 def infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from harness.referee.inputs.changes import few_terms, infinite, nan, short_ties, signed, spread_of, ties
+from harness.referee.inputs.changes import few_terms, infinite, nan, signed, spread_of, ties
 from harness.referee.inputs.structure import Structure
 from harness.workspace.problem import VariantName
 
@@ -97,8 +97,6 @@ def ladders(name: VariantName, rng: random.Random) -> tuple[Ladder, ...]:
         return tuple(_ladder(_rescaled, sign) for sign in (1, -1))
     if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
         return Ladder((_negative(0),)), _ladder(_negative, 1)
-    if name == "ties":
-        return (Ladder((Variant(name, "few distinct", ties), Variant(name, "few distinct (of few bits)", short_ties))),)
     if name == "shifted":
         spreads = rng.choice((-1, 1)) * rng.uniform(2, 4)
         return (Ladder((_shifted(spreads), _shifted(-spreads))),)
@@ -154,6 +152,7 @@ def _few_terms(share: float) -> Variant:
 
 _OTHERS = {
     "signed": Variant("signed", "signed", signed),
+    "ties": Variant("ties", "few distinct", ties),
     "infinite": Variant("infinite", "infinite", infinite),
     "nan": Variant("nan", "NaN", nan),
 }
