@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from harness.backends.base import BufferHandle, SharedBuffer
-from harness.referee.sampling import PeriodicInput, _data_extents, _part, _written_slices, periodic_input
+from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 EXTENT = 64 * 2**10
@@ -45,17 +45,15 @@ def test_a_stretch_is_no_view_of_what_was_drawn() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
 def test_zero_counts_as_unwritten(dtype: torch.dtype) -> None:
-    values = torch.zeros(2, 1, 3, dtype=dtype)
-    values[1, 0, 2] = 1
-    part, written = _part(values, (1, 0))
-    assert part.shape == (1, 1, 3)
-    assert written.tolist() == [[[False, False, True]]]
+    values = torch.zeros(1, 3, dtype=dtype)
+    values[0, 2] = 1
+    assert _was_written(values).tolist() == [[False, False, True]]
 
 
 def test_poison_counts_as_unwritten() -> None:
     values = torch.full((16,), 0xFF, dtype=torch.uint8).view(torch.float32).reshape(1, 4)
     values[0, 1] = 2.0
-    assert _part(values, (0,))[1].tolist() == [[False, True, False, False]]
+    assert _was_written(values).tolist() == [[False, True, False, False]]
 
 
 @pytest.fixture
@@ -76,7 +74,7 @@ def test_what_was_written_is_found_without_reading_holes(sparse: SharedBuffer) -
     output = sparse.content.view(torch.float32).reshape(4, 2, EXTENT // 4)
     output[1, 0, 5] = 1.0
     output[3, 1, -1] = 2.0
-    assert list(_written_slices(output, sparse)) == [(1, 0), (3, 1)]
+    assert _written_rows(output, sparse).tolist() == [1, 3]
     touched = sum(stop - start for start, stop in _data_extents(sparse))
     assert touched <= 2 * EXTENT
 
@@ -84,4 +82,10 @@ def test_what_was_written_is_found_without_reading_holes(sparse: SharedBuffer) -
 def test_rows_alone_are_found_in_a_flat_output(sparse: SharedBuffer) -> None:
     output = sparse.content.view(torch.int32)
     output[EXTENT // 2] = 7
-    assert list(_written_slices(output, sparse)) == [(EXTENT // 2,)]
+    assert _written_rows(output, sparse).tolist() == [EXTENT // 2]
+
+
+def test_neighbouring_rows_are_compared_together() -> None:
+    rows = torch.tensor([0, 1, 2, 7, 9, 10])
+    assert list(_runs(rows, torch.empty(16, 4))) == [(0, 3), (7, 8), (9, 11)]
+    assert list(_runs(rows[:3], torch.empty(16, 2**21, device="meta"))) == [(0, 2), (2, 3)]
