@@ -156,7 +156,7 @@ def _oracle_is_cheap(setting: Setting) -> bool:
     if setting.problem.independent_batch:
         return False
     work = work_of(setting)
-    return work is not None and work.bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
+    return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
 
 
 def _is_one_kernels_work(reply: TurnTaken) -> bool:
@@ -262,7 +262,8 @@ def _written_rows(output: torch.Tensor, buffer: SharedBuffer) -> torch.Tensor:
         for begin in range(first, last, _PIECE_ELEMENTS):
             written = _was_written(flat[begin : min(begin + _PIECE_ELEMENTS, last)]).nonzero().view(-1)
             found.append(torch.unique_consecutive((written + begin) // width))
-    return torch.unique_consecutive(torch.cat(found))
+    rows: torch.Tensor = torch.unique_consecutive(torch.cat(found))
+    return rows
 
 
 def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]:
@@ -277,7 +278,7 @@ def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]
 def _was_written(part: torch.Tensor) -> torch.Tensor:
     """Which elements were written. Unwritten is zero, a hole of the file, or the poison that the allocation held."""
     if part.is_complex():
-        return _was_written(torch.view_as_real(part)).any(-1)
+        return _was_written(torch.view_as_real(part)).any(dim=-1)
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[part.dtype.itemsize]
     bits = part.contiguous().view(integers)
     return (bits != 0) & (bits != -1)
