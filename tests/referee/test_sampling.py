@@ -136,6 +136,18 @@ def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
     assert [check.passed for check in wrong.checks] == [False]
 
 
+class Nothing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(())
+
+
+@pytest.mark.usefixtures("one_launch")
+def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum()")), Nothing)
+    assert outcome.failed is not None
+    assert outcome.failed.verdict is Verdict.WRONG_VALUES
+
+
 @pytest.mark.usefixtures("one_launch")
 def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(tmp_path: Path) -> None:
     PartlyDone.calls = 0

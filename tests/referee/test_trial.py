@@ -384,7 +384,7 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
     assert {(check.case, check.passed) for check in found.checks} == {("shrunk", True)}
-    assert "shrunk: shrunk by the referee to rows = 128, columns = 168" in found.remarks
+    assert "shrunk: shrunk by the referee to rows = 512, columns = 616" in found.remarks
 
 
 @pytest.mark.usefixtures("auditor")
