@@ -213,7 +213,7 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     ),
     "barrier-divergence": FindingKind(
         "threads of a block met at different barriers",
-        None,
+        "runtime_error",
         "__syncthreads() in both branches of a condition",
         "take the barrier out of the branches",
     ),

@@ -10,23 +10,33 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from harness.backends.base import Host, SharedBuffer
 from harness.backends.sim.host import SimHost
 from harness.protocol.messages import TurnTaken
-from harness.records.check import Check, OutputComparison
+from harness.records.check import Check, OutputComparison, Tolerance
 from harness.records.config import Config
 from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.judgement import describe_finding, judge_form, judge_sharing
+from harness.referee.answers.judgement import (
+    describe_finding,
+    judge_form,
+    judge_sharing,
+    judge_values,
+    require_passed,
+)
 from harness.referee.answers.reference import Reference
+from harness.referee.ceilings.work import work_of
 from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
+from harness.referee.table.seated_case import at
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.table.turns import construct_arm, take_turn
 from harness.referee.tolerance.derive import least_tolerance
@@ -39,6 +49,11 @@ _DRAWN_BYTES = 2 * 2**30
 """As much as the referee draws where there is no small case to draw from."""
 _PERIOD_PAGES = 4099
 """16 MiB, and a prime number of pages, so that rows and channels don't repeat in step."""
+_WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
+"""As much as the oracle computes for the whole of a case: some seconds on two cores."""
+_PIECE_ELEMENTS = 2**22
+_ALL_BLOCKS = 2**62
+_ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
 
 @dataclass(frozen=True)
@@ -81,18 +96,18 @@ def check_sampled(
     worker: WorkerProcess,
     config: Config,
     watch: Callable[[TurnTaken, int, bool], None] | None = None,
-) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource]:
-    """One turn of a few blocks of the true launch: checks, remarks, and where the weights came from.
+) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource, SolutionFailed | None]:
+    """One turn of a few blocks of the true launch: checks, remarks, where the weights came from, and what fails it.
 
-    Values are compared only after a single launch: with several, one reads what blocks that didn't run should have
-    written. Raises: SolutionFailed.
+    Values are compared only after a single launch with none of torch's operators beside it: else one reads what blocks
+    that didn't run should have written, or the output holds what isn't the kernel's. Raises: SolutionFailed.
     """
     assert isinstance(host, SimHost)
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
-    inputs = _draw_inputs(setting, seed)
+    is_whole = _oracle_is_cheap(setting)
+    inputs = setting.reference.make_inputs(seed) if is_whole else _draw_inputs(setting, seed)
     with Table(host, setting.spec) as table:
-        for value, spec in zip(inputs, setting.meta_inputs or [], strict=True):
-            table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
+        _lay(table, host, inputs, setting)
         table.seat(worker, config.limits.load_s)
         weights = construct_arm(worker, table, setting, config.limits)
         timed = _take_sampled_turn(worker, table, config, blocks, setting.seed("blocks"), traced=watch is not None)
@@ -103,11 +118,53 @@ def check_sampled(
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
             watch(reply, timed.wall_ns, True)
-        if reply.launches != 1 or not setting.problem.independent_batch:
+        if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
-            return (), tuple(remarks), weights
-        compared = _judge_written(table, inputs, setting)
-    return (setting.check(seed, "sampled_blocks", compared),), tuple(remarks), weights
+            return (), tuple(remarks), weights, None
+        if not is_whole:
+            check = setting.check(seed, "sampled_blocks", _judge_written(table, inputs, setting))
+            return (check,), tuple(remarks), weights, _failure(check)
+        wanted = setting.oracle.answer(inputs)
+        check = setting.check(seed, "sampled_blocks", _judge_all_written(table, wanted, setting))
+        if not check.passed:  # several blocks may add to one element: all of them decide
+            _take_sampled_turn(worker, table, config, _ALL_BLOCKS, 0, traced=False)
+            check = setting.check(seed, "complete", judge_values(table.outputs(), inputs, setting))
+    return (check,), tuple(remarks), weights, _failure(check)
+
+
+def _failure(check: Check) -> SolutionFailed | None:
+    try:
+        with at(check.case, None):
+            require_passed(check)
+    except SolutionFailed as failed:
+        return failed
+    return None
+
+
+def _lay(table: Table, host: SimHost, inputs: Sequence[Any], setting: Setting) -> None:
+    if not any(isinstance(value, PeriodicInput) for value in inputs):
+        table.lay_inputs(inputs)
+        return
+    for value, spec in zip(inputs, setting.meta_inputs or [], strict=True):
+        if isinstance(value, PeriodicInput):
+            table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
+        else:
+            table.lay_value(value)
+
+
+def _oracle_is_cheap(setting: Setting) -> bool:
+    """Whether the reference can be run for the whole case, where its rows aren't known to be independent."""
+    if setting.problem.independent_batch:
+        return False
+    work = work_of(setting)
+    return work is not None and work.least_bytes <= _WHOLE_BYTES and (work.operations or 0) <= _WHOLE_OPERATIONS
+
+
+def _is_one_kernels_work(reply: TurnTaken) -> bool:
+    """One launch, and no operator of torch that leaves anything but zeros in new memory."""
+    return reply.launches == 1 and all(
+        not row.name.startswith("aten::") or _ALLOCATES.match(row.name) for row in reply.kernels or ()
+    )
 
 
 def _take_sampled_turn(
@@ -121,7 +178,7 @@ def _take_sampled_turn(
         raise
 
 
-def _draw_inputs(setting: Setting, seed: int) -> list[PeriodicInput]:
+def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
     """get_inputs() of the problem's first small case, or of this one where there is none, stretched to its shapes."""
     specs = setting.meta_inputs or []
     small = next((case for case in setting.problem.cases if case != FULL), None)
@@ -135,9 +192,10 @@ def _draw_inputs(setting: Setting, seed: int) -> list[PeriodicInput]:
             "the problem has only its full shape, which is too large to simulate",
             next_step="add a small case to problem.yaml, or run on a GPU",
         )
-    if not all(isinstance(spec, torch.Tensor) for spec in specs):
-        raise SolutionFailed(Verdict.UNSUPPORTED, "a case with plain inputs beside tensors can't be sampled")
-    return [periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) for values, spec in zip(drawn, specs, strict=True)]
+    return [
+        periodic_input(values, tuple(spec.shape), mmap.PAGESIZE) if isinstance(spec, torch.Tensor) else spec
+        for values, spec in zip(drawn, specs, strict=True)
+    ]
 
 
 def _nbytes(values: Sequence[object]) -> int:
@@ -151,61 +209,91 @@ def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int
     return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
 
 
-def _judge_written(table: Table, inputs: Sequence[PeriodicInput], setting: Setting) -> tuple[OutputComparison, ...]:
+def _judge_written(table: Table, inputs: Sequence[Any], setting: Setting) -> tuple[OutputComparison, ...]:
     """Compare what the sampled blocks wrote, in the first and the last row (dimension 0) that they touched.
 
     Raises: SolutionFailed where they wrote nothing at all.
     """
     comparisons = []
     for number, (output, buffer) in enumerate(zip(table.outputs(), table.output_buffers(), strict=True)):
-        written = list(_written_slices(output, buffer))
-        if not written:
-            raise SolutionFailed(
-                Verdict.WRONG_VALUES,
-                "the sampled blocks, the first and the last among them, wrote nothing into the output",
-                next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
-            )
-        rows = sorted({written[0][0], written[-1][0]})
-        answers = {row: setting.oracle.answer([value.rows(row, row + 1) for value in inputs])[number] for row in rows}
-        tolerance = setting.problem.tolerance or least_tolerance(
-            torch.cat(list(answers.values())), output.dtype, setting.problem.precision
-        )
+        found = _require_written(_written_rows(output, buffer))
+        rows = list(dict.fromkeys((int(found[0]), int(found[-1]))))
+        answers = {row: setting.oracle.answer(_rows_of(inputs, row))[number] for row in rows}
+        tolerance = _held_to(setting, torch.cat(list(answers.values())), output.dtype)
         comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
         for row, want in answers.items():
-            for index in (index for index in written if index[0] == row):
-                part, mask = _part(output, index)
-                comparison.add(part, _part(want, (0, *index[1:]))[0], index, mask)
+            comparison.add(output[row : row + 1], want, (row,), _was_written(output[row : row + 1]))
         comparisons.append(comparison.result())
     return tuple(comparisons)
 
 
-def _written_slices(output: torch.Tensor, buffer: SharedBuffer) -> Iterator[tuple[int, ...]]:
-    """Indices of rows and channels (dimensions 0 and 1) into which something was written.
+def _held_to(setting: Setting, want: torch.Tensor, dtype: torch.dtype) -> Tolerance:
+    """The least tolerance where problem.yaml names none: a case so large isn't run in other ways on a CPU."""
+    return setting.problem.tolerance or least_tolerance(want, dtype, setting.problem.precision)
+
+
+def _rows_of(inputs: Sequence[Any], row: int) -> list[Any]:
+    return [value.rows(row, row + 1) if isinstance(value, PeriodicInput) else value for value in inputs]
+
+
+def _judge_all_written(table: Table, wanted: Sequence[torch.Tensor], setting: Setting) -> tuple[OutputComparison, ...]:
+    """Compare everything that the sampled blocks wrote; where that is nothing at all, the whole output."""
+    comparisons = []
+    for output, buffer, want in zip(table.outputs(), table.output_buffers(), wanted, strict=True):
+        comparison = Comparison(tuple(output.shape), output.dtype, _held_to(setting, want, output.dtype))
+        rows = _written_rows(output, buffer) if output.dim() else torch.empty(0)
+        if rows.numel() == 0:
+            comparison.add(output, want)
+        else:
+            for start, stop in _runs(rows, output):
+                part = output[start:stop]
+                comparison.add(part, want[start:stop], (start,), _was_written(part))
+        comparisons.append(comparison.result())
+    return tuple(comparisons)
+
+
+def _require_written(rows: torch.Tensor) -> torch.Tensor:
+    if rows.numel():
+        return rows
+    raise SolutionFailed(
+        Verdict.WRONG_VALUES,
+        "the sampled blocks, the first and the last among them, wrote nothing into the output",
+        next_step="check that the launch succeeds at this shape: cudaGetLastError() after the launch",
+    )
+
+
+def _written_rows(output: torch.Tensor, buffer: SharedBuffer) -> torch.Tensor:
+    """Indices of dimension 0 under which something was written, in order.
 
     Holes are not read: reading a shared mapping fills it with pages.
     """
-    depth = min(2, output.dim())
-    nbytes = max(1, math.prod(output.shape[depth:])) * output.dtype.itemsize
-    seen: set[int] = set()
+    flat, width = output.view(-1), max(1, math.prod(output.shape[1:]))
+    found = [torch.empty(0, dtype=torch.int64)]
     for start, stop in _data_extents(buffer):
-        for number in range(max(0, start) // nbytes, -(-stop // nbytes)):
-            index = (number // output.shape[1], number % output.shape[1]) if depth == 2 else (number,)
-            if number in seen or index[0] >= output.shape[0]:
-                continue
-            seen.add(number)
-            if _part(output, index)[1].any():
-                yield index
+        first, last = max(0, start) // output.itemsize, min(-(-stop // output.itemsize), flat.numel())
+        for begin in range(first, last, _PIECE_ELEMENTS):
+            written = _was_written(flat[begin : min(begin + _PIECE_ELEMENTS, last)]).nonzero().view(-1)
+            found.append(torch.unique_consecutive((written + begin) // width))
+    rows: torch.Tensor = torch.unique_consecutive(torch.cat(found))
+    return rows
 
 
-def _part(values: torch.Tensor, index: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    """One slice with all its dimensions, and which of its elements were written.
+def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]:
+    """Ranges of neighbouring rows, none larger than a piece unless a row is."""
+    most = max(1, _PIECE_ELEMENTS // max(1, math.prod(output.shape[1:])))
+    gaps = (rows.diff() > 1).nonzero().view(-1) + 1
+    for run in torch.tensor_split(rows, gaps):
+        for start in range(int(run[0]), int(run[-1]) + 1, most):
+            yield start, min(start + most, int(run[-1]) + 1)
 
-    Unwritten is zero, a hole of the file, or the poison that the allocation held before.
-    """
-    part = values[tuple(slice(i, i + 1) for i in index)]
-    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[values.dtype.itemsize]
+
+def _was_written(part: torch.Tensor) -> torch.Tensor:
+    """Which elements were written. Unwritten is zero, a hole of the file, or the poison that the allocation held."""
+    if part.is_complex():
+        return _was_written(torch.view_as_real(part)).any(dim=-1)
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[part.dtype.itemsize]
     bits = part.contiguous().view(integers)
-    return part, (bits != 0) & (bits != -1)
+    return (bits != 0) & (bits != -1)
 
 
 def _data_extents(buffer: SharedBuffer) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from harness.protocol.messages import FlagChange
 from harness.records.arms import OF_PRECISION, ReferenceArm
 from harness.records.config import Config
 from harness.records.timing import Floors
+from harness.records.verdict import Verdict
 from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
 from harness.referee.audit.run_time import Written
 from harness.referee.ceilings.work import is_computed_in, work_of
@@ -24,6 +25,7 @@ from harness.referee.found import Found, Stage
 from harness.referee.outcome import SolutionFailed
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
+from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
 from harness.referee.table.seated_case import at, seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import describe_arm
@@ -87,7 +89,9 @@ class Trial:
         subject = self._subject
         cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
         traced = []
-        for case in sorted(cases, key=lambda name: name == FULL):
+        if is_shrunk := self._add_shrunk_case():
+            traced += self._check_full_then_shrunk()
+        for case in sorted([] if is_shrunk else cases, key=lambda name: name == FULL):
             is_traced = not self._is_timed and (self._workers.host.name == "sim" or case == self._traced_case)
             traced += self._check_case(case, is_traced)
         self._require_custom(traced)
@@ -227,6 +231,51 @@ class Trial:
             self._found.trace = audited.trace
         self._found.remarks += audited.remarks
         return [audited.as_case(case, is_compared=bool(outcome.checks))]
+
+    def _add_shrunk_case(self) -> bool:
+        """Where the problem has its full shape alone, and that is too large for the simulator."""
+        if self._workers.host.name != "sim" or list(self._subject.problem.cases) != [FULL]:
+            return False
+        full = self._prepare(FULL)
+        if not must_be_sampled(full, self._workers.host):
+            return False
+        problem = with_shrunk_case(full)
+        if problem is None:
+            return False
+        self._subject = replace(self._subject, problem=problem)
+        self._found.remarks.append(describe_shrunk(problem))
+        return True
+
+    def _check_full_then_shrunk(self) -> list[TracedCase]:
+        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared.
+
+        Raises: SolutionFailed.
+        """
+        traced = []
+        try:
+            traced += self._check_case(FULL, is_traced=True)
+        except SolutionFailed as error:
+            if error.verdict is not Verdict.UNSUPPORTED:
+                raise
+            self._found.remarks.append(str(error))
+            self._load_anew()
+        compared = list(self._found.checks)
+        try:
+            traced += self._check_case(SHRUNK, is_traced=True)
+        except SolutionFailed as error:
+            if error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
+                raise
+            self._found.checks[:] = compared
+            reason = f"it fits the full shape only: {error}"
+            if not compared:
+                raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
+            self._found.remarks.append(f"{SHRUNK}: {reason}")
+            self._load_anew()
+        return traced
+
+    def _load_anew(self) -> None:
+        self._worker.close()
+        self._worker = self._load()
 
     def _require_custom(self, traced: Sequence[TracedCase]) -> None:
         """Raises: SolutionFailed, with the trace that convicts."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
-from harness.backends.base import BufferHandle, SharedBuffer
-from harness.referee.sampling import PeriodicInput, _data_extents, _part, _written_slices, periodic_input
+from harness.backends.base import BufferHandle, KernelRun, SharedBuffer
+from harness.records.verdict import Verdict
+from harness.referee import sampling
+from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
+from tests.referee.desk import DeskDevice, checked, setting_of
+from tests.referee.test_correctness import DOUBLE, Honest
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 EXTENT = 64 * 2**10
@@ -45,17 +51,15 @@ def test_a_stretch_is_no_view_of_what_was_drawn() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
 def test_zero_counts_as_unwritten(dtype: torch.dtype) -> None:
-    values = torch.zeros(2, 1, 3, dtype=dtype)
-    values[1, 0, 2] = 1
-    part, written = _part(values, (1, 0))
-    assert part.shape == (1, 1, 3)
-    assert written.tolist() == [[[False, False, True]]]
+    values = torch.zeros(1, 3, dtype=dtype)
+    values[0, 2] = 1
+    assert _was_written(values).tolist() == [[False, False, True]]
 
 
 def test_poison_counts_as_unwritten() -> None:
     values = torch.full((16,), 0xFF, dtype=torch.uint8).view(torch.float32).reshape(1, 4)
     values[0, 1] = 2.0
-    assert _part(values, (0,))[1].tolist() == [[False, True, False, False]]
+    assert _was_written(values).tolist() == [[False, True, False, False]]
 
 
 @pytest.fixture
@@ -76,7 +80,7 @@ def test_what_was_written_is_found_without_reading_holes(sparse: SharedBuffer) -
     output = sparse.content.view(torch.float32).reshape(4, 2, EXTENT // 4)
     output[1, 0, 5] = 1.0
     output[3, 1, -1] = 2.0
-    assert list(_written_slices(output, sparse)) == [(1, 0), (3, 1)]
+    assert _written_rows(output, sparse).tolist() == [1, 3]
     touched = sum(stop - start for start, stop in _data_extents(sparse))
     assert touched <= 2 * EXTENT
 
@@ -84,4 +88,94 @@ def test_what_was_written_is_found_without_reading_holes(sparse: SharedBuffer) -
 def test_rows_alone_are_found_in_a_flat_output(sparse: SharedBuffer) -> None:
     output = sparse.content.view(torch.int32)
     output[EXTENT // 2] = 7
-    assert list(_written_slices(output, sparse)) == [(EXTENT // 2,)]
+    assert _written_rows(output, sparse).tolist() == [EXTENT // 2]
+
+
+def test_neighbouring_rows_are_compared_together() -> None:
+    rows = torch.tensor([0, 1, 2, 7, 9, 10])
+    assert list(_runs(rows, torch.empty(16, 4))) == [(0, 3), (7, 8), (9, 11)]
+    assert list(_runs(rows[:3], torch.empty(16, 2**21, device="meta"))) == [(0, 2), (2, 3)]
+
+
+class Triple(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+
+class PartlyDone(nn.Module):
+    """An element is right only once all blocks have added to it."""
+
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        type(self).calls += 1
+        return x * 1 if self.calls == 1 else x + x
+
+
+class Scaled(nn.Module):
+    def forward(self, x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+
+@pytest.fixture
+def one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case counts as too large, and every call as one launch."""
+    monkeypatch.setattr(sampling, "COMPLETE_BYTES", 0)
+    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_a_wrong_sampled_answer_is_a_verdict(tmp_path: Path, yaml: str) -> None:
+    setting = setting_of(tmp_path, DOUBLE, yaml)
+    right, wrong = (checked(setting, model)[0] for model in (Honest, Triple))
+    assert right.failed is None
+    assert [(check.scope, check.passed) for check in right.checks] == [("sampled_blocks", True)]
+    assert wrong.failed is not None
+    assert wrong.failed.verdict is Verdict.WRONG_VALUES
+    assert [check.passed for check in wrong.checks] == [False]
+
+
+class Nothing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(())
+
+
+@pytest.mark.usefixtures("one_launch")
+def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE.replace("x * 2", "x.sum()")), Nothing)
+    assert outcome.failed is not None
+    assert outcome.failed.verdict is Verdict.WRONG_VALUES
+
+
+@pytest.mark.usefixtures("one_launch")
+def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(tmp_path: Path) -> None:
+    PartlyDone.calls = 0
+    outcome, worker = checked(setting_of(tmp_path, DOUBLE), PartlyDone)
+    assert outcome.failed is None
+    assert [(check.scope, check.passed) for check in outcome.checks] == [("complete", True)]
+    assert [turn.sample_blocks for turn in worker.turns] == [4, 2**62]
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize(("name", "compared"), [("aten::convolution", 0), ("aten::clone", 0), ("aten::empty_like", 1)])
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, compared: int, yaml: str
+) -> None:
+    rows = (KernelRun(name, 0, 0, 0, "kernel"), KernelRun("own", 0, 0, 0, "kernel"))
+    monkeypatch.setattr(DeskDevice, "take_trace", lambda self: rows)
+    model = Honest if compared else Triple
+    outcome, _ = checked(setting_of(tmp_path, DOUBLE, yaml), model, watch=lambda *about: None)
+    assert outcome.failed is None
+    assert len(outcome.checks) == compared
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_plain_numbers_may_be_among_the_inputs(tmp_path: Path, yaml: str) -> None:
+    source = DOUBLE.replace("forward(self, x)", "forward(self, x, factor)").replace("x * 2", "x * factor")
+    source = source.replace("torch.rand(rows, columns)]", "torch.rand(rows, columns), 2.5]")
+    outcome, _ = checked(setting_of(tmp_path, source, yaml), Scaled)
+    assert outcome.failed is None
+    assert [check.passed for check in outcome.checks] == [True]

@@ -27,7 +27,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.trial import Subject, Trial
 from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
-from tests.referee.desk import DeskWorker, desk_host
+from tests.referee.desk import DeskDevice, DeskWorker, desk_host
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
 
@@ -409,3 +409,58 @@ def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: 
     assert trial_module._still_fill_ns() == 99
     monkeypatch.setattr(trial_module, "Canary", Starved)
     assert trial_module._still_fill_ns() is None
+
+
+class MadeForItsShape(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * (2 if len(x) == 4096 else 3)
+
+
+class WrongAtItsShape(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * (3 if len(x) == 4096 else 2)
+
+
+def tried_at_a_large_shape_alone(tmp_path: Path, model: type[nn.Module]) -> tuple[Trial, Found]:
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", "rows = 4096"))
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path)
+    load: Any = lambda: DeskWorker(model)  # noqa: E731
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
+    return Trial(subject, workers, load, found, lambda what: None), found
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path) -> None:
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
+    trial.check()
+    assert {(check.case, check.passed) for check in found.checks} == {("shrunk", True)}
+    assert "shrunk: shrunk by the referee to rows = 512, columns = 616" in found.remarks
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_failure_in_a_shrunk_case_alone_blames_nobody(tmp_path: Path) -> None:
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
+    with pytest.raises(SolutionFailed, match="fits the full shape only") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
+
+
+@pytest.mark.usefixtures("auditor")
+def test_beside_a_shrunk_case_the_full_shape_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
+    trial.check()
+    trial.look_back()
+    assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
+    with pytest.raises(SolutionFailed) as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.WRONG_VALUES
+    assert [(check.case, check.passed) for check in found.checks] == [("full", False)]

@@ -82,6 +82,10 @@ class Reference:
     def on_gpu(self) -> bool:
         return self._device == "cuda"
 
+    def constant(self, name: str) -> Any:
+        """The value of a name of the module."""
+        return self._module.__dict__[name]
+
     def construct(self, seed: int) -> torch.nn.Module:
         """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):

@@ -90,6 +90,10 @@ class Table:
         self._buffers[number] = buffer
         self._places[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
 
+    def lay_value(self, value: Any) -> None:
+        """Give a plain value as the next input of the first place. Raises: InvalidProblem where it isn't plain."""
+        self._places[0].arguments.append(self._argument(value, None))
+
     def seat(self, worker: WorkerProcess, timeout_s: float) -> None:
         """Attach every buffer to a worker."""
         for number in self._buffers:

@@ -152,12 +152,16 @@ def test_fault_is_found_with_its_values(
 
 
 REMARKS = [
-    ("barrier_in_both_branches", "barrier-divergence"),
     ("same_flag", "same-value-write"),
     ("same_flag_of_blocks", "same-value-write"),
     ("flat_index", "array-row-overrun"),
     ("signed_hash", "signed-overflow"),
 ]
+
+
+def test_threads_that_meet_at_different_barriers_are_a_fault(outcomes: Outcomes) -> None:
+    assert {finding["kind"] for finding in outcomes["barrier_in_both_branches"]["findings"]} == {"barrier-divergence"}
+    assert FINDING_KINDS["barrier-divergence"].verdict == "runtime_error"
 
 
 @pytest.mark.parametrize(("name", "kind"), REMARKS)

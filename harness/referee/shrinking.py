@@ -1,0 +1,90 @@
+"""A small case for a problem that has only its full shape: its module's constants, shrunk until it can be simulated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.ceilings.work import work_of
+from harness.referee.setting import Setting, prepare_setting
+from harness.workspace.constants import module_constants
+from harness.workspace.problem import Case, Problem
+
+SHRUNK = "shrunk"
+"""The name of the case. Nobody wrote it, so a failure in it alone blames nobody: a kernel may be made for its shape."""
+
+_MOST_BYTES, _MOST_OPERATIONS = 8 * 2**20, 10**8
+"""Of a call; a case takes some twenty of them."""
+_UNITS = (32, 8)
+_SCALES = tuple(2**power for power in range(1, 25))
+
+
+def with_shrunk_case(full: Setting) -> Problem | None:
+    """The problem with a small case beside the full one, on which the reference has run; None where there is none."""
+    problem = full.problem
+    if SHRUNK in problem.cases:
+        return None
+    for constants in _candidates(_written_sizes(full)):
+        tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})
+        try:
+            small = prepare_setting(tried, SHRUNK, full.master_seed, "cpu")
+            if _is_small(small) and _has_form_of(small, full):
+                small.oracle.answer(small.reference.make_inputs(small.seed("tried")))
+                return tried
+        except InvalidProblem:
+            continue  # these sizes don't fit together
+    return None
+
+
+def describe_shrunk(problem: Problem) -> str:
+    constants = problem.cases[SHRUNK].constants
+    return f"{SHRUNK}: shrunk by the referee to " + ", ".join(f"{name} = {value}" for name, value in constants.items())
+
+
+def _written_sizes(full: Setting) -> dict[str, Any]:
+    """Constants that are whole numbers, or tuples and lists of them, and not made of other constants."""
+    written = {}
+    for name, expression in module_constants(full.problem.source).items():
+        value = full.reference.constant(name)
+        parts = value if isinstance(value, (tuple, list)) else [value]
+        is_derived = any(isinstance(node, ast.Name) for node in ast.walk(expression))
+        if parts and all(type(part) is int for part in parts) and not is_derived:
+            written[name] = value
+    return written
+
+
+def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Ever smaller ones, all constants by the same scale: equal sizes stay equal, powers of two keep their ratios."""
+    seen: list[dict[str, Any]] = []
+    for unit in _UNITS:
+        for scale in _SCALES:
+            reduced = {name: _reduced(name, value, scale, unit) for name, value in sizes.items()}
+            changed = {name: value for name, value in reduced.items() if value != sizes[name]}
+            if changed and changed not in seen:
+                seen.append(changed)
+                yield changed
+
+
+def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:
+    """`value` in fewer units, with the same remainder; a batch, whose rows are alike, down to two or three."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(_reduced(name, part, scale, unit) for part in value)
+    if "batch" in name.lower():
+        return min(value, max(2, value // scale) | (value & 1))
+    if value <= 2 * unit:
+        return value
+    units, remainder = divmod(value, unit)
+    return max(1, units // scale) * unit + remainder
+
+
+def _is_small(setting: Setting) -> bool:
+    work = work_of(setting)
+    return work is not None and work.least_bytes <= _MOST_BYTES and (work.operations or 0) <= _MOST_OPERATIONS
+
+
+def _has_form_of(small: Setting, full: Setting) -> bool:
+    ranks = [[len(shape) for shape in setting.spec.shapes] for setting in (small, full)]
+    return ranks[0] == ranks[1] and small.spec.structure == full.spec.structure

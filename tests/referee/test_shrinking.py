@@ -1,0 +1,57 @@
+"""The small case that is made for a problem with its full shape alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.referee.shrinking import SHRUNK, with_shrunk_case
+from tests.referee.desk import setting_of
+
+SOURCE = """\
+import torch
+from torch import nn
+{constants}
+class Model(nn.Module):
+    def forward(self, a, b):
+        return torch.relu(a @ b)
+def get_inputs():
+    return [torch.rand({a}), torch.rand({b})]
+def get_init_inputs():
+    return []
+"""
+
+
+def shrunk(folder: Path, constants: str, a: str = "M, K", b: str = "K, N") -> dict[str, object] | None:
+    problem = with_shrunk_case(setting_of(folder, SOURCE.format(constants=constants, a=a, b=b)))
+    return problem.cases[SHRUNK].constants if problem else None
+
+
+def test_sizes_keep_their_ratios(tmp_path: Path) -> None:
+    assert shrunk(tmp_path, "M = 1024\nK = 4096\nN = 2048") == {"M": 128, "K": 512, "N": 256}
+
+
+def test_sizes_keep_their_odd_remainders(tmp_path: Path) -> None:
+    found = shrunk(tmp_path, "M = 8205\nK = 2949\nN = 5921")
+    assert found is not None
+    assert {name: int(str(value)) % 32 for name, value in found.items()} == {"M": 13, "K": 5, "N": 1}
+
+
+def test_batches_are_shrunk_and_small_numbers_kept(tmp_path: Path) -> None:
+    sizes = "batch_size = 129\nM = 1024\nK = 1024\nN = 7"
+    found = shrunk(tmp_path, sizes, "batch_size, M, K", "batch_size, K, N")
+    assert found == {"batch_size": 17, "M": 128, "K": 128}
+
+
+def test_constants_made_of_others_follow(tmp_path: Path) -> None:
+    found = shrunk(tmp_path, "M = 1024\nK = M * 2\nN = K", "M, K", "K, N")
+    assert found == {"M": 128}
+
+
+def test_sizes_on_which_the_reference_fails_are_not_taken(tmp_path: Path) -> None:
+    source = SOURCE.format(constants="M = 4096\nN = 4096", a="M, 4096", b="4096, N")
+    source = source.replace("return torch.relu(a @ b)", "assert a.shape[0] >= 4096\n        return a @ b")
+    assert with_shrunk_case(setting_of(tmp_path, source)) is None
+
+
+def test_shapes_that_no_constant_names_stay(tmp_path: Path) -> None:
+    assert shrunk(tmp_path, "rate = 0.5", "4096, 4096", "4096, 4096") is None
