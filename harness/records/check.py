@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +30,11 @@ class Tolerance:
     @property
     def is_exact(self) -> bool:
         return self.atol == self.rtol == self.of_scale == 0
+
+    def looser(self, other: Tolerance) -> Tolerance:
+        """What either of the two allows."""
+        parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Tolerance(*(max(pair) for pair in parts))
 
     def __str__(self) -> str:
         """'0.0001 + 0.0001·|want| + 0.0001·rms', 'exact'."""

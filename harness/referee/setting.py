@@ -63,6 +63,19 @@ class Setting:
             return (self.problem.tolerance,) * len(self.spec.dtypes)
         return tuple(one.tolerance for one in self.evidence)
 
+    def milder(
+        self, tolerances: tuple[Tolerance, ...], inputs: Sequence[Any], rows: Sequence[int]
+    ) -> tuple[Tolerance, ...]:
+        """The tolerances, loosened to what the reference itself errs on these rows of these inputs."""
+        if self.problem.tolerance is not None:
+            return tolerances
+        divided = self.oracle.rows(inputs, self.spec)
+        try:
+            evidence = self.evidence_on(divided.together(inputs, rows) if divided and rows else inputs)
+        except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
+            return tolerances
+        return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
+
     def rounded_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """The oracle's, in the dtypes of the reference's outputs, contiguous."""
         answers = zip(self.oracle.answer(inputs), self.spec.dtypes, strict=True)

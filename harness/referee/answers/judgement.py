@@ -72,9 +72,24 @@ def judge_values(
     setting: Setting,
     tolerances: Sequence[Tolerance] | None = None,
 ) -> tuple[OutputComparison, ...]:
-    """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own."""
+    """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own.
+
+    Where values are outside a derived tolerance, the reference's own error on these very inputs is measured, too, and
+    has the last word: a right kernel may err where the reference errs.
+    """
+    held_to = tuple(tolerances or setting.tolerances)
+    compared = _compared(got, inputs, setting, held_to)
+    if all(output.passed for output in compared):
+        return compared
+    rows = sorted({mismatch.index[0] for output in compared for mismatch in output.first_mismatches if mismatch.index})
+    milder = setting.milder(held_to, inputs, rows)
+    return compared if milder == held_to else _compared(got, inputs, setting, milder)
+
+
+def _compared(
+    got: Sequence[torch.Tensor], inputs: Sequence[Any], setting: Setting, held_to: Sequence[Tolerance]
+) -> tuple[OutputComparison, ...]:
     spec = setting.spec
-    held_to = tolerances or setting.tolerances
     forms = zip(spec.shapes, spec.dtypes, held_to, strict=True)
     comparisons = [Comparison(shape, dtype, tolerance) for shape, dtype, tolerance in forms]
     for piece in setting.oracle.pieces(inputs, spec):

@@ -125,7 +125,8 @@ class Oracle:
             yield "strict float32", strict
             if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
-                yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
+                with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
+                    yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """Rows that can be judged one by one, as claimed or found; None where they can't."""

@@ -20,7 +20,7 @@ from harness.referee.setting import Setting
 
 _LOOKED_AT = 3
 """Draws in which inputs must show a structure."""
-_TRIED = 2**12
+_TRIED = {"cuda": 2**20, "cpu": 2**12}
 """Elements of each output on which a variant is tried, where rows are independent."""
 
 
@@ -89,15 +89,16 @@ def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int]) -> Iterator[D
 
 def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
     """The draw, where the variant is fair. On some rows, where rows are independent: they say as much as all."""
+    few = _TRIED["cuda" if setting.on_gpu else "cpu"]
     try:
         inputs = setting.reference.make_inputs(seed)
-        base = setting.oracle.answer(setting.some_rows(inputs, _TRIED))
+        base = setting.oracle.answer(setting.some_rows(inputs, few))
         kept = [] if setting.reference.on_gpu else inputs  # there memory is dearer than a draw
         del inputs
 
         def given(variant: Variant) -> list[Any]:
             fresh = copied(kept) if kept else setting.reference.make_inputs(seed)
-            return setting.some_rows(variant.apply(fresh, seed), _TRIED)
+            return setting.some_rows(variant.apply(fresh, seed), few)
 
         changed = given(variant)
         tolerances = fair_tolerances(setting, variant, changed, base)

@@ -26,9 +26,9 @@ def decides(
     base: Sequence[torch.Tensor],
     want: Sequence[torch.Tensor],
 ) -> bool:
-    """Whether wrong values are a verdict. Far from the drawn scale they are where the reference's outputs scale with
-    its inputs, as those of sums, products and maxima do: no scale is strange to these, and what fails there has a
-    number format of less range. `base` and `want` are the oracle's answers without and with it."""
+    """Whether wrong values are a verdict. Far from the drawn scale they are where the reference's outputs grow with its
+    inputs, as those of sums, products and maxima do: no scale is strange to these, and what fails there has a number
+    format of less range. `base` and `want` are the oracle's answers without and with it."""
     if not variant.is_far:
         return True
     near = variant.at_drawn_scale()
@@ -50,13 +50,14 @@ def _is_floating(value: Any) -> bool:
 
 
 def _scales(plain: torch.Tensor, scaled: torch.Tensor, error: float) -> bool:
-    """Whether one is a power of two times the other."""
+    """Whether one is a power of two times the other, and not the same: what only ratios decide, such as a cosine, has
+    a scale below which it isn't defined."""
     if not plain.is_floating_point():
         return torch.equal(plain, scaled)
     one, two = plain.double(), scaled.double()
     before, after = (float(value[value.isfinite()].norm()) for value in (one, two))
     power = round(math.log2(after / before)) if before and after else 0
-    if abs(power) > _MOST:
+    if power == 0 or abs(power) > _MOST:
         return False
     expected = one * 2.0**power
     return bool(((two == expected) | ((two - expected).abs() <= error * two.abs())).all())

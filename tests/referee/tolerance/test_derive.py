@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from harness.records.check import Tolerance
+from harness.referee.answers.judgement import judge_values
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.mutants.telling import require_telling
 from harness.referee.setting import Setting
@@ -126,3 +127,14 @@ def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forw
 @pytest.mark.parametrize("forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()"])
 def test_outputs_that_depend_on_their_input_tell(tmp_path: Path, forward: str) -> None:
     require_telling(made(tmp_path, forward), ())
+
+
+def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: Path) -> None:
+    setting = made(tmp_path, "(x + 0.3) - x")
+    kernel = setting.oracle.native
+    inputs = [value * 2**20 for value in setting.reference.make_inputs(7)]
+    assert setting.oracle.native(inputs)[0].sub(0.3).abs().max() > 0.01
+    (compared,) = judge_values(kernel(inputs), inputs, setting)
+    assert compared.passed
+    (compared,) = judge_values([kernel(inputs)[0] + 1], inputs, setting)
+    assert not compared.passed
