@@ -1,0 +1,410 @@
+"""Honest ways to compute a problem, held to the tolerance that the referee derives: none may be accused.
+
+    python benchmarks/honest_arms.py DIR --out rows.jsonl [--problem 'l1_*'] [--seeds 24] [--minutes 8] [--part 1/4]
+    python benchmarks/honest_arms.py --report rows.jsonl …
+
+DIR is a workspace of problems. Each comparison is one line of JSON: a problem, a seed for its inputs, and an arm, with
+the largest error as a multiple of the tolerance. Arms: the reference itself; with cudnn.benchmark; in strict float32;
+channels-last; with each sum taken serially; with convolutions as tf32 products; compiled, for `--compile-seeds` seeds.
+Every eight seeds weights are drawn and the tolerance is derived anew, as for another evaluation. Further lines say of
+the crudest wrong answers, and of rounding to half and bfloat16, which inputs show them; a problem that shows one on no
+inputs can't tell. What stands in the file isn't done again, so that several processes (`--part`) and sittings may
+share it. `--report` merges files of several machines into Markdown. Exit code 1 where an arm was accused. Needs a GPU
+for more than eager and serial sums.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import functools
+import gc
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import torch  # noqa: E402
+from serial_sums import TF32, Recomputed, serially  # noqa: E402
+
+from harness.referee.answers.comparison import Comparison  # noqa: E402
+from harness.referee.answers.judgement import judge_values  # noqa: E402
+from harness.referee.answers.oracle import Piece, copied  # noqa: E402
+from harness.referee.answers.reference import InvalidProblem, Reference  # noqa: E402
+from harness.referee.inputs.seeds import derive  # noqa: E402
+from harness.referee.mutants.inputs import TooLarge, worst_error  # noqa: E402
+from harness.referee.mutants.mutants import OF_THE_ANSWER  # noqa: E402
+from harness.referee.mutants.recomputed import recomputed  # noqa: E402
+from harness.referee.mutants.specimens import Seen, specimens  # noqa: E402
+from harness.referee.setting import Setting, prepare_setting  # noqa: E402
+from harness.referee.tolerance.derive import TOLD_BY  # noqa: E402
+from harness.workspace.constants import module_constants  # noqa: E402
+from harness.workspace.problem import FULL, Problem, load_problem  # noqa: E402
+
+SEEDS_OF_A_SETTING = 8
+CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
+CHEAPER = ("float16", "bfloat16")
+_FAILURES = (InvalidProblem, TooLarge, RuntimeError, MemoryError)
+"""torch's own errors, those of its compiler among them, are RuntimeErrors."""
+_NOT_APPLICABLE = "doesn't apply"
+
+Row = dict[str, Any]
+Outputs = Sequence[torch.Tensor]
+Made = TypeVar("Made")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    if options.report:
+        rows = merged(row for path in options.report for row in read(path))
+        print("\n".join(report(rows)))
+    else:
+        measure(options)
+        rows = merged(read(options.out))
+    alarms = [row for row in rows if row.get("alarm")]
+    print(f"{sum(map(is_comparison, rows))} comparisons, {len(alarms)} alarms", file=sys.stderr)
+    return 1 if alarms else 0
+
+
+def measure(options: argparse.Namespace) -> None:
+    part, parts = map(int, options.part.split("/"))
+    folders = sorted(path.parent for path in (options.dir / "problems").glob("*/problem.py"))
+    chosen = [one for one in folders if any(fnmatch(one.name, pattern) for pattern in options.problem or ["*"])]
+    done = {_key(row) for row in read(options.out) if not (options.again and row.get("reason"))}
+    ends = time.monotonic() + 60 * options.minutes
+    for folder in chosen[part - 1 :: parts]:
+        stops = min(ends, time.monotonic() + options.seconds)
+        for row in rows_of(load_problem(folder), options, done):
+            append(options.out, row)
+            if row.get("alarm"):
+                print(json.dumps(row), flush=True)
+            if time.monotonic() > stops:
+                break
+        _tidy()
+        torch._dynamo.reset()
+        if time.monotonic() > ends:
+            print(f"part {options.part}: time is up at {folder.name}", file=sys.stderr, flush=True)
+            return
+    print(f"part {options.part}: done", file=sys.stderr, flush=True)
+
+
+def rows_of(problem: Problem, options: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[Row]:
+    """What isn't done yet of a problem, a row at a time."""
+    seeds = {arm: options.compile_seeds if arm == "compiled" else options.seeds for arm in ARMS}
+    shrink = options.shrink
+    for first in range(0, max(seeds.values()), SEEDS_OF_A_SETTING):
+        block = range(first, first + SEEDS_OF_A_SETTING)
+        left = [(seed, arm) for seed in block for arm in ARMS if seed < seeds[arm]]
+        left = [one for one in left if (problem.name, *one) not in done]
+        wrong = [] if first or options.no_mutants else [*CRUDEST, *CHEAPER]
+        wrong = [name for name in wrong if (problem.name, None, name) not in done]
+        if (not left and not wrong) or (problem.name, first, "setting") in done:
+            continue
+        small = shrunk(problem, shrink, options.device)
+        setting, reason = attempt(functools.partial(_prepared, small, first, options.device))
+        facts = {"problem": problem.name, "case": FULL, "shrink": shrink if small is not problem else 1}
+        facts |= environment(options.device)
+        if setting is None:
+            yield {**facts, "seed": first, "arm": "setting", "worst": None, "alarm": False, "reason": reason}
+            continue
+        for row in mutant_rows(setting, wrong):
+            yield {**facts, "seed": None, **row}
+        for row in comparisons(setting, left):
+            yield {**facts, **row}
+
+
+def shrunk(problem: Problem, scale: int, device: str) -> Problem:
+    """With each batch of a case divided; as it is where it has none, or can't be made smaller."""
+    if scale == 1:
+        return problem
+    reference, _ = attempt(lambda: Reference(problem, FULL, device))
+    names = [name for name in module_constants(problem.source) if "batch" in name.lower()] if reference else []
+    sizes = {name: reference.constant(name) for name in names if reference}
+    smaller = {name: max(2, size // scale) for name, size in sizes.items() if type(size) is int and size > 2}
+    full = problem.cases[FULL]
+    constants = {**full.constants, **smaller}
+    return replace(problem, cases={**problem.cases, FULL: replace(full, constants=constants)}) if smaller else problem
+
+
+def _prepared(problem: Problem, first: int, device: str) -> Setting:
+    setting = prepare_setting(problem, FULL, derive(0, "honest arms", first), device)
+    _ = setting.tolerances  # what can't be derived is no arm's fault
+    return setting
+
+
+def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[Row]:
+    """Of each seed the oracle's answer once, and every arm against it."""
+    never = set()
+    for seed in dict.fromkeys(seed for seed, _ in left):
+        answered, reason = attempt(functools.partial(_answered, setting, seed))
+        for arm in (arm for other, arm in left if other == seed):
+            row: Row = {"seed": seed, "arm": arm, "worst": None, "alarm": False}
+            found: tuple[float, bool] | None = None
+            if answered and arm not in never:
+                found, reason = attempt(functools.partial(compared, setting, ARMS[arm], *answered))
+                if found is None and reason is None:
+                    never.add(arm)
+            why = reason or _NOT_APPLICABLE
+            yield row | ({"reason": why} if found is None else {"worst": found[0], "alarm": found[1]})
+            if answered:
+                reason = None
+
+
+def _answered(setting: Setting, seed: int) -> tuple[list[Any], list[Piece]]:
+    inputs = setting.reference.make_inputs(setting.seed("inputs", seed))
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs", seed))
+    return inputs, list(setting.oracle.pieces(inputs, setting.spec))
+
+
+def compared(
+    setting: Setting,
+    arm: Callable[[Setting, Sequence[Any]], Outputs | None],
+    inputs: Sequence[Any],
+    pieces: Sequence[Piece],
+) -> tuple[float, bool] | None:
+    """The largest error in derived tolerances, and whether the referee calls it wrong, which then looks again. None
+    where the arm doesn't apply."""
+    got = arm(setting, copied(inputs))
+    if got is None:
+        return None
+    worst = 0.0
+    for number, (output, tolerance) in enumerate(zip(got, setting.tolerances, strict=True)):
+        comparison = Comparison(setting.spec.shapes[number], output.dtype, tolerance)
+        for piece in pieces:
+            comparison.add(output[piece.rows] if output.dim() else output, piece.outputs[number])
+        worst = max(worst, comparison.result().worst)
+    return worst, worst > 1 and not all(output.passed for output in judge_values(got, inputs, setting))
+
+
+def _native(setting: Setting, inputs: Sequence[Any]) -> Outputs:
+    return setting.oracle.native(inputs)
+
+
+def _benchmarked(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
+    if not setting.on_gpu:
+        return None
+    torch.backends.cudnn.benchmark = True
+    try:
+        return setting.oracle.native(inputs)
+    finally:
+        torch.backends.cudnn.benchmark = False
+
+
+def _reformulated(wanted: str, setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
+    return next((found for name, found in setting.oracle.reformulations(inputs) if name == wanted), None)
+
+
+def _serial(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
+    with serially() as mode:
+        outputs = setting.oracle.native(inputs)
+    return outputs if mode.count else None
+
+
+def _tf32(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
+    """Of convolutions alone: the reference takes other products in float32."""
+    if not setting.on_gpu:
+        return None
+    with Recomputed(TF32) as mode:
+        outputs = setting.oracle.native(inputs)
+    return outputs if mode.count else None
+
+
+def _compiled(setting: Setting, inputs: Sequence[Any]) -> Outputs:
+    with torch.no_grad():
+        returned = _module(setting.model)(*inputs)
+    return [returned] if isinstance(returned, torch.Tensor) else list(returned)
+
+
+@functools.lru_cache(maxsize=1)
+def _module(model: torch.nn.Module) -> Any:
+    return torch.compile(copy.deepcopy(model))
+
+
+ARMS: dict[str, Callable[[Setting, Sequence[Any]], Outputs | None]] = {
+    "eager": _native,
+    "cudnn.benchmark": _benchmarked,
+    "strict float32": functools.partial(_reformulated, "strict float32"),
+    "channels-last": functools.partial(_reformulated, "channels-last"),
+    "serial": _serial,
+    "tf32 products": _tf32,
+    "compiled": _compiled,
+}
+
+
+def mutant_rows(setting: Setting, names: Sequence[str]) -> Iterator[Row]:
+    """By mutant the error on inputs as drawn, in tolerances, and the first inputs that tell it from the right answer;
+    no row where it fits no output."""
+    drawn: dict[str, float] = {}
+    told: dict[str, str] = {}
+
+    def look() -> None:
+        for seen in specimens(setting, {}) if names else ():
+            for name, worst in _wrong(seen, [name for name in names if name not in told]):
+                drawn.setdefault(name, worst)
+                if worst > 1 if name in CHEAPER else worst >= TOLD_BY:
+                    told[name] = seen.draw.variant or "as drawn"
+            if set(told) >= set(drawn):
+                return
+
+    _, reason = attempt(look)
+    for name in names:
+        why = reason if name not in told else None if name in drawn else _NOT_APPLICABLE
+        row = {"arm": name, "worst": drawn.get(name), "told_by": told.get(name)}
+        yield {**row, "reason": why} if why else row
+
+
+def _wrong(seen: Seen, names: Sequence[str]) -> Iterator[tuple[str, float]]:
+    for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
+        answers = (mutant.answers(seen.specimen) or ()) if mutant.name in names else ()
+        fitting = [one for one in zip(answers, seen.exact, seen.draw.tolerances, strict=False) if one[0] is not None]
+        if fitting:
+            yield (
+                mutant.name,
+                max(worst_error([got], [want], [limit]) for got, want, limit in fitting if got is not None),
+            )
+
+
+def attempt(make: Callable[[], Made]) -> tuple[Made | None, str | None]:
+    """What was made; or None and why not. Raises: RuntimeError where the GPU is lost for this process."""
+    try:
+        return make(), None
+    except _FAILURES as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    _tidy()
+    return None, reason
+
+
+def _tidy() -> None:
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+
+
+def environment(device: str) -> Row:
+    return {"gpu": torch.cuda.get_device_name() if device == "cuda" else "CPU", "torch": torch.__version__}
+
+
+def read(path: Path) -> list[Row]:
+    """The rows so far; a line that was cut short doesn't count."""
+    rows = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        with contextlib.suppress(json.JSONDecodeError):
+            rows.append(json.loads(line))
+    return rows
+
+
+def append(path: Path, row: Row) -> None:
+    """In one write, since others append to the file."""
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """A row of each comparison per machine: the last one."""
+    return list({(*_key(row), row["gpu"], row["torch"], row["shrink"]): row for row in rows}.values())
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return row["problem"], row["seed"], row["arm"]
+
+
+def is_comparison(row: Row) -> bool:
+    return row["seed"] is not None and row["worst"] is not None
+
+
+def report(rows: Sequence[Row]) -> Iterator[str]:
+    """As Markdown."""
+    found = [row for row in rows if is_comparison(row)]
+    yield f"{len(found)} comparisons of {len({row['problem'] for row in found})} problems: "
+    yield f"{sum(row['alarm'] for row in found)} alarms."
+    yield ""
+    places = Counter(f"{row['gpu']}, torch {row['torch']}, batch / {row['shrink']}" for row in found)
+    yield from _table(("environment", "comparisons"), sorted(places.items()))
+    yield from _table(
+        ("arm", "comparisons", "problems", "alarms", "largest error / tolerance", "of", "without an answer"),
+        [_of_arm([row for row in rows if row["seed"] is not None and row["arm"] == arm], arm) for arm in ARMS],
+    )
+    alarms = [(row["problem"], row["arm"], row["seed"], f"{row['worst']:.3g}") for row in found if row["alarm"]]
+    if alarms:
+        yield from _table(("alarm", "arm", "seed", "error / tolerance"), alarms)
+    wrong = [row for row in rows if row["seed"] is None]
+    yield from _table(
+        ("wrong answer", "told as drawn", "by a variant alone", "not told", "of"),
+        [_of_mutant([row for row in wrong if row["arm"] == name], name) for name in (*CRUDEST, *CHEAPER)],
+    )
+    reasons = {
+        (row["problem"], row["arm"], row["reason"])
+        for row in rows
+        if row.get("reason", _NOT_APPLICABLE) != _NOT_APPLICABLE
+    }
+    if reasons:
+        yield from _table(("no answer", "arm", "why"), sorted(reasons))
+
+
+def _of_arm(rows: Sequence[Row], arm: str) -> tuple[Any, ...]:
+    found = [row for row in rows if is_comparison(row)]
+    largest = max(found, key=lambda row: float(row["worst"]), default=None)
+    failed = sum(row.get("reason", _NOT_APPLICABLE) != _NOT_APPLICABLE for row in rows)
+    return (
+        arm,
+        len(found),
+        len({row["problem"] for row in found}),
+        sum(row["alarm"] for row in found),
+        f"{largest['worst']:.3f}" if largest else "—",
+        largest["problem"] if largest else "—",
+        failed,
+    )
+
+
+def _of_mutant(rows: Sequence[Row], name: str) -> tuple[Any, ...]:
+    by = {one: [row["problem"] for row in rows if _told(row) == one] for one in ("drawn", "variant", "not")}
+    return name, len(by["drawn"]), len(by["variant"]), len(by["not"]), ", ".join(sorted(by["not"])) or "—"
+
+
+def _told(row: Row) -> str | None:
+    if row["told_by"]:
+        return "drawn" if row["told_by"] == "as drawn" else "variant"
+    return None if row.get("reason") else "not"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for row in rows:
+        yield f"| {' | '.join(map(str, row))} |"
+    yield ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dir", type=Path, metavar="DIR", nargs="?", default=Path(), help="a workspace of problems")
+    parser.add_argument("--out", type=Path, default=Path("honest_arms.jsonl"), metavar="FILE")
+    parser.add_argument("--problem", action="append", default=[], metavar="PATTERN", help="such as 'l1_*'; repeatable")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth problem, from the Kth on")
+    parser.add_argument("--seeds", type=int, default=24, metavar="N")
+    parser.add_argument("--compile-seeds", type=int, default=0, metavar="N", help="seeds of the compiled arm")
+    parser.add_argument("--no-mutants", action="store_true", help="compare arms alone")
+    parser.add_argument("--shrink", type=int, default=1, metavar="N", help="divide batches by so much, for speed")
+    parser.add_argument("--minutes", type=float, default=1e9, metavar="M", help="end after so long")
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, metavar="S", help="go on to the next problem after so long"
+    )
+    parser.add_argument("--again", action="store_true", help="try again what gave no answer")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="merge these files into a table")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
