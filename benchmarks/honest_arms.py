@@ -16,15 +16,13 @@ for more than eager and serial sums.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import copy
 import functools
 import gc
 import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -34,6 +32,18 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import torch  # noqa: E402
+from honest_rows import (  # noqa: E402
+    CHEAPER,
+    CRUDEST,
+    NOT_APPLICABLE,
+    Row,
+    append,
+    is_comparison,
+    key,
+    merged,
+    read,
+    report,
+)
 from serial_sums import TF32, Recomputed, serially  # noqa: E402
 
 from harness.referee.answers.comparison import Comparison  # noqa: E402
@@ -51,13 +61,9 @@ from harness.workspace.constants import module_constants  # noqa: E402
 from harness.workspace.problem import FULL, Problem, load_problem  # noqa: E402
 
 SEEDS_OF_A_SETTING = 8
-CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
-CHEAPER = ("float16", "bfloat16")
 _FAILURES = (InvalidProblem, TooLarge, RuntimeError, MemoryError)
 """torch's own errors, those of its compiler among them, are RuntimeErrors."""
-_NOT_APPLICABLE = "doesn't apply"
 
-Row = dict[str, Any]
 Outputs = Sequence[torch.Tensor]
 Made = TypeVar("Made")
 
@@ -66,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.report:
         rows = merged(row for path in options.report for row in read(path))
-        print("\n".join(report(rows)))
+        print("\n".join(report(rows, list(ARMS))))
     else:
         measure(options)
         rows = merged(read(options.out))
@@ -79,7 +85,7 @@ def measure(options: argparse.Namespace) -> None:
     part, parts = map(int, options.part.split("/"))
     folders = sorted(path.parent for path in (options.dir / "problems").glob("*/problem.py"))
     chosen = [one for one in folders if any(fnmatch(one.name, pattern) for pattern in options.problem or ["*"])]
-    done = {_key(row) for row in read(options.out) if not (options.again and row.get("reason"))}
+    done = {key(row) for row in read(options.out) if not (options.again and row.get("reason"))}
     ends = time.monotonic() + 60 * options.minutes
     for folder in chosen[part - 1 :: parts]:
         stops = min(ends, time.monotonic() + options.seconds)
@@ -89,8 +95,10 @@ def measure(options: argparse.Namespace) -> None:
                 print(json.dumps(row), flush=True)
             if time.monotonic() > stops:
                 break
+        _module.cache_clear()
+        if options.compile_seeds:
+            torch._dynamo.reset()
         _tidy()
-        torch._dynamo.reset()
         if time.monotonic() > ends:
             print(f"part {options.part}: time is up at {folder.name}", file=sys.stderr, flush=True)
             return
@@ -153,7 +161,7 @@ def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[R
                 found, reason = attempt(functools.partial(compared, setting, ARMS[arm], *answered))
                 if found is None and reason is None:
                     never.add(arm)
-            why = reason or _NOT_APPLICABLE
+            why = reason or NOT_APPLICABLE
             yield row | ({"reason": why} if found is None else {"worst": found[0], "alarm": found[1]})
             if answered:
                 reason = None
@@ -179,7 +187,10 @@ def compared(
         return None
     worst = 0.0
     for number, (output, tolerance) in enumerate(zip(got, setting.tolerances, strict=True)):
-        comparison = Comparison(setting.spec.shapes[number], output.dtype, tolerance)
+        shape = setting.spec.shapes[number]
+        if tuple(output.shape) != shape:
+            raise RuntimeError(f"shape {tuple(output.shape)}, and {shape} by the reference")
+        comparison = Comparison(shape, output.dtype, tolerance)
         for piece in pieces:
             comparison.add(output[piece.rows] if output.dim() else output, piece.outputs[number])
         worst = max(worst, comparison.result().worst)
@@ -258,7 +269,7 @@ def mutant_rows(setting: Setting, names: Sequence[str]) -> Iterator[Row]:
 
     _, reason = attempt(look)
     for name in names:
-        why = reason if name not in told else None if name in drawn else _NOT_APPLICABLE
+        why = reason if name not in told else None if name in drawn else NOT_APPLICABLE
         row = {"arm": name, "worst": drawn.get(name), "told_by": told.get(name)}
         yield {**row, "reason": why} if why else row
 
@@ -293,97 +304,6 @@ def _tidy() -> None:
 
 def environment(device: str) -> Row:
     return {"gpu": torch.cuda.get_device_name() if device == "cuda" else "CPU", "torch": torch.__version__}
-
-
-def read(path: Path) -> list[Row]:
-    """The rows so far; a line that was cut short doesn't count."""
-    rows = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        with contextlib.suppress(json.JSONDecodeError):
-            rows.append(json.loads(line))
-    return rows
-
-
-def append(path: Path, row: Row) -> None:
-    """In one write, since others append to the file."""
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-
-
-def merged(rows: Iterable[Row]) -> list[Row]:
-    """A row of each comparison per machine: the last one."""
-    return list({(*_key(row), row["gpu"], row["torch"], row["shrink"]): row for row in rows}.values())
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return row["problem"], row["seed"], row["arm"]
-
-
-def is_comparison(row: Row) -> bool:
-    return row["seed"] is not None and row["worst"] is not None
-
-
-def report(rows: Sequence[Row]) -> Iterator[str]:
-    """As Markdown."""
-    found = [row for row in rows if is_comparison(row)]
-    yield f"{len(found)} comparisons of {len({row['problem'] for row in found})} problems: "
-    yield f"{sum(row['alarm'] for row in found)} alarms."
-    yield ""
-    places = Counter(f"{row['gpu']}, torch {row['torch']}, batch / {row['shrink']}" for row in found)
-    yield from _table(("environment", "comparisons"), sorted(places.items()))
-    yield from _table(
-        ("arm", "comparisons", "problems", "alarms", "largest error / tolerance", "of", "without an answer"),
-        [_of_arm([row for row in rows if row["seed"] is not None and row["arm"] == arm], arm) for arm in ARMS],
-    )
-    alarms = [(row["problem"], row["arm"], row["seed"], f"{row['worst']:.3g}") for row in found if row["alarm"]]
-    if alarms:
-        yield from _table(("alarm", "arm", "seed", "error / tolerance"), alarms)
-    wrong = [row for row in rows if row["seed"] is None]
-    yield from _table(
-        ("wrong answer", "told as drawn", "by a variant alone", "not told", "of"),
-        [_of_mutant([row for row in wrong if row["arm"] == name], name) for name in (*CRUDEST, *CHEAPER)],
-    )
-    reasons = {
-        (row["problem"], row["arm"], row["reason"])
-        for row in rows
-        if row.get("reason", _NOT_APPLICABLE) != _NOT_APPLICABLE
-    }
-    if reasons:
-        yield from _table(("no answer", "arm", "why"), sorted(reasons))
-
-
-def _of_arm(rows: Sequence[Row], arm: str) -> tuple[Any, ...]:
-    found = [row for row in rows if is_comparison(row)]
-    largest = max(found, key=lambda row: float(row["worst"]), default=None)
-    failed = sum(row.get("reason", _NOT_APPLICABLE) != _NOT_APPLICABLE for row in rows)
-    return (
-        arm,
-        len(found),
-        len({row["problem"] for row in found}),
-        sum(row["alarm"] for row in found),
-        f"{largest['worst']:.3f}" if largest else "—",
-        largest["problem"] if largest else "—",
-        failed,
-    )
-
-
-def _of_mutant(rows: Sequence[Row], name: str) -> tuple[Any, ...]:
-    by = {one: [row["problem"] for row in rows if _told(row) == one] for one in ("drawn", "variant", "not")}
-    return name, len(by["drawn"]), len(by["variant"]), len(by["not"]), ", ".join(sorted(by["not"])) or "—"
-
-
-def _told(row: Row) -> str | None:
-    if row["told_by"]:
-        return "drawn" if row["told_by"] == "as drawn" else "variant"
-    return None if row.get("reason") else "not"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    for row in rows:
-        yield f"| {' | '.join(map(str, row))} |"
-    yield ""
 
 
 def _parser() -> argparse.ArgumentParser:

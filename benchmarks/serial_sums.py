@@ -241,7 +241,8 @@ def convolution(
 def _spaced(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     sizes = [(size - 1) * step + 1 for size, step in zip(x.shape[2:], stride, strict=True)]
     spaced = x.new_zeros(*x.shape[:2], *sizes)
-    spaced[(..., *[slice(None, None, step) for step in stride])] = x
+    every: tuple[Any, ...] = tuple(slice(None, None, step) for step in stride)
+    spaced[(..., *every)] = x
     return spaced
 
 

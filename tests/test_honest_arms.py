@@ -1,0 +1,241 @@
+"""benchmarks/honest_arms.py: plain sums in a reference, what is compared, and what is concluded from rows."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.test_benchmarks import script
+
+LINEAR = """import torch
+
+batch_size = 16
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.rand(batch_size, 40)]
+
+
+def get_init_inputs():
+    return [40]
+"""
+MUTE = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.layer_norm(x, x.shape[1:]).mean(1)
+
+
+def get_inputs():
+    return [torch.rand(4, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture(scope="module")
+def arms() -> Any:
+    return script("honest_arms")
+
+
+@pytest.fixture
+def serial(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return script("serial_sums")
+
+
+def workspace(folder: Path, **problems: str) -> Path:
+    for name, source in problems.items():
+        (folder / "problems" / name).mkdir(parents=True)
+        (folder / "problems" / name / "problem.py").write_text(source)
+    return folder
+
+
+def run(arms: Any, folder: Path, *options: str) -> tuple[int, list[dict[str, Any]]]:
+    """On a CPU; the exit code and all rows."""
+    code = arms.main([str(folder), "--device", "cpu", "--out", str(folder / "rows.jsonl"), *options])
+    return code, arms.read(folder / "rows.jsonl")
+
+
+def test_a_serial_sum_takes_one_term_after_the_other_in_float32(serial: Any) -> None:
+    terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
+    with serial.serially() as mode:
+        found = [terms.sum(), terms @ torch.ones(8), terms.mean() * 8, terms.cumsum(0)[-1]]
+    assert [float(one) for one in found] == [2.0**24] * 4
+    assert mode.count == 4
+
+
+def test_a_long_sum_is_taken_in_two_levels(serial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial, "LONGEST", 4)
+    terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
+    with serial.serially():
+        assert float(terms.sum()) == 2.0**24 + 6
+        assert float(terms @ torch.ones(8)) == 2.0**24 + 6
+
+
+MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "linear": (lambda: nn.Linear(7, 5), (3, 4, 7)),
+    "conv1d": (lambda: nn.Conv1d(4, 6, 3, stride=2, padding=2, dilation=2, groups=2), (2, 4, 11)),
+    "conv2d": (lambda: nn.Conv2d(3, 4, (3, 5), stride=(2, 1), padding=(1, 2), bias=False), (2, 3, 9, 8)),
+    "conv3d": (lambda: nn.Conv3d(3, 4, 2), (2, 3, 4, 5, 6)),
+    "transposed": (lambda: nn.ConvTranspose2d(4, 6, 3, (2, 3), 1, (1, 2), groups=2, dilation=(2, 3)), (2, 4, 5, 6)),
+    "instance_norm": (lambda: nn.InstanceNorm2d(4, affine=True), (2, 4, 5, 6)),
+    "group_norm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5, 6)),
+    "layer_norm": (lambda: nn.LayerNorm((5, 6)), (2, 4, 5, 6)),
+    "attention": (lambda: nn.TransformerEncoderLayer(8, 2, 16), (5, 2, 8)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_with_serial_sums_gives_what_it_gives_without(serial: Any, name: str) -> None:
+    make, shape = MODULES[name]
+    torch.manual_seed(1)
+    module, value = make().eval(), torch.rand(shape)
+    with torch.no_grad():
+        want = copy.deepcopy(module).double()(value.double())
+        with serial.serially() as mode:
+            found = module(value)
+    assert mode.count
+    torch.testing.assert_close(found.double(), want, rtol=1e-5, atol=1e-5)
+
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "some_dimensions": lambda x: x.sum((0, 2)),
+    "kept_dimension": lambda x: x.mean(-1, keepdim=True),
+    "norm": lambda x: torch.norm(x, p=2, dim=1, keepdim=True),
+    "frobenius": lambda x: torch.norm(x, p="fro"),
+    "variance": lambda x: x.var(1, unbiased=False),
+    "deviation": lambda x: x.std(2),
+    "logsumexp": lambda x: torch.logsumexp(x, (1, 2)),
+    "softmax": lambda x: torch.softmax(x, 1),
+    "running": lambda x: x.flip(1).cumsum(1),
+    "einsum": lambda x: torch.einsum("abc,dc->abd", x, x[0]),
+    "loss": lambda x: torch.nn.functional.mse_loss(x, x.flip(0)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_with_serial_sums_gives_what_it_gives_without(serial: Any, name: str) -> None:
+    value = torch.rand(2, 5, 7, generator=torch.Generator().manual_seed(1))
+    with serial.serially() as mode:
+        found = FUNCTIONS[name](value)
+    assert mode.count
+    torch.testing.assert_close(found.double(), FUNCTIONS[name](value.double()), rtol=1e-5, atol=1e-6)
+
+
+def test_tf32_products_replace_convolutions_alone(serial: Any) -> None:
+    module, value = nn.Conv2d(3, 4, 3), torch.rand(2, 3, 9, 8)
+    with torch.no_grad(), serial.Recomputed(serial.TF32) as mode:
+        found = module(value)
+        value.sum()
+        value @ torch.rand(8, 2)
+    assert mode.count == 1
+    torch.testing.assert_close(found, module(value).detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_honest_arms_are_compared_seed_by_seed_and_once(arms: Any, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, linear=LINEAR)
+    code, rows = run(arms, folder, "--seeds", "2", "--shrink", "4")
+    assert code == 0
+    found = [(row["seed"], row["arm"], row["alarm"], row["shrink"]) for row in rows if arms.is_comparison(row)]
+    assert found == [(seed, arm, False, 4) for seed in (0, 1) for arm in ("eager", "serial")]
+    assert {row["arm"]: row["told_by"] for row in rows if row["seed"] is None}["zeros"] == "as drawn"
+    assert run(arms, folder, "--seeds", "2", "--shrink", "4")[1] == rows
+    assert len(run(arms, folder, "--seeds", "9", "--shrink", "4")[1]) > len(rows)
+
+
+def test_an_arm_beyond_the_tolerance_is_an_alarm(arms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def off(setting: Any, inputs: list[Any]) -> list[torch.Tensor]:
+        return [1.01 * output for output in setting.oracle.native(inputs)]
+
+    monkeypatch.setattr(arms, "ARMS", {**arms.ARMS, "eager": off})
+    code, rows = run(arms, workspace(tmp_path, linear=LINEAR), "--seeds", "1", "--no-mutants")
+    assert code == 1
+    assert [(row["arm"], row["worst"] > 4) for row in rows if row["alarm"]] == [("eager", True)]
+
+
+def test_what_runs_out_of_memory_is_a_row_and_can_be_tried_again(
+    arms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hungry(setting: Any, inputs: list[Any]) -> list[torch.Tensor]:
+        raise torch.OutOfMemoryError("too large")
+
+    folder = workspace(tmp_path, linear=LINEAR)
+    with monkeypatch.context() as patched:
+        patched.setattr(arms, "ARMS", {**arms.ARMS, "eager": hungry})
+        _, rows = run(arms, folder, "--seeds", "1", "--no-mutants")
+    reasons = {row["arm"]: row.get("reason") for row in rows}
+    assert (reasons["eager"], reasons["serial"]) == ("OutOfMemoryError: too large", None)
+    _, rows = run(arms, folder, "--seeds", "1", "--no-mutants", "--again")
+    assert [row["arm"] for row in arms.merged(rows) if arms.is_comparison(row)] == ["eager", "serial"]
+
+
+def test_parts_share_the_problems_and_end_in_time(arms: Any, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, a=LINEAR, b=LINEAR, c=LINEAR.replace("(x))", "(x)).reshape(7)"))
+    options = ("--seeds", "1", "--no-mutants")
+    assert {row["problem"] for row in run(arms, folder, "--part", "2/2", *options)[1]} == {"b"}
+    _, rows = run(arms, folder, "--part", "1/2", "--minutes", "0", *options)
+    assert [row["problem"] for row in rows].count("a") == 1
+    _, rows = run(arms, folder, "--problem", "[ac]", *options)
+    assert [row["problem"] for row in rows if arms.is_comparison(row)].count("a") == 2
+    assert [row["arm"] for row in rows if row["problem"] == "c"] == ["setting"]
+
+
+def test_a_problem_that_cannot_tell_is_named(arms: Any, tmp_path: Path) -> None:
+    _, rows = run(arms, workspace(tmp_path, mute=MUTE), "--seeds", "1")
+    told = {row["arm"]: row["told_by"] for row in rows if row["seed"] is None}
+    assert told["ones"] == "as drawn"
+    assert told["zeros"] is None
+    lines = list(arms.report(rows, list(arms.ARMS)))
+    assert "| zeros | 0 | 0 | 1 | mute |" in lines
+
+
+def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def row(problem: str, seed: int | None, arm: str, worst: float | None, **more: Any) -> str:
+        facts = {"problem": problem, "seed": seed, "arm": arm, "worst": worst, "alarm": False}
+        return json.dumps({**facts, "gpu": "H200", "torch": "2.11", "shrink": 4, **more})
+
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    one.write_text("\n".join([row("p", 0, "eager", 0.5), row("p", 0, "serial", 1.25, alarm=True), '{"problem": "p"']))
+    two.write_text(
+        "\n".join([
+            row("p", 0, "eager", 0.5),
+            row("q", 0, "eager", 0.25, gpu="H100"),
+            row("q", 1, "eager", None, reason="OutOfMemoryError: too large"),
+            row("q", 1, "channels-last", None, reason="doesn't apply"),
+            row("q", None, "zeros", 0.5, told_by=None),
+            row("p", None, "zeros", 0.5, told_by="few terms"),
+        ])
+    )  # fmt: skip
+    assert arms.main(["--report", str(one), str(two)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "3 comparisons, 2 problems, 1 alarms (0 where the problem can't tell)."
+    for line in (
+        "| H200, torch 2.11, batch / 4 | 2 |",
+        "| H100, torch 2.11, batch / 4 | 1 |",
+        "| eager | 2 | 2 | 0 | 0.500 | p | 1 |",
+        "| serial | 1 | 1 | 1 | 1.250 | p | 0 |",
+        "| channels-last | 0 | 0 | 0 | 0.000 | — | 0 |",
+        "| p | serial | 1 | 1.25 | yes |",
+        "| zeros | 0 | 1 | 1 | q |",
+        "| q | eager | OutOfMemoryError: too large | 1 |",
+    ):
+        assert line in lines
