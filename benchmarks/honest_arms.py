@@ -91,6 +91,8 @@ def measure(options: argparse.Namespace) -> None:
         stops = min(ends, time.monotonic() + options.seconds)
         for row in rows_of(load_problem(folder), options, done):
             append(options.out, row)
+            if row.get("reason", NOT_APPLICABLE) != NOT_APPLICABLE:
+                _tidy()  # after the row: where the GPU is lost this process ends, and the next leaves it out
             if row.get("alarm"):
                 print(json.dumps(row), flush=True)
             if time.monotonic() > stops:
@@ -109,7 +111,7 @@ def rows_of(problem: Problem, options: argparse.Namespace, done: set[tuple[Any, 
     """What isn't done yet of a problem, a row at a time."""
     seeds = {arm: options.compile_seeds if arm == "compiled" else options.seeds for arm in ARMS}
     shrink = options.shrink
-    for first in range(0, max(seeds.values()), SEEDS_OF_A_SETTING):
+    for first in range(0, max(1, *seeds.values()), SEEDS_OF_A_SETTING):
         block = range(first, first + SEEDS_OF_A_SETTING)
         left = [(seed, arm) for seed in block for arm in ARMS if seed < seeds[arm]]
         left = [one for one in left if (problem.name, *one) not in done]
@@ -152,7 +154,9 @@ def _prepared(problem: Problem, first: int, device: str) -> Setting:
 def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[Row]:
     """Of each seed the oracle's answer once, and every arm against it."""
     never = set()
+    answered = None
     for seed in dict.fromkeys(seed for seed, _ in left):
+        del answered  # before as much memory is asked for again
         answered, reason = attempt(functools.partial(_answered, setting, seed))
         for arm in (arm for other, arm in left if other == seed):
             row: Row = {"seed": seed, "arm": arm, "worst": None, "alarm": False}
@@ -222,9 +226,6 @@ def _serial(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
 
 
 def _tf32(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
-    """Of convolutions alone: the reference takes other products in float32."""
-    if not setting.on_gpu:
-        return None
     with Recomputed(TF32) as mode:
         outputs = setting.oracle.native(inputs)
     return outputs if mode.count else None
@@ -286,16 +287,15 @@ def _wrong(seen: Seen, names: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 
 def attempt(make: Callable[[], Made]) -> tuple[Made | None, str | None]:
-    """What was made; or None and why not. Raises: RuntimeError where the GPU is lost for this process."""
+    """What was made; or None and why not."""
     try:
         return make(), None
     except _FAILURES as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-    _tidy()
-    return None, reason
+        return None, f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def _tidy() -> None:
+    """Raises: RuntimeError where the GPU is lost for this process."""
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()

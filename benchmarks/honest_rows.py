@@ -38,8 +38,11 @@ def key(row: Row) -> tuple[Any, ...]:
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """One row of each comparison per machine and size: the last."""
-    return list({(*key(row), row["gpu"], row["torch"], row["shrink"]): row for row in rows}.values())
+    """One row of each comparison per machine and size: the last. A case that couldn't be prepared at first, but later
+    could, counts as prepared."""
+    last = {(*key(row), row["gpu"], row["torch"], row["shrink"]): row for row in rows}.values()
+    prepared = {(row["problem"], row["seed"]) for row in last if is_comparison(row)}
+    return [row for row in last if row["arm"] != "setting" or (row["problem"], row["seed"]) not in prepared]
 
 
 def is_comparison(row: Row) -> bool:

@@ -2,7 +2,7 @@
 
 `Recomputed(SERIAL)` is a context in which products, convolutions, sums, means, norms and cumulative sums are computed
 anew, one thread an output; sums of more than 2^16 terms in two levels, as any kernel would have them. `TF32` replaces
-convolutions alone, by products in tf32. A convolution is unfolded for that. On a CPU the same sums are taken by torch,
+convolutions that torch computes in tf32, by products in tf32. A convolution is unfolded for that. On a CPU the same sums are taken by torch,
 term by term: slow, for tests.
 """
 
@@ -28,6 +28,8 @@ LONGEST = 2**16
 """Terms of one serial sum."""
 _COLUMNS = 2**28
 """Elements of an unfolded input: more items of it wait for the next round."""
+_TF32 = 1e-5
+"""Of the largest value: float32 in another algorithm stays below it, tf32 doesn't."""
 _KERNELS = r"""
 __global__ void product_(const float* a, const float* b, float* c, long long groups, long long batch, long long m,
                          long long k, long long n) {
@@ -238,6 +240,21 @@ def convolution(
     return result if bias is None else result + bias.view(-1, *[1] * len(kernel))
 
 
+def tf32_convolution(*given: Any) -> Any:
+    """By tf32 products, where torch itself computes this one in tf32."""
+    return convolution(tf32_product, *given) if _is_in_tf32(*given) else NotImplemented
+
+
+def _is_in_tf32(*given: Any) -> bool:
+    usual, saved = torch.ops.aten.convolution(*given), torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        strict = torch.ops.aten.convolution(*given)
+    finally:
+        torch.backends.cudnn.allow_tf32 = saved
+    return bool((usual - strict).abs().max() > _TF32 * strict.abs().max())
+
+
 def _spaced(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     sizes = [(size - 1) * step + 1 for size, step in zip(x.shape[2:], stride, strict=True)]
     spaced = x.new_zeros(*x.shape[:2], *sizes)
@@ -280,7 +297,7 @@ SERIAL: Mapping[Any, Callable[..., Any]] = {
     _aten.logsumexp: logsumexp,
     _aten.native_batch_norm: batch_norm,
 }
-TF32: Mapping[Any, Callable[..., Any]] = {_aten.convolution: functools.partial(convolution, tf32_product)}
+TF32: Mapping[Any, Callable[..., Any]] = {_aten.convolution: tf32_convolution}
 _DECOMPOSED = get_decompositions(
     [
         _aten.native_layer_norm,

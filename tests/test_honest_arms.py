@@ -141,7 +141,8 @@ def test_a_function_with_serial_sums_gives_what_it_gives_without(serial: Any, na
     torch.testing.assert_close(found.double(), FUNCTIONS[name](value.double()), rtol=1e-5, atol=1e-6)
 
 
-def test_tf32_products_replace_convolutions_alone(serial: Any) -> None:
+def test_tf32_products_replace_convolutions_alone(serial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial, "_is_in_tf32", lambda *given: True)
     module, value = nn.Conv2d(3, 4, 3), torch.rand(2, 3, 9, 8)
     with torch.no_grad(), serial.Recomputed(serial.TF32) as mode:
         found = module(value)
@@ -149,6 +150,12 @@ def test_tf32_products_replace_convolutions_alone(serial: Any) -> None:
         value @ torch.rand(8, 2)
     assert mode.count == 1
     torch.testing.assert_close(found, module(value).detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_a_convolution_in_float32_is_not_replaced_by_tf32_products(serial: Any) -> None:
+    with torch.no_grad(), serial.Recomputed(serial.TF32) as mode:  # a CPU has no tf32
+        nn.Conv2d(3, 4, 3)(torch.rand(2, 3, 9, 8))
+    assert mode.count == 0
 
 
 def test_honest_arms_are_compared_seed_by_seed_and_once(arms: Any, tmp_path: Path) -> None:
@@ -206,6 +213,11 @@ def test_a_problem_that_cannot_tell_is_named(arms: Any, tmp_path: Path) -> None:
     assert told["zeros"] is None
     lines = list(arms.report(rows, list(arms.ARMS)))
     assert "| zeros | 0 | 0 | 1 | mute |" in lines
+
+
+def test_wrong_answers_are_tried_without_any_seed(arms: Any, tmp_path: Path) -> None:
+    _, rows = run(arms, workspace(tmp_path, linear=LINEAR), "--seeds", "0")
+    assert [row["arm"] for row in rows] == [*arms.CRUDEST, *arms.CHEAPER]
 
 
 def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
