@@ -2,8 +2,8 @@
 
 `Recomputed(SERIAL)` is a context in which products, convolutions, sums, means, norms and cumulative sums are computed
 anew, one thread an output; sums of more than 2^16 terms in two levels, as any kernel would have them. `TF32` replaces
-convolutions that torch computes in tf32, by products in tf32. A convolution is unfolded for that. On a CPU the same sums are taken by torch,
-term by term: slow, for tests.
+convolutions that torch computes in tf32, by products in tf32. A convolution is unfolded for that. On a CPU the same
+sums are taken by torch, term by term: slow, for tests.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest
     two.write_text(
         "\n".join([
             row("p", 0, "eager", 0.5),
-            row("q", 0, "eager", 0.25, gpu="H100"),
+            row("q", 0, "eager", 1.125, gpu="H100"),
             row("q", 1, "eager", None, reason="OutOfMemoryError: too large"),
             row("q", 1, "channels-last", None, reason="doesn't apply"),
             row("q", None, "zeros", 0.5, told_by=None),
@@ -243,9 +243,9 @@ def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest
     for line in (
         "| H200, torch 2.11, batch / 4 | 2 |",
         "| H100, torch 2.11, batch / 4 | 1 |",
-        "| eager | 2 | 2 | 0 | 0.500 | p | 1 |",
-        "| serial | 1 | 1 | 1 | 1.250 | p | 0 |",
-        "| channels-last | 0 | 0 | 0 | 0.000 | — | 0 |",
+        "| eager | 2 | 2 | 0 | 1 | 1.125 | q | 1 |",
+        "| serial | 1 | 1 | 1 | 0 | 1.250 | p | 0 |",
+        "| channels-last | 0 | 0 | 0 | 0 | 0.000 | — | 0 |",
         "| p | serial | 1 | 1.25 | yes |",
         "| zeros | 0 | 1 | 1 | q |",
         "| q | eager | OutOfMemoryError: too large | 1 |",
