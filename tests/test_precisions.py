@@ -73,4 +73,4 @@ def test_convolution_passes_in_other_dtypes(
     assert evaluation.weights == "reference_state"
     (output,) = evaluation.checks[0].outputs
     assert output.dtype == dtype
-    assert output.tolerance.atol == TOLERANCES[dtype]
+    assert output.tolerance.rtol == TOLERANCES[dtype]

@@ -108,12 +108,15 @@ class Optimization:
 
 @dataclass(frozen=True)
 class Construct:
-    """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked."""
+    """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
+
+    `varies`: layers that it makes start with varied parameters, see initialisers."""
 
     init_inputs: Any
     seed: int
     state: tuple[NamedTensor, ...]
     optimization: Optimization | None = None
+    varies: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,11 +246,13 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Constructed:
-    """Names of the model's parameters and buffers, and which of them took the reference's state."""
+    """Names of the model's parameters and buffers, which of them took the reference's state, and which of those had it
+    before, where parameters are varied."""
 
     state: tuple[str, ...]
     loaded: tuple[str, ...]
     extensions: tuple[ExtensionReport, ...] = ()
+    in_place: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ RULES: dict[Rule, str] = {
     "changed_expectation": "The solution was accepted with another verdict than its solution.yaml expects now.",
     "missing_result": "There is no result for something that was to be judged.",
     "harness_error": "The harness or the machine failed; the solution wasn't judged.",
-    "unsupported": "This backend can't run the solution, which says nothing about it.",
+    "unsupported": "It couldn't be run or judged here, which says nothing about it.",
     "regressed": "The solution is slower than the snapshot by more than the policy allows.",
     "below_least_speedup": "The solution's speed-up is below the policy's least.",
     "inconclusive_speed": "The measurements are too uncertain, or contradict each other.",

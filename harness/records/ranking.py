@@ -18,8 +18,8 @@ FAST_P = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Ranked:
-    """`rank` is None for what isn't ranked: not passed, not timed, or measured by another metric than those that are.
-    Equal ranks are ties."""
+    """`rank` is None for what isn't ranked: not passed, not timed, of a problem that can't tell, or measured by another
+    metric than those that are. Equal ranks are ties."""
 
     rank: int | None
     evaluation: Evaluation
@@ -34,12 +34,14 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
     intervals overlap, neither is ahead. No two metrics are ranked together, see leading_metric().
     """
     ordered = sorted(evaluations, key=_fastest_first)
+    invalid = invalid_problems(ordered)
     leading = leading_metric(metric_of(e) for e in ordered)
     others = [other_metric(metric_of(e), leading) for e in ordered]
-    lows = sorted(i.low for e, other in zip(ordered, others, strict=True) if not other and (i := speedup_of(e)))
+    speedups = [None if e.problem.name in invalid else speedup_of(e) for e in ordered]
+    lows = sorted(own.low for own, other in zip(speedups, others, strict=True) if own and not other)
     ranked = [
-        Ranked(None if other else rank_among(speedup_of(e), lows), e, other)
-        for e, other in zip(ordered, others, strict=True)
+        Ranked(None if other else rank_among(own, lows), e, other)
+        for e, own, other in zip(ordered, speedups, others, strict=True)
     ]
     return sorted(ranked, key=lambda one: (not one.evaluation.verdict.passed, one.other_metric is not None))
 
@@ -110,7 +112,8 @@ def fast_p(evaluations: Sequence[Evaluation], thresholds: Sequence[float] = FAST
 class Summary:
     """A set of evaluations in a few numbers. `mean_speedup` is over the `timed` ones of `evaluated`.
 
-    Both it and `fast_p` are of gpu_cold headlines; `left_out` are the problems that have none.
+    Both it and `fast_p` are of gpu_cold headlines; `left_out` are the problems that have none, `invalid` those of which
+    an evaluation says that they can't tell: all of their evaluations are in neither.
     """
 
     evaluated: int
@@ -120,6 +123,7 @@ class Summary:
     verdicts: tuple[tuple[Verdict, int], ...]
     """Most frequent first."""
     left_out: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
@@ -134,14 +138,22 @@ def summarise(evaluations: Sequence[Evaluation]) -> Summary:
         fast_p=fast_p(counted),
         verdicts=tuple(counts.most_common()),
         left_out=left_out,
+        invalid=invalid_problems(evaluations),
     )
+
+
+def invalid_problems(evaluations: Iterable[Evaluation]) -> tuple[str, ...]:
+    """The names of those by which nobody can be judged, as some evaluation says."""
+    return tuple(sorted({e.problem.name for e in evaluations if e.verdict is Verdict.INVALID_PROBLEM}))
 
 
 def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tuple[str, ...]]:
     """Those that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem that was measured
-    by another metric alone is left out whole, failures included; those are named."""
+    by another metric alone is left out whole, failures included; those are named. So is one that can't tell."""
     problems: dict[tuple[str, str], list[Evaluation]] = {}
-    for evaluation in evaluations:
+    evaluations = list(evaluations)
+    invalid = invalid_problems(evaluations)
+    for evaluation in (one for one in evaluations if one.problem.name not in invalid):
         problems.setdefault((evaluation.problem.name, evaluation.problem.sha256), []).append(evaluation)
     kept: list[Evaluation] = []
     left_out: set[str] = set()

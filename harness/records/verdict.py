@@ -64,7 +64,7 @@ _MEANINGS = {
     Verdict.NONDETERMINISTIC: "the same inputs gave different outputs, or threads race",
     Verdict.CHEATING: "the process tried to deceive the referee",
     Verdict.NO_CUSTOM_KERNEL: "the solution's own kernels replaced no part of the reference",
-    Verdict.UNSUPPORTED: "this backend, or this GPU, can't run the solution; says nothing about it",
+    Verdict.UNSUPPORTED: "it can't be run, or not be judged, on this backend or GPU; says nothing about the solution",
     Verdict.INVALID_PROBLEM: "the problem's own files are at fault",
     Verdict.HARNESS_ERROR: "the harness or the machine is at fault",
 }

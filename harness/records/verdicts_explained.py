@@ -118,15 +118,18 @@ VERDICTS: dict[Verdict, Explanation] = {
             "trace.own_share; trace.kernels: each with its origin, launches and time",
         ),
         Verdict.UNSUPPORTED: (
-            "the backend said so: what the solution uses isn't simulated, or no case is small enough to be",
+            "the backend said so: what the solution uses isn't simulated, or no case is small enough to be; or values "
+            "are wrong with varied parameters, and the solution made parameters of its own",
             "inline PTX (with it TMA, and mma by PTX), libraries such as cuBLAS, Triton, or only the full case, on the "
             "simulator",
-            "run it on a GPU with --backend cuda; add a small case to problem.yaml",
+            "run it on a GPU with --backend cuda; add a small case to problem.yaml; make the reference's layers",
             "failure.reason",
         ),
         Verdict.INVALID_PROBLEM: (
-            "the problem's own code raised, contradicted itself, or returned what no solution can be held to",
-            "get_inputs() that needs files, a Model that returns numbers, an independent_batch that isn't true",
+            "the problem's own code raised, contradicted itself, or returned what no solution can be held to; or a "
+            "crude wrong kernel would pass, whatever inputs and parameters are",
+            "get_inputs() that needs files, a Model that returns numbers, an independent_batch that isn't true, or "
+            "outputs that are always zero",
             "mend the problem; 'harness check-problem' says more",
             "failure.reason, failure.details",
         ),

@@ -10,17 +10,16 @@ from harness.backends.base import Conditions, Finding, Host
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check
 from harness.records.config import Config
-from harness.records.evaluation import WeightsSource
 from harness.referee.answers.judgement import describe_finding, describe_mismatch
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
-from harness.referee.mutants.telling import require_telling
 from harness.referee.outcome import SolutionFailed
 from harness.referee.sampling import check_sampled, must_be_sampled
 from harness.referee.setting import Setting
 from harness.referee.table.lengths import drawn_lengths, split
 from harness.referee.table.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
 from harness.referee.table.size import TableSize
+from harness.referee.table.turns import Weights
 from harness.referee.workers.process import WorkerProcess
 
 Notify = Callable[[str], None]
@@ -38,7 +37,7 @@ class CaseOutcome:
 
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
-    weights: WeightsSource
+    weights: Weights
     failed: SolutionFailed | None = None
     fragile: tuple[Check, ...] = ()
 
@@ -74,7 +73,7 @@ def take_first(case: SeatedCase, number: int) -> tuple[Taken, Check, SolutionFai
 def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
     """Judge the seated solution: turns with get_inputs()'s own inputs, then turns with the variants.
 
-    Raises: SolutionFailed where no comparison came about; InvalidProblem where a wrong kernel would pass, too.
+    Raises: SolutionFailed where no comparison came about.
     """
     found = _Found(watch)
     seeds = case.config.correctness.seeds
@@ -95,7 +94,6 @@ def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch
         found.judge(case, drawn)
         if found.failed:
             return found.outcome(case)
-    require_telling(case.setting, variants.drawn)
     return found.outcome(case)
 
 

@@ -22,7 +22,6 @@ from harness.backends.sim.host import SimHost
 from harness.protocol.messages import TurnTaken
 from harness.records.check import Check, OutputComparison, Tolerance
 from harness.records.config import Config
-from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.judgement import (
@@ -38,7 +37,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.seated_case import at
 from harness.referee.table.table import Table, TimedReply
-from harness.referee.table.turns import construct_arm, take_turn
+from harness.referee.table.turns import Weights, construct_arm, take_turn
 from harness.referee.tolerance.derive import least_tolerance
 from harness.referee.workers.process import WorkerProcess
 from harness.workspace.problem import FULL
@@ -96,7 +95,7 @@ def check_sampled(
     worker: WorkerProcess,
     config: Config,
     watch: Callable[[TurnTaken, int, bool], None] | None = None,
-) -> tuple[tuple[Check, ...], tuple[str, ...], WeightsSource, SolutionFailed | None]:
+) -> tuple[tuple[Check, ...], tuple[str, ...], Weights, SolutionFailed | None]:
     """One turn of a few blocks of the true launch: checks, remarks, where the weights came from, and what fails it.
 
     Values are compared only after a single launch with none of torch's operators beside it: else one reads what blocks

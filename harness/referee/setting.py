@@ -25,7 +25,9 @@ _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
 class Setting:
     """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory.
     `call_bytes`: what an eager call allocates on a GPU at most, outputs among it; 0 where there is none.
-    `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights."""
+    `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights.
+    `varied_for`: which wrong kernel nothing would show with parameters as they are made, so that they are varied; None:
+    they aren't."""
 
     problem: Problem
     case: str
@@ -37,6 +39,7 @@ class Setting:
     meta_inputs: list[Any] | None
     repeat: int = 0
     call_bytes: int = 0
+    varied_for: str | None = None
 
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -112,17 +115,22 @@ class Setting:
         return Check(self.case, seed, scope, self.oracle.kind, outputs, variant)
 
 
-def prepare_setting(problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0) -> Setting:
+def prepare_setting(
+    problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0, varied_for: str | None = None
+) -> Setting:
     """Execute the reference for a case. Raises: InvalidProblem."""
     reference = Reference(problem, case, device)
-    model = reference.construct(derive(master_seed, problem.name, case, "construct"))
+    seed = derive(master_seed, problem.name, case, "construct")
+    model = reference.construct(seed, varies=varied_for is not None)
     meta_inputs = None if reference.on_gpu else _meta_inputs(reference)
     inputs = meta_inputs if meta_inputs is not None else reference.make_inputs(0)
     before = _allocated_anew(reference)
     spec = reference.output_spec(model, inputs)
     call_bytes = torch.cuda.max_memory_allocated() - before if reference.on_gpu else 0
     oracle = Oracle(reference, model, problem.independent_batch, device)
-    return Setting(problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes)
+    return Setting(
+        problem, case, master_seed, reference, model, oracle, spec, meta_inputs, repeat, call_bytes, varied_for
+    )
 
 
 def _allocated_anew(reference: Reference) -> int:

@@ -22,6 +22,7 @@ from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
+from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.outcome import SolutionFailed
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
@@ -77,6 +78,8 @@ class Trial:
         self._found = found
         self._notify = notify
         self._changed_at_load: Sequence[FlagChange] = ()
+        self._varied_for: dict[str, str | None] = {}
+        """By case, once it is known whether it tells: Setting.varied_for."""
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
         self._is_timed = is_timed(subject, workers)
@@ -292,12 +295,26 @@ class Trial:
     def _prepare(self, case: str, repeat: int = 0) -> Setting:
         self._found.case = case
         subject = self._subject
-        setting = prepare_setting(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat)
+        setting = prepare_setting(
+            *(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)
+        )
+        is_sampled = must_be_sampled(setting, self._workers.host)
+        if not is_sampled and case not in self._varied_for:
+            setting = self._telling(setting)
         if case == subject.config.timing.case:
             self._found.work = work_of(setting)
-        if not must_be_sampled(setting, self._workers.host):  # now: later the buffers take the memory
+        if not is_sampled:  # now: later the buffers take the memory
             self._found.tolerances[case] = setting.derived()
         return setting
+
+    def _telling(self, setting: Setting) -> Setting:
+        """Raises: InvalidProblem."""
+        setting.derived()  # finds out which rows are independent
+        found = telling(setting)
+        self._varied_for[setting.case] = found.varied_for
+        if found.varied_for:
+            self._found.remarks.append(describe_varied(found))
+        return found
 
     def _auditor(self, setting: Setting) -> Auditor:
         driver = self._subject.driver if self._is_timed else None
@@ -314,9 +331,9 @@ class Trial:
         self._found.checks += outcome.checks
         self._found.fragile += outcome.fragile
         self._found.remarks += outcome.remarks
-        self._found.weights = outcome.weights
+        self._found.weights = outcome.weights.source
         if outcome.failed:
-            raise outcome.failed
+            raise outcome.failed if outcome.weights.convict else _without_counterparts(outcome.failed)
 
     def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
         """Raises: SolutionFailed, with the trace kept in any case."""
@@ -333,6 +350,16 @@ def _has_framework(one: TracedCase) -> bool:
 def is_timed(subject: Subject, workers: Workers) -> bool:
     timing = subject.config.timing
     return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
+
+
+def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
+    return SolutionFailed(
+        Verdict.UNSUPPORTED,
+        "parameters are varied here, and the solution didn't have all of the reference's when its constructor ended: "
+        f"what it derives from its own may be right with those. With them: {failed}",
+        failed.failure.details,
+        "make parameters as the reference does: the same layers of torch.nn in the same order, under the same names",
+    )
 
 
 def _still_fill_ns() -> int | None:

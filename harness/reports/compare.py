@@ -146,6 +146,9 @@ def summary_text(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Ren
     if summary.left_out:
         names = ", ".join(map(harmless, summary.left_out))
         lines.append(Text(f"  left out of these and of fast_p, since not measured as gpu_cold: {names}"))
+    if summary.invalid:
+        names = ", ".join(map(harmless, summary.invalid))
+        lines.append(Text(f"  {len(summary.invalid)} invalid_problem, in no rank, mean or fast_p: {names}"))
     over = [row.speedup for e in counted if (row := over_fastest(e)) and row.speedup]
     if over:
         mean = format_speedup(geometric_mean(over))

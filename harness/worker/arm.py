@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import random
@@ -14,6 +15,7 @@ import numpy
 import torch
 
 from harness.backends.base import WorkerDevice
+from harness.protocol.initialisers import varied_initialisers
 from harness.protocol.messages import (
     Argument,
     Attach,
@@ -93,21 +95,25 @@ class Arm:
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
-        model = self._class(*decode_value(request.init_inputs))
+        with varied_initialisers(request.seed) if request.varies else contextlib.nullcontext():
+            model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")
         model = model.to(self.device.torch_device).eval()
         own = model.state_dict()
-        loaded = []
+        loaded, in_place = [], []
         for item in request.state:
             target = own.get(item.name)
             if target is not None and tuple(target.shape) == item.tensor.shape:
-                target.copy_(self._tensor(item.tensor))
+                given = self._tensor(item.tensor)
+                if request.varies and target.dtype is given.dtype and torch.equal(target, given):
+                    in_place.append(item.name)
+                target.copy_(given)
                 loaded.append(item.name)
         self._model = optimize(model, request.optimization)
         self._channels_last = request.optimization is not None and request.optimization.channels_last
         self.device.synchronize()
-        return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports())
+        return Constructed(tuple(own), tuple(loaded), self.extensions.take_reports(), tuple(in_place))
 
     def take_turn(self, request: TakeTurn) -> TurnTaken:
         """The same path for correctness and timing. A module that reads the frames of its callers, or the device's

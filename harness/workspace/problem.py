@@ -42,6 +42,17 @@ class Case:
 
 
 @dataclass(frozen=True)
+class NamedTolerance:
+    """What problem.yaml says: |got − want| ≤ atol + rtol·|want|."""
+
+    atol: float
+    rtol: float
+
+    def __post_init__(self) -> None:
+        Tolerance(self.atol, self.rtol)  # which says what is wrong with them
+
+
+@dataclass(frozen=True)
 class ProblemFile:
     """problem.yaml as it is written."""
 
@@ -49,7 +60,7 @@ class ProblemFile:
     description: str = ""
     tags: tuple[str, ...] = ()
     precision: Precision = "float32"
-    tolerance: Literal["exact"] | Tolerance | None = None
+    tolerance: Literal["exact"] | NamedTolerance | None = None
     independent_batch: bool = False
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
@@ -168,4 +179,4 @@ def _check_work(problem: Problem, path: Path) -> None:
 def _tolerance(written: ProblemFile) -> Tolerance | None:
     if written.tolerance == "exact":
         return Tolerance(0.0, 0.0)
-    return written.tolerance
+    return None if written.tolerance is None else Tolerance(written.tolerance.atol, written.tolerance.rtol)

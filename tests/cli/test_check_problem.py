@@ -37,6 +37,7 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, source in (("sound", SOUND), ("weak", WEAK), ("huge", SOUND.replace("rows = 8", "rows = 2**20"))):
         (tmp_path / "problems" / name).mkdir(parents=True)
         (tmp_path / "problems" / name / "problem.py").write_text(source)
+    (tmp_path / "problems" / "weak" / "problem.yaml").write_text("tolerance: {atol: 1.0e-4, rtol: 1.0e-4}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CHECK_PROBLEM_BACKEND", "sim")
     return tmp_path

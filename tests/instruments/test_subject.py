@@ -30,6 +30,7 @@ from harness.referee.answers import reference
 class Cpu:
     torch_device = "cpu"
     def synchronize(self): ...
+    def sample_blocks(self, count, seed): ...
 
 harness.backends.activate_worker = lambda name, options: Cpu()
 torch.cuda.synchronize = lambda: None

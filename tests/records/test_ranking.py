@@ -138,3 +138,18 @@ def test_the_best_of_each_problem_is_its_fastest_that_passed() -> None:
         failed("broken", problem=ProblemRef("relu", "bb" * 32, "float32")),
     ]
     assert [e.solution.name for e in best_per_problem(evaluations)] == ["only", "fast"]
+
+
+def test_a_problem_that_cannot_tell_is_in_no_rank_and_no_sum() -> None:
+    blind = ProblemRef("blind", "0" * 64, "float32")
+    found = [
+        timed("good", 2.0, 2.0),
+        timed("lucky", 9.0, 9.0, problem=blind),
+        failed("slow", problem=blind),
+        failed("unlucky", Verdict.INVALID_PROBLEM, problem=blind),
+    ]
+    assert {one.rank for one in rank(found[1:])} == {None}
+    assert [e.solution.name for e in best_per_problem(found)] == ["good"]
+    summary = summarise(found)
+    assert (summary.evaluated, summary.timed, summary.invalid) == (4, 1, ("blind",))
+    assert {point.of for point in summary.fast_p} == {1}

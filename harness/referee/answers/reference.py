@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import random
@@ -15,6 +16,7 @@ from typing import Any
 import numpy
 import torch
 
+from harness.protocol.initialisers import varied_initialisers
 from harness.protocol.messages import Structure
 from harness.protocol.values import NotPlain, encode_value
 from harness.referee.inputs.placement import Placed
@@ -86,11 +88,12 @@ class Reference:
         """The value of a name of the module."""
         return self._module.__dict__[name]
 
-    def construct(self, seed: int) -> torch.nn.Module:
-        """A Model made as a worker makes its own: on the CPU under the seed, then moved."""
+    def construct(self, seed: int, varies: bool = False) -> torch.nn.Module:
+        """A Model made as a worker makes its own: on the CPU under the seed, then moved; `varies` as in Construct."""
+        initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed)
-            with torch.no_grad(), Placed(self._device):
+            with torch.no_grad(), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
             return model.to(self._device).eval()
 

@@ -23,6 +23,7 @@ from harness.referee.mutants.inputs import TooLarge, are_equal, worst_error
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed
 from harness.referee.mutants.specimens import Seen, specimens
+from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Problem
 
@@ -94,6 +95,8 @@ def _examine(setting: Setting, found: _Found) -> None:
         found.complaints += seen.complaints
         for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
             _try(mutant, seen, found)
+    if (judged := telling(setting)).varied_for:
+        found.remarks.append(describe_varied(judged))
     found.derived += setting.derived()
     if setting.oracle.why_float32:
         found.remarks.append(setting.oracle.why_float32)

@@ -105,7 +105,7 @@ def _with_other_input(number: int, specimen: Specimen) -> Answers | None:
 def _with_other_weights(specimen: Specimen) -> Answers | None:
     """Of the reference under another seed; None where every seed gives the same."""
     setting = specimen.setting
-    model = setting.reference.construct(setting.seed("construct", "other"))
+    model = setting.reference.construct(setting.seed("construct", "other"), setting.varied_for is not None)
     pairs = zip(model.state_dict().values(), setting.model.state_dict().values(), strict=True)
     if all(torch.equal(one, two) for one, two in pairs):
         return None

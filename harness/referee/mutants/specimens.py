@@ -31,6 +31,7 @@ from harness.referee.mutants.inputs import (
 from harness.referee.mutants.mutants import Specimen
 from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
 from harness.referee.setting import Setting
+from harness.referee.tolerance.derive import Evidence
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,10 @@ def _seen(
         rows=drawn.rows,
         examined=drawn.examined,
     )
-    return Seen(specimen, exact, draw, _facts(specimen), (*drawn.complaints, *_complaints_on_reference(draw)))
+    return Seen(specimen, exact, draw, _facts(specimen), (*drawn.complaints, *_complaints_on_reference(draw, evidence)))
 
 
-def _complaints_on_reference(draw: Draw) -> Iterator[str]:
+def _complaints_on_reference(draw: Draw, evidence: Sequence[Evidence]) -> Iterator[str]:
     worst = draw.reference_worst
     off = "any distance, where none is tolerated," if math.isinf(worst) else f"{worst:.3g} times the tolerance"
     if draw.reference_worst > 1 and draw.repeats:
@@ -123,7 +124,11 @@ def _complaints_on_reference(draw: Draw) -> Iterator[str]:
             f"{draw.label}: the reference is up to {off} away from its float64 oracle: raise the tolerance, or declare "
             "the precision that it computes in"
         )
-    elif not draw.repeats and (draw.reference_worst > 1 or all(tolerance.is_exact for tolerance in draw.tolerances)):
+    elif not draw.repeats and (
+        draw.reference_worst > 1
+        or all(tolerance.is_exact for tolerance in draw.tolerances)
+        or not all(one.is_telling for one in evidence)
+    ):
         yield (
             f"{draw.label}: the reference gives different outputs for the same inputs, up to {off} away from its "
             "oracle: let forward() draw no random numbers, and use operations that repeat themselves"

@@ -1,14 +1,17 @@
-"""Whether a problem can tell a right kernel from the crudest wrong ones, before anybody passes it."""
+"""Whether a problem can tell a right kernel from the crudest wrong ones, before anybody is judged by it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import random
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
-from harness.referee.setting import Setting
+from harness.referee.setting import Setting, prepare_setting
 from harness.referee.tolerance.derive import TOLD_BY, distance
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
@@ -16,29 +19,62 @@ _EXAMINED = 2**16
 """Elements of each output on which mutants are tried, where rows are independent."""
 
 
-def require_telling(setting: Setting, variants: Sequence[Drawn]) -> None:
-    """Let each of the crudest mutants be a solution: inputs as drawn, or a variant, must show it to be wrong by a
-    factor of four. Where problem.yaml names the tolerance this is for its author to see, by check-problem.
+def telling(setting: Setting) -> Setting:
+    """The setting itself where it tells; else, where that helps, one whose parameters are varied.
 
-    Raises: InvalidProblem that names a mutant which nothing shows.
+    Nothing else changes, so both sides are judged and timed with them: a kernel that knew when parameters are varied
+    could be wrong whenever they aren't. Raises: InvalidProblem that names a mutant which nothing shows.
     """
-    if setting.problem.tolerance is not None:
-        return
-    left = [mutant for mutant in OF_THE_ANSWER if mutant.name in _CRUDEST]
-    for specimen in _specimens(setting, variants):
-        left = [mutant for mutant in left if not _is_told(mutant, specimen)]
-        if not left:
-            return
+    passes = untold(setting)
+    if passes is None:
+        return setting
+    if any(True for _ in setting.model.parameters()):
+        with contextlib.suppress(InvalidProblem):  # with varied parameters the reference may overflow
+            varied = _varied(setting, passes.name)
+            if untold(varied) is None:
+                return varied
     raise InvalidProblem(
-        f"a kernel that {left[0].what} would pass ({setting.case}, mutant {left[0].name}): whatever the inputs, right "
-        "answers lie too near to it for this reference's own precision"
+        f"a kernel that {passes.what} would pass ({setting.case}, mutant {passes.name}): whatever the inputs and the "
+        "parameters, right answers lie too near to it for this reference's own precision"
     )
 
 
-def _specimens(setting: Setting, variants: Sequence[Drawn]) -> Iterator[Specimen]:
-    """Of inputs as drawn, then of each variant; an earlier call's answer is the one to other inputs as drawn."""
+def describe_varied(setting: Setting) -> str:
+    """The remark on a setting that varies."""
+    return (
+        f"{setting.case}: parameters are varied on both sides: with those of __init__ a wrong kernel would pass "
+        f"(mutant {setting.varied_for})"
+    )
+
+
+def untold(setting: Setting) -> Mutant | None:
+    """One of the crudest mutants that nothing shows to be wrong by a factor of four: neither inputs as drawn nor a
+    variant that decides. None also where problem.yaml names the tolerance: check-problem shows it to its author.
+
+    Raises: InvalidProblem where the reference fails.
+    """
+    if setting.problem.tolerance is not None:
+        return None
+    left = [mutant for mutant in OF_THE_ANSWER if mutant.name in _CRUDEST]
+    for specimen in _specimens(setting):
+        left = [mutant for mutant in left if not _is_told(mutant, specimen)]
+        if not left:
+            return None
+    return left[0]
+
+
+def _varied(setting: Setting, passes: str) -> Setting:
+    device = "cuda" if setting.on_gpu else "cpu"
+    return prepare_setting(setting.problem, setting.case, setting.master_seed, device, setting.repeat, passes)
+
+
+def _specimens(setting: Setting) -> Iterator[Specimen]:
+    """Inputs as drawn, then each variant; an earlier call's answer is the one to other inputs as drawn."""
     earlier = _some(setting, setting.reference.make_inputs(setting.seed("inputs", "earlier")))
-    for drawn in (Drawn(setting.seed("inputs", "telling")), *variants):
+    yield _specimen(setting, _some(setting, make_inputs(setting, Drawn(setting.seed("inputs", "telling")))), earlier)
+    seeds = (setting.seed("inputs", "telling", number) for number in count())
+    variants = draw_variants(setting, seeds, random.Random(setting.seed("telling")))
+    for drawn in (one for one in variants.drawn if one.decides):
         yield _specimen(setting, _some(setting, make_inputs(setting, drawn)), earlier)
 
 

@@ -22,7 +22,6 @@ from harness.protocol.messages import CallTaken, TurnTaken
 from harness.records.arms import Metric
 from harness.records.check import Check, OutputComparison, Scope
 from harness.records.config import Config
-from harness.records.evaluation import WeightsSource
 from harness.records.verdict import Verdict
 from harness.referee.answers.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.audit.claims import require_originals
@@ -33,7 +32,7 @@ from harness.referee.table.imprint import imprint, is_unchanged
 from harness.referee.table.size import TableSize
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
-from harness.referee.table.turns import construct_arm, give_back, take_turn
+from harness.referee.table.turns import Weights, construct_arm, give_back, take_turn
 from harness.referee.timing.pacing import HOLD_NS, Pacing
 from harness.referee.workers.process import WorkerProcess
 
@@ -104,7 +103,7 @@ class SeatedCase:
         """Waits until nothing is left on the device that would slow the turn for which all lies ready."""
         self.rng = random.Random(secrets.randbits(64))
         self.keeps_outputs = _outputs_can_be_kept(setting)
-        self.weights: WeightsSource = "none"
+        self.weights = Weights("none")
         self._changes_inputs: bool | None = None
         self._are_given_back = True
 

@@ -142,12 +142,13 @@ class Table:
         seed: int,
         timeout_s: float,
         optimization: Optimization | None = None,
+        varies: bool = False,
     ) -> Constructed:
         """Have the worker construct its module and take over the model's state."""
         with self.state(model) as (number, named):
             if number is not None:
                 self._attach(worker, number, timeout_s)
-            reply = worker.ask(Construct(encode_value(init_inputs), seed, named, optimization), timeout_s)
+            reply = worker.ask(Construct(encode_value(init_inputs), seed, named, optimization, varies), timeout_s)
             if number is not None:
                 worker.ask(Detach((number,)), timeout_s)
         assert isinstance(reply, Constructed)

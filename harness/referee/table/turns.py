@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from harness.backends.base import Conditions, Finding
 from harness.backends.sim.nvcc import UNSUPPORTED_MARK
@@ -19,6 +20,15 @@ from harness.referee.setting import Setting
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.triton import beyond_triton
 from harness.referee.workers.process import SolutionRaised, WorkerProcess
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Where a module's parameters came from. `convict`: whether wrong values are its own fault: parameters that are
+    varied convict only where it had them all when its constructor ended, and nothing can derive from others."""
+
+    source: WeightsSource
+    convict: bool = True
 
 
 def load_arm(
@@ -42,7 +52,7 @@ def construct_arm(
     setting: Setting,
     limits: LimitsConfig,
     optimization: Optimization | None = None,
-) -> WeightsSource:
+) -> Weights:
     """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
     try:
         reply = table.construct(
@@ -52,10 +62,12 @@ def construct_arm(
             setting.construction_seed,
             limits.load_s + limits.build_s,
             optimization,
+            setting.varied_for is not None,
         )
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
-    return _weights_source(reply)
+    has_all = setting.model.state_dict().keys() <= set(reply.in_place)
+    return Weights(_weights_source(reply), convict=setting.varied_for is None or has_all)
 
 
 def take_turn(

@@ -12,6 +12,7 @@ from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import leading_metric, rank_among
 from harness.records.statistics import Interval
+from harness.records.verdict import Verdict
 from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
 from harness.reports.leaderboard.rules import (
     Candidate,
@@ -40,7 +41,7 @@ class Standing:
     is_older_source: bool
     """The solution has been edited since; what is shown is its former source."""
     is_comparable: bool
-    """Of the board's environment, config and version of the problem, and meant to pass."""
+    """Of the board's environment, config and version of the problem, which is valid; and meant to pass."""
 
     @property
     def speedup(self) -> Interval | None:
@@ -74,6 +75,8 @@ class ProblemBoard:
     """A newer version of the problem has results, in another environment alone."""
     metric: Metric | None
     """By which its solutions are ranked; None where none was measured."""
+    is_invalid: bool = False
+    """Nobody can be judged by it: in no rank and no total."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,10 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
     terms = Terms(environment, config, sha256, cases, None)
-    terms = replace(terms, metric=leading_metric(e.metric for e in entries if is_comparable(e, terms)))
+    comparable = [e for e in entries if is_comparable(e, terms)]
+    latest = {e.solution: e.verdict for e in comparable}
+    is_invalid = Verdict.INVALID_PROBLEM in latest.values()
+    terms = replace(terms, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
     standings = [
         _standing(list(group), terms, counts.get((name, sha256, solution), 0))
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
@@ -176,6 +182,7 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
         metric=terms.metric,
+        is_invalid=is_invalid,
     )
 
 
@@ -192,7 +199,7 @@ def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Stand
         why_unranked=reason,
         evaluations=evaluations,
         is_older_source=shown.solution_sha256 != entries[-1].solution_sha256,
-        is_comparable=bool(comparable) and shown.expected_verdict.passed,
+        is_comparable=bool(comparable) and shown.expected_verdict.passed and not terms.is_invalid,
     )
 
 

@@ -72,6 +72,8 @@ class Terms:
     """All that any evaluation of this version of the problem was asked for."""
     metric: Metric | None
     """By which solutions are ranked, of those by which any was measured."""
+    is_invalid: bool = False
+    """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
 
 def is_comparable(entry: Entry, terms: Terms) -> bool:
@@ -97,6 +99,8 @@ def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
         yield f"kept as an example of {entry.expected_verdict.value}"
     if not entry.verdict.passed:
         yield entry.verdict.meaning
+    if terms.is_invalid:
+        yield "the problem is invalid, says the newest evaluation of another solution"
     if entry.cases != terms.cases and (missing := [case for case in terms.cases if case not in entry.cases]):
         yield f"judged without case {', '.join(missing)}"
     if "full" not in entry.cases:

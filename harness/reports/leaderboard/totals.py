@@ -30,12 +30,14 @@ class ClassTotal:
     """fast_p, each problem's best solution a sample: KernelBench's own, which has one sample per problem."""
     left_out: tuple[str, ...]
     """Names of problems that were measured by another metric, and are in none of these numbers."""
+    invalid: tuple[str, ...] = ()
+    """Names of problems by which nobody can be judged, and which are in none of these numbers either."""
 
 
 def totals(board: Board) -> tuple[ClassTotal, ...]:
     """A total for each class that has samples, or problems that were left out."""
     found = [_total(board, name) for name in PRECISION_CLASSES]
-    return tuple(total for total in found if total.of_all or total.left_out)
+    return tuple(total for total in found if total.of_all or total.left_out or total.invalid)
 
 
 def verdict_counts(standings: Sequence[Standing]) -> tuple[tuple[Verdict, tuple[Standing, ...]], ...]:
@@ -58,7 +60,12 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
         of_all=_fast_p([s for samples in tried for s in samples]),
         of_best=_fast_p(best),
         left_out=tuple(p.name for p, samples in per_problem if samples and _is_left_out(p)),
+        invalid=tuple(p.name for p in board.problems if p.is_invalid and _has_class(p, name)),
     )
+
+
+def _has_class(problem: ProblemBoard, name: PrecisionClass) -> bool:
+    return any(standing.precision_class == name for standing in problem.standings)
 
 
 def _is_left_out(problem: ProblemBoard) -> bool:

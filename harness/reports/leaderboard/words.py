@@ -52,9 +52,9 @@ def total_sentence(total: ClassTotal) -> str:
 
 def left_out_note(total: ClassTotal) -> str | None:
     """'left out: relu, measured end to end'; None where nothing is."""
-    if not total.left_out:
-        return None
-    return f"left out: {', '.join(map(one_line, total.left_out))}, not measured as gpu_cold"
+    why = ((total.left_out, "not measured as gpu_cold"), (total.invalid, "invalid_problem"))
+    notes = [f"left out: {', '.join(map(one_line, names))}, {reason}" for names, reason in why if names]
+    return "; ".join(notes) or None
 
 
 def unranked_reason(standing: Standing) -> str:
@@ -67,6 +67,8 @@ def problem_note(problem: ProblemBoard) -> str | None:
     notes = []
     if problem.has_newer_version:
         notes.append("A newer version of this problem has results in another environment; here it has none yet.")
+    if problem.is_invalid:
+        notes.append("Nobody can be judged by this problem (invalid_problem): in no rank and no total.")
     if problem.metric == "end_to_end":
         notes.append(
             "All was measured end to end, since the reference waits for the device itself: ranked among themselves, "

@@ -141,7 +141,7 @@ def test_an_input_that_is_not_used_is_no_weakness_but_one_that_is_drowned_is(tmp
 
 
 def test_every_output_is_judged_by_itself(tmp_path: Path) -> None:
-    check = checked(tmp_path, "(x * 2, x * 1e-9)", yaml="variants: []")
+    check = checked(tmp_path, "(x * 2, x * 1e-9)", yaml="variants: []\ntolerance: {atol: 1.0e-4, rtol: 1.0e-4}")
     assert {(one.name, one.output) for one in check.let_pass if one.name == "zeros"} == {("zeros", 1)}
     assert mutant(check, "zeros", 0).caught_by == ("full",)
 

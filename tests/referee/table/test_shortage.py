@@ -73,7 +73,7 @@ def evaluated(
     (tmp_path / "solutions" / "pool" / "greedy" / "solution.py").write_text("class ModelNew: ...")
     attempts: list[Any] = []
 
-    def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any) -> None:
+    def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any, compilers: Any) -> None:
         found.case = "full"
         found.stages_s |= dict.fromkeys(stages, 1.0)
         raise error

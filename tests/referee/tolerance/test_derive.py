@@ -9,9 +9,6 @@ import torch
 
 from harness.records.check import Tolerance
 from harness.referee.answers.judgement import judge_values
-from harness.referee.answers.reference import InvalidProblem
-from harness.referee.mutants.telling import require_telling
-from harness.referee.setting import Setting
 from harness.referee.tolerance.derive import Evidence, distance, least_for, unit_of, values_around
 from tests.referee.inputs.test_variants import made
 
@@ -102,31 +99,6 @@ def test_what_was_derived_is_kept_with_its_reasons(tmp_path: Path) -> None:
     (derived,) = made(tmp_path, "x * 2").derived()
     assert (derived.case, derived.output, derived.share, derived.least) == ("full", 0, 1e-4, 1e-4)
     assert derived.errors == {"eager": 0.0}
-
-
-def untold(setting: Setting) -> str:
-    with pytest.raises(InvalidProblem) as raised:
-        require_telling(setting, ())
-    return str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("forward", "mutant"),
-    [
-        ("(x - 5).relu()", "zeros"),
-        ("(x + 50).clamp(max=3)", "mean"),
-        ("x * 1e-6 + torch.arange(300.0)", "stale"),
-        ("nn.functional.group_norm(x[:, :, None], 1).mean((1, 2))", "zeros"),
-    ],
-    ids=["always zero", "always saturated", "hardly of the input", "rounding errors alone"],
-)
-def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forward: str, mutant: str) -> None:
-    assert f"mutant {mutant}" in untold(made(tmp_path, forward))
-
-
-@pytest.mark.parametrize("forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()"])
-def test_outputs_that_depend_on_their_input_tell(tmp_path: Path, forward: str) -> None:
-    require_telling(made(tmp_path, forward), ())
 
 
 def test_the_last_word_has_what_the_reference_errs_on_the_very_inputs(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_what_quick_turns_take_is_said_at_the_next_question(worker: WorkerProces
 def test_a_folder_goes_also_where_keeping_builds_fails(
     worker: WorkerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(made: Path, kept: Path) -> None:
+    def fail(*folders: object) -> None:
         raise KeyboardInterrupt
 
     load(worker, tmp_path, "class ModelNew: ...\n")

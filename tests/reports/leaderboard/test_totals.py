@@ -75,6 +75,27 @@ def test_problems_that_were_measured_end_to_end_are_left_out_and_named() -> None
     assert total_sentence(total).endswith("geometric mean over 1 of 2 problems; left out: b, not measured as gpu_cold")
 
 
+def test_a_problem_by_which_nobody_can_be_judged_is_in_no_rank_and_counted_beside_the_totals() -> None:
+    made = board(
+        timed("a", "fast", timing=even_timing(4_000_000, 1_000_000)),
+        timed("blind", "lucky", timing=even_timing(9_000_000, 1_000_000)),
+        broken("blind", "wrong"),
+        broken("blind", "unlucky", verdict=Verdict.INVALID_PROBLEM),
+    )
+    (total,) = totals(made)
+    assert (total.problems, total.measured, total.invalid) == (1, 1, ("blind",))
+    assert {f.of for f in total.of_all} == {1}
+    blind = next(problem for problem in made.problems if problem.name == "blind")
+    assert (blind.is_invalid, {s.rank for s in blind.standings}) == (True, {None})
+    assert "left out: blind, invalid_problem" in total_sentence(total)
+
+
+def test_a_problem_of_which_a_newer_evaluation_passes_is_valid() -> None:
+    older = broken("a", "s", verdict=Verdict.INVALID_PROBLEM)
+    (total,) = totals(board(older, timed("a", "s", timing=even_timing(4_000_000, 1_000_000))))
+    assert (total.measured, total.invalid) == (1, ())
+
+
 def test_a_class_of_which_all_is_left_out_says_so() -> None:
     made = board(timed("b", timing=replace(even_timing(9_000_000, 1_000_000), metric="end_to_end")))
     (total,) = totals(made)

@@ -1,0 +1,56 @@
+"""Initialisers of torch.nn.init that leave no constants, for problems whose outputs would carry no information.
+
+Both sides construct their modules under them, so what a module derives from its parameters derives from varied ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.nn import init
+
+_SPREAD = 0.5
+"""A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
+_DEFAULT_SLOPE = math.sqrt(5)
+"""What torch's linear and convolution layers name: a third of the inputs' variance is left by each of them, and a deep
+net's output hardly depends on its input. Without it they have He's gain, which keeps a signal's size through a ReLU
+(He et al. 2015, arXiv:1502.01852)."""
+
+
+@contextmanager
+def varied_initialisers(seed: int) -> Iterator[None]:
+    """While it lasts, layers that are made start with varied parameters. Running statistics stay as they are, and other
+    random values are drawn as they would be without it."""
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    vary = functools.partial(_fill_around, generator=generator)
+    varied: dict[str, Callable[..., torch.Tensor]] = {
+        "ones_": lambda tensor: vary(tensor, 1.0),
+        "zeros_": lambda tensor: vary(tensor, 0.0),
+        "constant_": lambda tensor, val: vary(tensor, val),
+        "kaiming_uniform_": functools.partial(_with_gain, init.kaiming_uniform_),
+    }
+    originals = {name: getattr(init, name) for name in varied}
+    for name, function in varied.items():
+        setattr(init, name, function)
+    try:
+        yield
+    finally:
+        for name, function in originals.items():
+            setattr(init, name, function)
+
+
+def _fill_around(tensor: torch.Tensor, value: float, generator: torch.Generator) -> torch.Tensor:
+    drawn = torch.empty(tensor.shape, device="cpu").uniform_(value - _SPREAD, value + _SPREAD, generator=generator)
+    with torch.no_grad():
+        return tensor.copy_(drawn)
+
+
+def _with_gain(
+    original: Callable[..., torch.Tensor], tensor: torch.Tensor, a: float = 0, *rest: Any, **options: Any
+) -> torch.Tensor:
+    return original(tensor, 0 if a == _DEFAULT_SLOPE else a, *rest, **options)

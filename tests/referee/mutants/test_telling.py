@@ -1,0 +1,82 @@
+"""Which problems tell wrong kernels from right ones, and with which parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.mutants.telling import telling, untold
+from tests.referee.desk import setting_of
+from tests.referee.inputs.test_variants import made
+
+MODEL = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = {layer}
+    def forward(self, x):
+        return {forward}
+def get_inputs():
+    return [torch.rand(8, 300)]
+def get_init_inputs():
+    return []
+"""
+NORM = MODEL.format(layer="nn.GroupNorm(2, 300)", forward="self.layer(x[:, :, None]).mean((1, 2))")
+DEEP = MODEL.format(
+    layer="nn.Sequential(*(m for _ in range(24) for m in (nn.Linear(300, 300), nn.ReLU())))", forward="self.layer(x)"
+)
+SATURATED = MODEL.format(layer="nn.Linear(300, 40)", forward="(self.layer(x).abs() + 50).clamp(max=3)")
+
+
+@pytest.mark.parametrize(
+    ("forward", "mutant"),
+    [
+        ("(x - x.amax()).relu()", "zeros"),
+        ("(x.abs() + 50).clamp(max=3)", "mean"),
+        ("x * 1e-6 + torch.arange(300.0)", "stale"),
+        ("nn.functional.group_norm(x[:, :, None], 1).mean((1, 2))", "zeros"),
+    ],
+    ids=["always zero", "always saturated", "hardly of the input", "rounding errors alone"],
+)
+def test_outputs_that_tell_nothing_make_the_problem_invalid(tmp_path: Path, forward: str, mutant: str) -> None:
+    with pytest.raises(InvalidProblem, match=f"mutant {mutant}"):
+        telling(made(tmp_path, forward))
+
+
+@pytest.mark.parametrize(
+    "forward", ["x + 1", "x.sum(1)", "x.softmax(1)", "x > 0.5", "x.argmax(1)", "x.mean()", "(x - 5).relu()"]
+)
+def test_outputs_that_depend_on_their_input_tell(tmp_path: Path, forward: str) -> None:
+    setting = made(tmp_path, forward)
+    assert telling(setting) is setting
+
+
+@pytest.mark.parametrize(
+    ("source", "mutant"), [(NORM, "zeros"), (DEEP, "stale")], ids=["a mean after a norm", "a deep net"]
+)
+def test_where_inputs_tell_nothing_parameters_are_varied(tmp_path: Path, source: str, mutant: str) -> None:
+    setting = setting_of(tmp_path, source)
+    varied = telling(setting)
+    assert (setting.varied_for, varied.varied_for) == (None, mutant)
+    assert untold(varied) is None
+
+
+def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match="mutant mean"):
+        telling(setting_of(tmp_path, SATURATED))
+
+
+def test_a_tolerance_that_the_problem_names_is_its_authors_own(tmp_path: Path) -> None:
+    setting = setting_of(tmp_path, NORM, "tolerance: {rtol: 1.0e-3, atol: 1.0e-3}\n")
+    assert telling(setting) is setting
+
+
+def test_varied_parameters_are_the_same_at_every_preparation(tmp_path: Path) -> None:
+    one, other = (telling(setting_of(tmp_path, NORM)).model.state_dict() for _ in range(2))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert float(one["layer.weight"].std()) > 0.2

@@ -1,0 +1,127 @@
+"""Solutions of a problem that tells nothing with the parameters of its constructor: a mean after a norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from harness.records.verdict import Verdict
+from harness.referee.audit.run_time import Written
+from harness.referee.found import Found
+from harness.referee.outcome import SolutionFailed
+from harness.referee.trial import Subject, Trial
+from harness.workspace.problem import load_problem
+from tests.referee.desk import DeskWorker, desk_host
+from tests.referee.mutants.test_telling import NORM
+from tests.referee.test_trial import ScriptedAuditor, auditor
+from tests.referee.timing.test_timed_case import CONFIG
+
+__all__ = ["auditor"]
+
+
+class Norm(nn.Module):
+    """The reference's layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.GroupNorm(2, 300)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x[:, :, None]).mean((1, 2))
+
+
+class Derives(Norm):
+    """Keeps a product of its parameters from the constructor on: the mean of both terms is over one channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offset = float(self.layer.bias.mean())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        normed = functional.group_norm(x[:, :, None], 2)[:, :, 0]
+        return normed @ self.layer.weight / 300 + self.offset
+
+
+class OwnNames(Norm):
+    """No parameter has its counterpart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.layer
+        self.scale, self.shift = nn.Parameter(torch.ones(300)), nn.Parameter(torch.zeros(300))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.group_norm(x[:, :, None], 2, self.scale, self.shift).mean((1, 2))
+
+
+class OwnConstants(nn.Module):
+    """The reference's names, and values of its own from which it derives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Module()
+        self.layer.weight, self.layer.bias = nn.Parameter(torch.ones(300)), nn.Parameter(torch.zeros(300))
+        self.offset = float(self.layer.bias.mean())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        normed = functional.group_norm(x[:, :, None], 2)[:, :, 0]
+        return normed @ self.layer.weight / 300 + self.offset
+
+
+class CopiedInTime(OwnConstants):
+    """As above, with nothing derived: parameters that are copied later do as well."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight, bias = self.layer.weight, self.layer.bias
+        return functional.group_norm(x[:, :, None], 2, weight, bias).mean((1, 2))
+
+
+class Zeros(Norm):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(len(x))
+
+
+def judged(tmp_path: Path, model: type[nn.Module]) -> tuple[Verdict, Found]:
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "problem.py").write_text(NORM)
+    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path)
+    load: Any = lambda: DeskWorker(model)  # noqa: E731
+    found = Found()
+    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
+    try:
+        Trial(subject, workers, load, found, lambda what: None).check()
+    except SolutionFailed as error:
+        return error.verdict, found
+    return Verdict.PASSED, found
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict"),
+    [
+        (Norm, Verdict.PASSED),
+        (Derives, Verdict.PASSED),
+        (CopiedInTime, Verdict.PASSED),
+        (Zeros, Verdict.WRONG_VALUES),
+        (OwnNames, Verdict.UNSUPPORTED),
+        (OwnConstants, Verdict.UNSUPPORTED),
+    ],
+)
+def test_parameters_decide_where_the_solution_has_them(
+    tmp_path: Path, auditor: Sequence[ScriptedAuditor], model: type[nn.Module], verdict: Verdict
+) -> None:
+    found = judged(tmp_path, model)[0]
+    assert found is verdict
+
+
+def test_the_record_says_that_parameters_are_varied(tmp_path: Path, auditor: Sequence[ScriptedAuditor]) -> None:
+    remarks = judged(tmp_path, Norm)[1].remarks
+    assert [("varied" in remark, "mutant zeros" in remark) for remark in remarks if "audited" not in remark] == [
+        (True, True)
+    ]
