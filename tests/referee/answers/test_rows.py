@@ -118,6 +118,7 @@ class Scarce:
 
 def test_pieces_become_smaller_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, inputs = unclaimed(tmp_path, "return torch.relu(x)", budget=8 * 47)
+    assert made.tolerances  # derived as long as there is memory
     scarce = Scarce(made.oracle, monkeypatch, most=8)
     checked = judge_values([torch.relu(inputs[0])], inputs, made)
     assert scarce.asked == [20, 12, 8, 8, 8]

@@ -37,7 +37,7 @@ SATURATED = MODEL.format(layer="nn.Linear(300, 40)", forward="(self.layer(x).abs
     ("forward", "mutant"),
     [
         ("(x - x.amax()).relu()", "zeros"),
-        ("(x.abs() + 50).clamp(max=3)", "mean"),
+        ("(x.abs() + 50).clamp(max=3)", "stale"),
         ("x * 1e-6 + torch.arange(300.0)", "stale"),
         ("nn.functional.group_norm(x[:, :, None], 1).mean((1, 2))", "zeros"),
     ],
@@ -67,7 +67,7 @@ def test_where_inputs_tell_nothing_parameters_are_varied(tmp_path: Path, source:
 
 
 def test_parameters_that_change_nothing_leave_the_problem_invalid(tmp_path: Path) -> None:
-    with pytest.raises(InvalidProblem, match="mutant mean"):
+    with pytest.raises(InvalidProblem, match="mutant stale"):
         telling(setting_of(tmp_path, SATURATED))
 
 
