@@ -19,7 +19,7 @@ _DESCRIPTIONS = {
     "ProblemFile.description": "What is computed.",
     "ProblemFile.tags": "Words to find it by.",
     "ProblemFile.precision": "The arithmetic that outputs are held to.",
-    "ProblemFile.tolerance": "exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived from the reference.",
+    "ProblemFile.tolerance": "exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived.",
     "ProblemFile.independent_batch": "Rows along dimension 0 don't depend on each other; verified before it is used.",
     "ProblemFile.cases": "Settings of the problem besides 'full', the file as written.",
     "ProblemFile.work": "What a call can't do without, where counting tells it wrong; its speed of light.",
