@@ -96,11 +96,11 @@ def main() -> None:
             now[name] = Measured(measure.unit, measure.take())
             print(line_of(name, now[name], before.get(name)), flush=True)
             lost += [name] if name in before and is_lost(now[name], before[name]) else []
-    if chosen.accept:
-        measured = {name: asdict(one) for name, one in {**before, **now}.items()}
-        kept[kind] = {"taken_at": time.strftime("%Y-%m-%d", time.gmtime()), "measures": measured}
-        chosen.file.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    elif lost:
+            if chosen.accept:  # at once: a run that is stopped has kept what it took
+                measured = {name: asdict(one) for name, one in {**before, **now}.items()}
+                kept[kind] = {"taken_at": time.strftime("%Y-%m-%d", time.gmtime()), "measures": measured}
+                chosen.file.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    if lost and not chosen.accept:
         sys.exit(f"lost: {', '.join(lost)}")
 
 
