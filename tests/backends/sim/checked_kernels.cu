@@ -283,6 +283,43 @@ __global__ void barrier_in_both_branches(float* b) {
     b[threadIdx.x] = 2.0f;
   }
 }
+__global__ void count_or_any(const float* a, int* b) {
+  int large;
+  if (threadIdx.x < 32) large = __syncthreads_count(a[threadIdx.x] > 10.0f);
+  else large = __syncthreads_or(a[threadIdx.x] > 40.0f);
+  b[threadIdx.x] = large;
+}
+__global__ void loop_left_early(const float* a, float* b) {
+  __shared__ float tile[64];
+  int steps = threadIdx.x < 32 ? 1 : 2;
+  for (int step = 0; step < steps; step++) {
+    tile[threadIdx.x] = a[step * 64 + threadIdx.x];
+    __syncthreads();
+  }
+  __syncthreads();
+  b[threadIdx.x] = tile[63 - threadIdx.x];
+}
+__global__ void blocks_choose_a_branch(float* b) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (blockIdx.x % 2) {
+    b[i] = 1.0f;
+    __syncthreads();
+  } else {
+    __syncthreads();
+    b[i] = 2.0f;
+  }
+}
+__global__ void loop_left_together(const float* a, float* b) {
+  __shared__ float tile[64];
+  float value = a[threadIdx.x];
+  while (__syncthreads_or(value > 1.0f)) {
+    value /= 2.0f;
+    __syncthreads();
+  }
+  tile[threadIdx.x] = value;
+  __syncthreads();
+  b[threadIdx.x] = tile[63 - threadIdx.x];
+}
 __global__ void barrier_in_one_branch(float* b) {
   if (threadIdx.x % 32 < 16) __syncthreads();
   b[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 16);
@@ -696,6 +733,10 @@ static const std::map<std::string, Case>& cases() {
       {"blocks_leave_whole", [](Tensor a, Tensor b) { blocks_leave_whole<<<4, 64>>>(f(b), 128); }},
       {"leave_after_the_last", [](Tensor a, Tensor b) { leave_after_the_last<<<1, 64>>>(f(b), 40); }},
       {"barrier_in_both_branches", [](Tensor a, Tensor b) { barrier_in_both_branches<<<1, 64>>>(f(b)); }},
+      {"count_or_any", [](Tensor a, Tensor b) { count_or_any<<<1, 64>>>(f(a), i(b)); }},
+      {"loop_left_early", [](Tensor a, Tensor b) { loop_left_early<<<1, 64>>>(f(a), f(b)); }},
+      {"blocks_choose_a_branch", [](Tensor a, Tensor b) { blocks_choose_a_branch<<<8, 64>>>(f(b)); }},
+      {"loop_left_together", [](Tensor a, Tensor b) { loop_left_together<<<1, 64>>>(f(a), f(b)); }},
       {"below_sixteen", [](Tensor a, Tensor b) { below_sixteen<<<1, 32>>>(f(a)); }},
       {"roots", [](Tensor a, Tensor b) { roots<<<1, 32>>>(f(a), f(b)); }},
       {"trap_above", [](Tensor a, Tensor b) { trap_above<<<1, 32>>>(f(a), 20.0f); }},

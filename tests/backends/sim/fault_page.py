@@ -44,6 +44,7 @@ EXAMPLES = {
     "unwritten-output": ("half_an_output", "fill"),
     "launch-error": ("too_much_shared", "touch"),
     "barrier-not-reached": ("return_before_barrier", "return_before_barrier"),
+    "barrier-divergence": ("barrier_in_both_branches", "barrier_in_both_branches"),
     "barrier-deadlock": ("half_at_the_barrier", "half_at_the_barrier"),
     "warp-inactive-lane": ("lane_of_nobody", "lane_of_nobody"),
     "warp-mask": ("ballot_of_one", "ballot_of_one"),

@@ -90,6 +90,30 @@ FAULTS = [
         "the first of them thread",
     ),
     ("half_wait", "barrier-not-reached", "__syncthreads", [0, 0, 0], [63, 0, 0], "first of them thread [32, 0, 0]"),
+    (
+        "barrier_in_both_branches",
+        "barrier-divergence",
+        "__sync",
+        [0, 0, 0],
+        [63, 0, 0],
+        "met at different __syncthreads()",
+    ),
+    (
+        "count_or_any",
+        "barrier-divergence",
+        "__syncthreads_or",
+        [0, 0, 0],
+        [63, 0, 0],
+        "met at different __syncthreads()",
+    ),
+    (
+        "loop_left_early",
+        "barrier-divergence",
+        "__syncthreads",
+        [0, 0, 0],
+        [63, 0, 0],
+        "met at different __syncthreads()",
+    ),
     ("half_at_the_barrier", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
     ("mask_too_wide", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "__shfl_sync with mask 0xffffffff"),
     ("barrier_in_one_branch", "barrier-deadlock", "", [0, 0, 0], [31, 0, 0], "16 wait at a barrier, 16 in a warp"),
@@ -207,6 +231,7 @@ LOOK_ALIKES = {
     "integer-divide-by-zero": ("rows_for_two_threads",),
     "warp-inactive-lane": ("reduce_by_shuffle", "shuffle_within_half"),
     "warp-mask": ("all_in_the_mask", "shuffle_within_half"),
+    "barrier-divergence": ("blocks_choose_a_branch", "loop_left_together"),
     "barrier-not-reached": ("all_at_the_barrier", "blocks_leave_whole", "leave_after_the_last"),
 }
 """By the kind of fault: honest kernels that come near it."""
