@@ -56,7 +56,9 @@ def _scales(plain: torch.Tensor, scaled: torch.Tensor, error: float) -> bool:
         return torch.equal(plain, scaled)
     one, two = plain.double(), scaled.double()
     before, after = (float(value[value.isfinite()].norm()) for value in (one, two))
-    power = round(math.log2(after / before)) if before and after else 0
+    if not (before and after):
+        return torch.equal(one, two)
+    power = round(math.log2(after / before))
     if power == 0 or abs(power) > _MOST:
         return False
     expected = one * 2.0**power
