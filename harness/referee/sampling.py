@@ -126,7 +126,12 @@ def check_sampled(
         wanted = setting.oracle.answer(inputs)
         check = setting.check(seed, "sampled_blocks", _judge_all_written(table, wanted, setting))
         if not check.passed:  # several blocks may add to one element: all of them decide
-            _take_sampled_turn(worker, table, config, _ALL_BLOCKS, 0, traced=False)
+            try:
+                _take_sampled_turn(worker, table, config, _ALL_BLOCKS, 0, traced=False)
+            except SolutionFailed as error:
+                if error.verdict is not Verdict.UNSUPPORTED:
+                    raise
+                return (check,), tuple(remarks), weights, _undecided(check, error)
             check = setting.check(seed, "complete", judge_values(table.outputs(), inputs, setting))
     return (check,), tuple(remarks), weights, _failure(check)
 
@@ -138,6 +143,14 @@ def _failure(check: Check) -> SolutionFailed | None:
     except SolutionFailed as failed:
         return failed
     return None
+
+
+def _undecided(check: Check, why: SolutionFailed) -> SolutionFailed:
+    """Values are wrong after some blocks, and all of them can't be run: neither right nor wrong."""
+    found = _failure(check)
+    return SolutionFailed(
+        Verdict.UNSUPPORTED, f"after some of its blocks {found}; with all of them: {why}", next_step="run it on a GPU"
+    )
 
 
 def _lay(table: Table, host: SimHost, inputs: Sequence[Any], setting: Setting) -> None:

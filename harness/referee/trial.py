@@ -15,6 +15,7 @@ from harness.records.arms import OF_PRECISION, ReferenceArm
 from harness.records.config import Config
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
 from harness.referee.audit.run_time import Written
 from harness.referee.ceilings.work import is_computed_in, work_of
@@ -250,7 +251,8 @@ class Trial:
         return True
 
     def _check_full_then_shrunk(self) -> list[TracedCase]:
-        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared.
+        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
+        does the shrunk case acquit: values of the full shape that were wrong, and couldn't be judged, stay unsupported.
 
         Raises: SolutionFailed.
         """
@@ -258,18 +260,20 @@ class Trial:
         try:
             traced += self._check_case(FULL, is_traced=True)
         except SolutionFailed as error:
-            if error.verdict is not Verdict.UNSUPPORTED:
+            was_wrong = any(not check.passed for check in self._found.checks)
+            if error.verdict is not Verdict.UNSUPPORTED or was_wrong:
                 raise
             self._found.remarks.append(str(error))
             self._load_anew()
         compared = list(self._found.checks)
         try:
             traced += self._check_case(SHRUNK, is_traced=True)
-        except SolutionFailed as error:
-            if error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
+        except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
+            if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
             self._found.checks[:] = compared
-            reason = f"it fits the full shape only: {error}"
+            whose = "the problem" if isinstance(error, InvalidProblem) else "it"
+            reason = f"{whose} fits the full shape only: {error}"
             if not compared:
                 raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
             self._found.remarks.append(f"{SHRUNK}: {reason}")

@@ -19,7 +19,9 @@ from harness.protocol.messages import Compilation, Describe, Described, FlagChan
 from harness.records.config import Config
 from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
+from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Audited
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
@@ -464,3 +466,44 @@ def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, mon
         trial.check()
     assert caught.value.verdict is Verdict.WRONG_VALUES
     assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_the_shrunk_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All blocks take the simulator too long: the sampled ones neither convict nor are forgotten."""
+    take = sampling_module.take_turn
+
+    def take_turn(*args: Any, sample_blocks: int | None = None, **rest: Any) -> Any:
+        if sample_blocks == sampling_module._ALL_BLOCKS:
+            raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
+        return take(*args, sample_blocks=sample_blocks, **rest)
+
+    monkeypatch.setattr(sampling_module, "take_turn", take_turn)
+    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
+    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
+    assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
+
+
+@pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize("launches", [0, 1])
+def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: int
+) -> None:
+    def telling(setting: Any) -> Any:
+        raise InvalidProblem("zeros would pass")
+
+    monkeypatch.setattr(trial_module, "telling", telling)
+    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), launches))
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
+    if launches:  # the full shape's values are compared
+        trial.check()
+        assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
+        return
+    with pytest.raises(SolutionFailed, match="the problem fits the full shape only: zeros") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
