@@ -50,7 +50,13 @@ _TAKES_NEXT = {
 }
 _INCLUDES = re.compile(r"(?:#|%:)[^\n]*?\b(?:include|include_next|import|embed)\b(?P<what>[^\n]*)")
 _OF_THE_MACHINE = re.compile(r'\s*(?:<(?P<angled>[\w./+-]+)>|"(?P<quoted>[\w./+-]+)")')
-_READS_FILES = re.compile(r"\bincbin\b|__has_(include|embed)|pch_preprocess|(#|%:)[ \t]*/\*")
+_READS_FILES = re.compile(
+    r"(?i:\bincbin\b|\.include\b)|__has_(include|embed)|pch_preprocess|(#|%:)[ \t]*/\*"  # in capitals for gas, too
+    r"|\?\?[=/]"  # trigraphs, which older standards know: a # and a backslash
+)
+_SPLICE = re.compile(r"\\[ \t\r\f\v\0]*\n")
+"""g++ joins lines across all of these spaces."""
+_BETWEEN_LITERALS = re.compile(r'"\s*"')
 
 _IGNORED = {"verbose", "build_directory", "keep_intermediates", "use_pch"}
 _USUAL = {
@@ -145,8 +151,8 @@ def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
 
 def _reads_the_machine_alone(source: str) -> bool:
     """Whether every include is spelt plainly and names a header of the machine's."""
-    source = re.sub(r"\\[ \t\r]*\n", "", source)
-    if _READS_FILES.search(source):
+    source = _SPLICE.sub("", source)
+    if _READS_FILES.search(source) or _READS_FILES.search(_BETWEEN_LITERALS.sub("", source)):
         return False
     for include in _INCLUDES.finditer(source):
         named = _OF_THE_MACHINE.match(include["what"])

@@ -65,6 +65,7 @@ def test_a_flag_that_is_not_on_the_list_stays_private(kind: str, flag: str) -> N
     [
         '#include <cuda_fp16.h>\n# include "cuda_runtime.h"\n// include what is needed\n',
         "#define X(a) #a\nX(include)\n",
+        'asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(240));',
     ],
 )
 def test_headers_of_the_machine_are_shared(source: str) -> None:
@@ -84,7 +85,13 @@ def test_headers_of_the_machine_are_shared(source: str) -> None:
         "#define WHERE </x.h>\n#include WHERE",
         '#embed "/x"',
         '#import "/x.h"',
+        '#inc\\\f\nlude "/x.h"',
+        '??=include "/x.h"',
+        '#inc??/\nlude "/x.h"',
         'asm(".incbin \\"/x\\"");',
+        'asm(".inc" "bin \\"/x\\"");',
+        'asm(".INCBIN \\"/x\\"");',
+        'asm(".i" "nclude \\"/x\\"");',
         "#pragma GCC pch_preprocess",
     ],
 )
