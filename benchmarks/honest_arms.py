@@ -44,7 +44,7 @@ from honest_rows import (  # noqa: E402
     read,
     report,
 )
-from serial_sums import TF32, Recomputed, serially  # noqa: E402
+from serial_sums import TF32, QuickSums  # noqa: E402
 
 from harness.referee.answers.comparison import Comparison  # noqa: E402
 from harness.referee.answers.judgement import judge_values  # noqa: E402
@@ -57,6 +57,7 @@ from harness.referee.mutants.recomputed import recomputed  # noqa: E402
 from harness.referee.mutants.specimens import Seen, specimens  # noqa: E402
 from harness.referee.setting import Setting, prepare_setting  # noqa: E402
 from harness.referee.tolerance.derive import TOLD_BY  # noqa: E402
+from harness.referee.tolerance.serial_sums import Recomputed, serially  # noqa: E402
 from harness.workspace.constants import module_constants  # noqa: E402
 from harness.workspace.problem import FULL, Problem, load_problem  # noqa: E402
 
@@ -220,7 +221,7 @@ def _reformulated(wanted: str, setting: Setting, inputs: Sequence[Any]) -> Outpu
 
 
 def _serial(setting: Setting, inputs: Sequence[Any]) -> Outputs | None:
-    with serially() as mode:
+    with serially(QuickSums()) as mode:
         outputs = setting.oracle.native(inputs)
     return outputs if mode.count else None
 

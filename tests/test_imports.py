@@ -17,7 +17,7 @@ ALLOWED = {
     "suggest": set(),
     "codec": {"suggest"},
     "errors": set(),
-    "__main__": {"cli"},
+    "__main__": {"cli", "executors"},  # executors: where compiled modules are kept, before torch is imported
     "records": {"codec", "errors", "suggest"},
     "reports": {"records", "codec", "errors"},
     "workspace": {"records", "codec", "errors", "suggest"},

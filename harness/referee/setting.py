@@ -74,7 +74,8 @@ class Setting:
             return tolerances
         divided = self.oracle.rows(inputs, self.spec)
         try:
-            evidence = self.evidence_on(divided.together(inputs, rows) if divided and rows else inputs)
+            on = divided.together(inputs, rows) if divided and rows else inputs
+            evidence = gather_evidence(self.oracle, on, self.spec, self.problem.precision, is_last=True)
         except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
             return tolerances
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))

@@ -16,6 +16,7 @@ from harness.records.check import OracleKind
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, OutputSpec, Reference, blamed_on, unpack
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
 from harness.referee.inputs.placement import Placed
+from harness.referee.tolerance.serial_sums import serially
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Inputs and outputs of one piece of the oracle in float64; intermediates and the comparison take a few times that."""
@@ -127,6 +128,12 @@ class Oracle:
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
                 with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
                     yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
+
+    def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
+        """What the reference gives with each sum in float32, one term after the other; None where it has none."""
+        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), serially() as mode:
+            outputs = tuple(unpack(self._native(*copied(inputs)), self._reference)[1])
+        return outputs if mode.count else None
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
         """Rows that can be judged one by one, as claimed or found; None where they can't."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -48,6 +48,9 @@ class Evidence:
     errors: dict[str, float]
     """By reformulation the largest error, in local scales."""
     forgiven: float
+    of_serial_sums: float = 0.0
+    """The largest error with each sum taken term by term, in local scales. It counts up to what leaves a wrong element
+    outside."""
 
     @property
     def error(self) -> float:
@@ -61,7 +64,7 @@ class Evidence:
     @property
     def share(self) -> float:
         """The tolerance, in local scales."""
-        wanted = max(self.least, MARGIN * self.error)
+        wanted = max(self.least, MARGIN * self.error, min(MARGIN * self.of_serial_sums, self._most))
         return min(wanted, max(self._most, self.least)) if self.is_telling else wanted
 
     @property
@@ -76,8 +79,11 @@ class Evidence:
         return self.forgiven / (2 * 1.01 * TOLD_BY)
 
 
-def gather_evidence(oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str) -> tuple[Evidence, ...]:
+def gather_evidence(
+    oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str, is_last: bool = False
+) -> tuple[Evidence, ...]:
     """Run the reference in each way that an honest kernel might, and compare with the oracle: per output what it errs.
+    `is_last`: also with serial sums, which take their time, before anyone is blamed.
 
     Raises: InvalidProblem where the reference refuses the inputs, or overflows where float64 doesn't.
     """
@@ -93,6 +99,9 @@ def gather_evidence(oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, pre
         Evidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
     )
+    if is_last and (summed := oracle.summed_serially(inputs)):
+        pairs = zip(evidence, map(distance, summed, want, units), strict=True)
+        evidence = tuple(replace(one, of_serial_sums=error) for one, error in pairs)
     if not all(math.isfinite(one.error) for one in evidence):
         raise InvalidProblem(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "

@@ -1,0 +1,105 @@
+"""Sums taken one term after the other in a reference's own code, and what they excuse."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from harness.referee.answers.judgement import judge_values
+from harness.referee.tolerance import serial_sums
+from harness.referee.tolerance.serial_sums import serially
+from tests.referee.inputs.test_variants import made
+
+
+def test_a_serial_sum_takes_one_term_after_the_other_in_float32() -> None:
+    terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
+    with serially() as mode:
+        found = [terms.sum(), terms @ torch.ones(8), terms.mean() * 8, terms.cumsum(0)[-1]]
+    assert [float(one) for one in found] == [2.0**24] * 4
+    assert mode.count == 4
+
+
+def test_a_long_sum_is_taken_in_two_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial_sums, "LONGEST", 4)
+    terms = torch.tensor([2.0**24, 1, 1, 1, 1, 1, 1, 1])
+    with serially():
+        assert float(terms.sum()) == 2.0**24 + 6
+        assert float(terms @ torch.ones(8)) == 2.0**24 + 6
+
+
+MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "linear": (lambda: nn.Linear(7, 5), (3, 4, 7)),
+    "conv1d": (lambda: nn.Conv1d(4, 6, 3, stride=2, padding=2, dilation=2, groups=2), (2, 4, 11)),
+    "conv2d": (lambda: nn.Conv2d(3, 4, (3, 5), stride=(2, 1), padding=(1, 2), bias=False), (2, 3, 9, 8)),
+    "conv3d": (lambda: nn.Conv3d(3, 4, 2), (2, 3, 4, 5, 6)),
+    "transposed": (lambda: nn.ConvTranspose2d(4, 6, 3, (2, 3), 1, (1, 2), groups=2, dilation=(2, 3)), (2, 4, 5, 6)),
+    "instance_norm": (lambda: nn.InstanceNorm2d(4, affine=True), (2, 4, 5, 6)),
+    "group_norm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5, 6)),
+    "layer_norm": (lambda: nn.LayerNorm((5, 6)), (2, 4, 5, 6)),
+    "attention": (lambda: nn.TransformerEncoderLayer(8, 2, 16), (5, 2, 8)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_with_serial_sums_gives_what_it_gives_without(name: str) -> None:
+    make, shape = MODULES[name]
+    torch.manual_seed(1)
+    module, value = make().eval(), torch.rand(shape)
+    with torch.no_grad():
+        want = copy.deepcopy(module).double()(value.double())
+        with serially() as mode:
+            found = module(value)
+    assert mode.count
+    torch.testing.assert_close(found.double(), want, rtol=1e-5, atol=1e-5)
+
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "some_dimensions": lambda x: x.sum((0, 2)),
+    "kept_dimension": lambda x: x.mean(-1, keepdim=True),
+    "norm": lambda x: torch.norm(x, p=2, dim=1, keepdim=True),
+    "frobenius": lambda x: torch.norm(x, p="fro"),
+    "variance": lambda x: x.var(1, unbiased=False),
+    "deviation": lambda x: x.std(2),
+    "logsumexp": lambda x: torch.logsumexp(x, (1, 2)),
+    "softmax": lambda x: torch.softmax(x, 1),
+    "running": lambda x: x.flip(1).cumsum(1),
+    "einsum": lambda x: torch.einsum("abc,dc->abd", x, x[0]),
+    "loss": lambda x: torch.nn.functional.mse_loss(x, x.flip(0)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_with_serial_sums_gives_what_it_gives_without(name: str) -> None:
+    value = torch.rand(2, 5, 7, generator=torch.Generator().manual_seed(1))
+    with serially() as mode:
+        found = FUNCTIONS[name](value)
+    assert mode.count
+    torch.testing.assert_close(found.double(), FUNCTIONS[name](value.double()), rtol=1e-5, atol=1e-6)
+
+
+def test_an_operation_of_too_many_additions_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(serial_sums._MOST_ADDITIONS, "cpu", 7)
+    with serially() as mode:
+        assert float(torch.ones(8).sum()) == 8
+        assert mode.count == 0
+        assert float(torch.ones(7).sum()) == 7
+    assert mode.count == 1
+
+
+def test_a_serial_sum_of_equal_terms_is_not_accused_and_a_softmax_in_half_is(tmp_path: Path) -> None:
+    """Nearly all terms of the sum are equal, and all are rounded in the same direction."""
+    setting = made(tmp_path, "torch.softmax(x, 1)", "torch.rand(2, 2**14)")
+    inputs = torch.zeros(2, 2**14)
+    inputs[:, :4] = 2.9
+    with serially():
+        plain = torch.softmax(inputs, 1)
+    (compared,) = judge_values([plain], [inputs], setting)
+    assert compared.passed
+    assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
+    (compared,) = judge_values([torch.softmax(inputs.half(), 1).float()], [inputs], setting)
+    assert not compared.passed
