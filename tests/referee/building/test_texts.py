@@ -57,6 +57,7 @@ def solution(
     folder.mkdir()
     text = SOLUTION.format(remark=remark, code=code, cflags=list(cflags), after=after)
     (folder / "solution.py").write_text(text)
+    (folder / "solution.yaml").write_text(f"author: {remark}\n")  # which no worker sees
     return load_solution(folder)
 
 
@@ -70,6 +71,11 @@ def test_one_text_in_two_solutions_is_compiled_once(workers: Workers, tmp_path: 
     assert (first.was_cached, second.was_cached) == (False, True)
     assert (second.key, second.log) == (first.key, first.log)
     assert "one" in second.output
+
+
+def test_what_was_built_is_found_by_the_next_worker(workers: Workers, tmp_path: Path) -> None:
+    """Else it is looked for again and again, until a worker builds for itself."""
+    assert built(workers, solution(tmp_path, "first", "int64_t one() { return 15; }", after="pass")).compilers
 
 
 def test_a_flag_that_could_run_a_program_is_built_for_its_solution_alone(workers: Workers, tmp_path: Path) -> None:
