@@ -85,6 +85,14 @@ def test_a_flag_that_could_run_a_program_is_built_for_its_solution_alone(workers
     assert (first.was_cached, second.was_cached, again.was_cached) == (False, False, True)
 
 
+def test_what_can_reach_the_assembler_is_built_for_its_solution_alone(workers: Workers, tmp_path: Path) -> None:
+    code = 'int64_t one() { asm volatile("nop"); return 1; }'
+    one, two = (solution(tmp_path, name, code) for name in ("first", "second"))
+    outcomes = [built(workers, each) for each in (one, two, one)]
+    assert [outcome.builds[0].was_cached for outcome in outcomes] == [False, False, True]
+    assert all(outcome.compilers for outcome in outcomes)  # no worker builds it for itself
+
+
 def test_a_refusal_is_remembered_with_its_log(workers: Workers, tmp_path: Path) -> None:
     code = "int64_t one() { return no_such_name; }"
     outcomes = [built(workers, solution(tmp_path, name, code)) for name in ("first", "second")]
