@@ -76,16 +76,22 @@ def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any]
 
 @contextlib.contextmanager
 def side_by_side_nvcc() -> Iterator[None]:
-    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc."""
+    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc. In a folder that
+    is new nobody asks what a file depends on, and nvcc's dry run of that shows commands that can't be run."""
     if "PYTORCH_NVCC" in os.environ or not cpp_extension.CUDA_HOME:
         yield
         return
     nvcc = os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc")
-    os.environ["PYTORCH_NVCC"] = shlex.join([sys.executable, "-I", "-S", str(_SIDE_BY_SIDE), nvcc])
+    command = shlex.join([sys.executable, "-I", "-S", str(_SIDE_BY_SIDE), nvcc])
+    variables = {"PYTORCH_NVCC": command, "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1"}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        del os.environ["PYTORCH_NVCC"]
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @functools.cache

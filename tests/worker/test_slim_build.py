@@ -6,7 +6,6 @@ import inspect
 import os
 import subprocess
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ def build(cache: Path, *args: Any, **kwargs: Any) -> tuple[Any, str]:
 
 
 @pytest.fixture(scope="module")
-def functions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Any:
     module, log = build(tmp_path_factory.mktemp("cache"), "every_kind", EVERY_KIND, functions=NAMES)
     assert "worker/headers" in log
     return module
