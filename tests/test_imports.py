@@ -44,8 +44,7 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("protocol", "backends"): {"harness.backends.base"},
     ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
-    # binding: the text of a module's bindings, which the simulator's stand-in for c++ writes as well.
-    ("worker", "backends"): {"harness.backends", "harness.backends.base", "harness.backends.binding"},
+    ("worker", "backends"): {"harness.backends", "harness.backends.base"},
     # The backend's words for a worker's reports, findings and refusals, and the simulator's buffers that are sparse or
     # periodic; the marks that the GPU's device leaves in a trace, and which GPU it is.
     ("referee", "backends"): {

@@ -51,12 +51,13 @@ _TAKES_NEXT = {
 _INCLUDES = re.compile(r"(?:#|%:)[^\n]*?\b(?:include|include_next|import|embed)\b(?P<what>[^\n]*)")
 _OF_THE_MACHINE = re.compile(r'\s*(?:<(?P<angled>[\w./+-]+)>|"(?P<quoted>[\w./+-]+)")')
 _READS_FILES = re.compile(
-    r"(?i:\bincbin\b|\.include\b)|__has_(include|embed)|pch_preprocess|(#|%:)[ \t]*/\*"  # in capitals for gas, too
+    r"__has_(include|embed)|pch_preprocess|(#|%:)[ \t]*/\*"
     r"|\?\?[=/]"  # trigraphs, which older standards know: a # and a backslash
 )
+_REACHES_ASSEMBLER = re.compile(r"(?i)asm|__attribute|annotate__|__location__|\bgnu\b|__redirect|##|%:%:")
+"""What hands a string to the assembler, which has an .incbin, or can make up such a word: `as##m`."""
 _SPLICE = re.compile(r"\\[ \t\r\f\v\0]*\n")
 """g++ joins lines across all of these spaces."""
-_BETWEEN_LITERALS = re.compile(r'"\s*"')
 
 _IGNORED = {"verbose", "build_directory", "keep_intermediates", "use_pch"}
 _USUAL = {
@@ -69,7 +70,7 @@ _USUAL = {
 class ExtensionText:
     """Arguments of load_inline(). `is_full`: with torch's full headers, since an import showed that slim ones don't do.
 
-    Raises: ValueError where it isn't safe to build this once for all who send it.
+    Raises: ValueError where what it builds is no matter of this and the machine alone.
     """
 
     name: str
@@ -97,6 +98,13 @@ class ExtensionText:
             raise ValueError("its sources include files that may not be the machine's")
         if sum(map(len, (*self.cpp_sources, *self.cuda_sources, *functions.values()))) > _MOST_CHARS:
             raise ValueError(f"more than {_MOST_CHARS} characters")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all who send it may have the same library. A string that reaches the assembler can name a file in
+        ways without end (escapes, macros, the assembler's own), so whoever has one gets a library of his own."""
+        written = (*self.cpp_sources, *self.cuda_sources, *self.cflags, *self.cuda_cflags)
+        return not any(_REACHES_ASSEMBLER.search(_SPLICE.sub("", text)) for text in written)
 
     def key(self, compilers: str) -> str:
         """32 hexadecimal digits by which its build is known; `compilers` stands for all of the machine that decides."""
@@ -152,7 +160,7 @@ def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
 def _reads_the_machine_alone(source: str) -> bool:
     """Whether every include is spelt plainly and names a header of the machine's."""
     source = _SPLICE.sub("", source)
-    if _READS_FILES.search(source) or _READS_FILES.search(_BETWEEN_LITERALS.sub("", source)):
+    if _READS_FILES.search(source):
         return False
     for include in _INCLUDES.finditer(source):
         named = _OF_THE_MACHINE.match(include["what"])

@@ -20,7 +20,7 @@ import torch
 from harness.protocol.layout import files_folder, scratch_folder
 from harness.protocol.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
-from harness.worker.slim_build import HEADERS, needs_full_headers, write_functions_header
+from harness.worker.slim_build import HEADERS, needs_full_headers, write_headers
 
 ABSENT = Path(__file__).parent / "absent_headers"
 SIMULATED = "sm_90"
@@ -135,7 +135,7 @@ class _Compilation:
 
     def _slim_headers(self) -> list[str]:
         generated = self._place / "headers"
-        write_functions_header(generated / "ATen" / "Functions.h", self._call.text)
+        write_headers(generated, self._call.text, self._call.text)
         return [f"-I{generated}", f"-I{HEADERS}"]
 
     def _run_with(self, first: list[str]) -> NvccRun:

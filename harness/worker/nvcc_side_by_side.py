@@ -64,11 +64,11 @@ def read_passes(dry_run: str) -> Passes | None:
         kinds.setdefault(_kind(command), []).append(command)
     wanted = {"host preprocessor", "device preprocessor", "cudafe++", "cicc", "ptxas", "fatbinary", "compiler"}
     id_file = _ID_FILE.search("\n".join(commands))
-    if set(kinds) - {"rm", "dependencies"} != wanted or any(len(kinds[kind]) > 1 for kind in wanted) or not id_file:
+    if set(kinds) - {"rm"} != wanted or any(len(kinds[kind]) > 1 for kind in wanted) or not id_file:
         return None
     one = {kind: of_kind[0].replace(_MAKE_ID, "") for kind, of_kind in kinds.items()}
     return Passes(
-        host=(*kinds.get("dependencies", []), one["host preprocessor"], one["cudafe++"]),
+        host=(one["host preprocessor"], one["cudafe++"]),
         device=(one["device preprocessor"], one["cicc"], one["ptxas"], one["fatbinary"]),
         last=one["compiler"],
         id_file=Path(id_file[1]),
@@ -109,8 +109,6 @@ def _kind(command: str) -> str:
     if " -E " in command:
         is_host = "cpp4.ii" in command
         return "host preprocessor" if is_host else "device preprocessor" if "cpp1.ii" in command else command
-    if " -M" in command:
-        return "dependencies"
     return "compiler" if " -c " in command else command
 
 

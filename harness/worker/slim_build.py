@@ -1,9 +1,9 @@
-"""load_inline() with slim torch headers and a binding of our own, where the sources can do with them.
+"""load_inline() and load() with slim torch headers and a binding of our own, where the sources can do with them.
 
 A kernel compiles in two seconds, torch/extension.h before it in a minute: ATen's every function, autograd, modules,
-pybind11. So torch's own load_inline() is called with an include folder put first in which those headers are slim, and
-with the binding of headers/harness/binding.h instead of pybind11's. Below lie torch's real headers, only fewer, and the
-flags are torch's. What doesn't compile or import this way is built as it was written.
+pybind11. So torch's own function is called with an include folder put first in which those headers are slim, and
+PYBIND11_MODULE is that of headers/harness/binding.h. Below lie torch's real headers, only fewer, and the flags are
+torch's. What doesn't compile or import this way is built as it was written.
 """
 
 from __future__ import annotations
@@ -23,49 +23,52 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from harness.backends import binding as bindings
-from harness.backends.binding import binding
-
 HEADERS = Path(__file__).parent / "headers"
 _SIDE_BY_SIDE = Path(__file__).parent / "nvcc_side_by_side.py"
 
-_KNOWN = {"name", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
-          "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
+_KNOWN = {"name", "sources", "cpp_sources", "cuda_sources", "functions", "extra_cflags", "extra_cuda_cflags",
+          "extra_ldflags", "extra_include_paths", "build_directory", "verbose", "keep_intermediates", "with_cuda",
           "no_implicit_headers"}  # fmt: skip
 _DEFAULTS = {"with_pytorch_error_handling": True, "is_python_module": True}
+_MODULE = "PYBIND11_MODULE"
 
 # A build with the slim headers would fail, or mean something else: at::empty() refuses requires_grad.
 _NEEDS_FULL = re.compile(
     r"torch::(nn|optim|autograd|jit|data|serialize|python|save|load|indexing|tensor)\b"
     r"|torch/(nn|optim|autograd|jit|data|script|serialize|python|library|csrc)\b"
-    r"|\bTORCH_LIBRARY|\bpy::|pybind11|PYBIND11_|\bPy[A-Z]\w+\b|requires_grad|__has_include|globalContext"
+    r"|\bTORCH_LIBRARY|\bpy::(?!arg\b)|(?<!/)pybind11(?!/(pybind11|stl)\.h|::arg\b|\s*;)|PYBIND11_(?!MODULE\b)"
+    r"|\bPy[A-Z]\w+\b|requires_grad|__has_include|globalContext"
 )
-_FUNCTION_NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*")
 _CALL = re.compile(r"\b(?:torch|at)::(\w+)\s*\(")
 _ANY_CALL = re.compile(r"\b(\w+)\s*\(")
+_INCLUDE = re.compile(r'#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
 _USES_NAMESPACE = re.compile(r"using\s+namespace\s+(torch|at)\b")
 # What ATen/TensorOperators.h and the binding use.
 _ALWAYS = {"empty", "empty_like"}
 
 
 def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any] | None:
-    """Arguments with which load_inline() builds slim in `folder`; None where the call needs the full headers.
+    """Arguments with which the call builds slim in `folder`; None where it needs the full headers.
 
-    Writes the list of ATen's functions that the sources name into `folder`.
+    Writes into `folder` what depends on the sources.
     """
     arguments = {name: value for name, value in call.arguments.items() if value is not None}
-    functions = _functions(arguments.get("functions"))
-    cpp, cuda = _texts(arguments.get("cpp_sources")), _texts(arguments.get("cuda_sources"))
-    if not functions or not cpp or not _is_plain(arguments) or needs_full_headers("\n".join([*cpp, *cuda])):
+    folders = _texts(arguments.get("extra_include_paths"))
+    cpp, cuda = _read_sources(arguments, folders)
+    sources = "\n".join([*cpp, *cuda])
+    is_bound = bool(arguments.get("functions")) or _MODULE in sources
+    if not is_bound or not _is_plain(arguments) or needs_full_headers(sources):
         return None
     generated = folder / "headers"
-    write_functions_header(generated / "ATen" / "Functions.h", "\n".join([*cpp, *cuda]))
+    write_headers(generated, sources, "\n".join(cuda))
+    rest = {name: value for name, value in arguments.items() if name not in _DEFAULTS}
+    copied = {
+        name: _texts(rest[name]) for name in rest if name in ("cpp_sources", "cuda_sources")
+    }  # torch adds to them
     return {
-        **{name: value for name, value in arguments.items() if name not in _DEFAULTS},
-        "cpp_sources": [*cpp, binding(functions)],
-        "cuda_sources": cuda or None,
-        "functions": None,
-        "extra_include_paths": [str(generated), str(HEADERS), *_texts(arguments.get("extra_include_paths"))],
+        **rest,
+        **copied,
+        "extra_include_paths": [str(generated), str(HEADERS), *folders],
         "build_directory": str(folder),
         "verbose": True,
     }
@@ -73,22 +76,28 @@ def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any]
 
 @contextlib.contextmanager
 def side_by_side_nvcc() -> Iterator[None]:
-    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc."""
+    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc. In a folder that
+    is new nobody asks what a file depends on, and nvcc's dry run of that shows commands that can't be run."""
     if "PYTORCH_NVCC" in os.environ or not cpp_extension.CUDA_HOME:
         yield
         return
     nvcc = os.path.join(cpp_extension.CUDA_HOME, "bin", "nvcc")
-    os.environ["PYTORCH_NVCC"] = shlex.join([sys.executable, "-I", "-S", str(_SIDE_BY_SIDE), nvcc])
+    command = shlex.join([sys.executable, "-I", "-S", str(_SIDE_BY_SIDE), nvcc])
+    variables = {"PYTORCH_NVCC": command, "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1"}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        del os.environ["PYTORCH_NVCC"]
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @functools.cache
 def headers_digest() -> str:
     """Changes with anything that decides how a slim build comes out."""
-    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), Path(bindings.__file__), _SIDE_BY_SIDE]
+    files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
@@ -98,13 +107,25 @@ def _is_plain(arguments: dict[str, Any]) -> bool:
     return all(value is _DEFAULTS.get(name, False) for name, value in others.items())
 
 
-def _functions(wanted: object) -> dict[str, str]:
-    """As load_inline() takes them: a name, a list of names, or names with docstrings. Empty for anything else."""
-    if isinstance(wanted, str):
-        wanted = [wanted]
-    named = wanted if isinstance(wanted, dict) else {name: name for name in _texts(wanted)}
-    is_usual = all(isinstance(name, str) and _FUNCTION_NAME.fullmatch(name) for name in named)
-    return {str(name): str(doc) for name, doc in named.items()} if is_usual else {}
+def _read_sources(arguments: dict[str, Any], folders: list[str]) -> tuple[list[str], list[str]]:
+    """The texts for the host's compiler, and those for nvcc: what load() reads with what that includes in turn."""
+    cpp, cuda = _texts(arguments.get("cpp_sources")), _texts(arguments.get("cuda_sources"))
+    for source in _texts(arguments.get("sources")):
+        (cuda if source.endswith(".cu") else cpp).extend(_with_included(Path(source), folders))
+    return cpp, cuda
+
+
+def _with_included(source: Path, folders: list[str]) -> list[str]:
+    """Of files beside the source and in `folders` alone."""
+    read: dict[Path, str] = {}
+    waiting = [source]
+    while waiting:
+        file = waiting.pop().resolve()
+        if file not in read and file.is_file():
+            read[file] = file.read_text(errors="replace")
+            places = [file.parent, *map(Path, folders)]
+            waiting += [place / name for name in _INCLUDE.findall(read[file]) for place in places]
+    return list(read.values())
 
 
 def _texts(value: object) -> list[str]:
@@ -118,12 +139,18 @@ def needs_full_headers(sources: str) -> bool:
     return _NEEDS_FULL.search(sources) is not None
 
 
-def write_functions_header(path: Path, sources: str) -> None:
-    """All of ATen's functions take ten seconds in each of the compiler's passes; those named by the sources, none."""
+def write_headers(folder: Path, sources: str, cuda: str) -> None:
+    """Write those headers that depend on the sources, of which `cuda` are nvcc's. All of ATen's functions take ten
+    seconds in each of the compiler's passes, those that the sources name, none."""
     calls = _ANY_CALL if _USES_NAMESPACE.search(sources) else _CALL
     names = {name for name in calls.findall(sources) if (_ATEN_OPS / f"{name}.h").is_file()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#pragma once\n" + "".join(f"#include <ATen/ops/{name}.h>\n" for name in sorted(names | _ALWAYS)))
+    _write(folder / "ATen" / "Functions.h", [f"ATen/ops/{name}.h" for name in sorted(names | _ALWAYS)])
+    _write(folder / "harness" / "binding_in_cuda.h", ["harness/binding.h"] if _MODULE in cuda else [])
+
+
+def _write(header: Path, included: Iterable[str]) -> None:
+    header.parent.mkdir(parents=True, exist_ok=True)
+    header.write_text("#pragma once\n" + "".join(f"#include <{name}>\n" for name in included))
 
 
 _ATEN_OPS = Path(torch.__file__).parent / "include" / "ATen" / "ops"

@@ -65,11 +65,43 @@ def test_a_flag_that_is_not_on_the_list_stays_private(kind: str, flag: str) -> N
     [
         '#include <cuda_fp16.h>\n# include "cuda_runtime.h"\n// include what is needed\n',
         "#define X(a) #a\nX(include)\n",
-        'asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(240));',
+        "__global__ void __launch_bounds__(256) k(const float* __restrict__ x) { /* as many as fit */ }",
     ],
 )
 def test_headers_of_the_machine_are_shared(source: str) -> None:
-    assert text_of({**CALL, "cuda_sources": source}) is not None
+    text = text_of({**CALL, "cuda_sources": source})
+    assert text is not None
+    assert text.is_shared
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(240));',
+        'asm(".incbin \\"/x\\"");',
+        'asm("\\x2eincbin \\"/x\\"");',
+        '#define REST "bin"\nasm(".inc" REST " \\"/x\\"");',
+        '__asm__(".macro m a\\n.\\\\a\\()bin \\"/x\\"\\n.endm\\nm inc");',
+        '#define JOINED(a, b) a##b\nJOINED(as, m)(".incbin");',
+        "#define JOINED(a, b) a%:%:b\nJOINED(as, m)();",
+        'as\\\nm("nop");',
+        'int x __attribute__((section(".data\\n.incbin \\"/x\\"\\n#")));',
+        '[[gnu::section("x")]] int x;',
+        '__annotate__(section("x")) int x;',
+        "int __REDIRECT(f, (), x);",
+    ],
+)
+def test_what_can_reach_the_assembler_is_built_for_its_solution_alone(source: str) -> None:
+    for sources in ({"cpp_sources": source}, {"cuda_sources": source}):
+        text = text_of({**CALL, **sources})
+        assert text is not None
+        assert not text.is_shared
+
+
+def test_a_flag_can_spell_it_too() -> None:
+    text = text_of({**CALL, "extra_cflags": ["-DSAY=asm"]})
+    assert text is not None
+    assert not text.is_shared
 
 
 @pytest.mark.parametrize(
@@ -88,10 +120,6 @@ def test_headers_of_the_machine_are_shared(source: str) -> None:
         '#inc\\\f\nlude "/x.h"',
         '??=include "/x.h"',
         '#inc??/\nlude "/x.h"',
-        'asm(".incbin \\"/x\\"");',
-        'asm(".inc" "bin \\"/x\\"");',
-        'asm(".INCBIN \\"/x\\"");',
-        'asm(".i" "nclude \\"/x\\"");',
         "#pragma GCC pch_preprocess",
     ],
 )

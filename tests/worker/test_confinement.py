@@ -168,15 +168,43 @@ def test_who_builds_for_all_reads_nothing_that_another_worker_could_have_written
     assert found["text"] == outcome
 
 
+def test_who_builds_for_all_sees_no_other_process(child: Child) -> None:
+    code = f"""
+for process in ("self", {os.getpid()}, 1):
+    found[str(process)] = attempt(lambda: len(Path(f"/proc/{{process}}/cmdline").read_bytes()) > 0)
+found["load"] = attempt(lambda: Path("/proc/loadavg").read_text())
+"""
+    found = child.run(code, for_build=True, builds_texts=True)
+    child.require("read-only files")
+    assert found == {
+        "self": "True",
+        str(os.getpid()): "PermissionError",
+        "1": "PermissionError",
+        "load": "PermissionError",
+    }
+
+
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
-def test_who_builds_still_compiles(child: Child) -> None:
+@pytest.mark.parametrize("builds_texts", [False, True])
+def test_who_builds_still_compiles(child: Child, builds_texts: bool) -> None:
     code = """
 import subprocess
 Path("one.cpp").write_text('extern "C" int one() { return 1; }')
 found["built"] = subprocess.run(["c++", "-shared", "-fPIC", "one.cpp", "-o", "one.so"], capture_output=True).returncode
 found["one"] = ctypes.CDLL("./one.so").one()
 """
-    assert child.run(code, for_build=True) == {"built": 0, "one": 1}
+    assert child.run(code, for_build=True, builds_texts=builds_texts) == {"built": 0, "one": 1}
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_who_builds_for_all_still_compiles_for_a_gpu(child: Child) -> None:
+    code = """
+import subprocess
+Path("one.cu").write_text('__global__ void one(int* x) { *x = 1; }')
+done = subprocess.run(["nvcc", "-c", "one.cu", "-o", "one.o"], capture_output=True, text=True)
+found["built"] = done.returncode or done.stderr
+"""
+    assert child.run(code, for_build=True, builds_texts=True) == {"built": ""}
 
 
 def test_there_is_no_network(child: Child) -> None:

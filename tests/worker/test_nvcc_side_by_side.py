@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch.utils import cpp_extension
 
 from harness.worker import nvcc_side_by_side
 from harness.worker.nvcc_side_by_side import read_passes
+from harness.worker.slim_build import side_by_side_nvcc
 
 ONE_ARCHITECTURE = """\
 #$ _NVVM_BRANCH_=nvvm
@@ -56,6 +61,28 @@ def test_neither_pass_makes_up_the_identifier_that_both_read() -> None:
 )
 def test_anything_else_is_left_to_nvcc(other: str) -> None:
     assert read_passes(other) is None
+
+
+def test_torch_asks_for_nothing_that_keeps_the_passes_from_being_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nvcc 13 shows '-- Filter Dependencies -->' among its commands where dependencies are wanted."""
+    nvcc, asked, source = tmp_path / "bin" / "nvcc", tmp_path / "asked", tmp_path / "k.cu"
+    nvcc.parent.mkdir()
+    nvcc.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexit 1\n')
+    nvcc.chmod(0o755)
+    source.write_text("")
+    monkeypatch.setattr(cpp_extension, "CUDA_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
+    monkeypatch.delenv("PYTORCH_NVCC", raising=False)
+    load: Any = cpp_extension.load
+    with side_by_side_nvcc(), pytest.raises(RuntimeError, match="building extension"):
+        load("k", [str(source)], build_directory=str(tmp_path))
+    dry_run, real = asked.read_text().splitlines()
+    assert dry_run == f"--dryrun {real}"
+    assert not {"-MD", "-MF", "--generate-dependencies-with-compile"} & set(real.split())
+    assert not {"PYTORCH_NVCC", "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES"} & set(os.environ)
 
 
 KERNEL = """

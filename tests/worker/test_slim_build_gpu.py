@@ -75,3 +75,13 @@ def test_what_needs_the_full_headers_gets_them(tmp_path: Path) -> None:
     module, log = build(tmp_path, "more", "torch::Tensor first_row(torch::Tensor x);", NEEDS_MORE)
     assert module.first_row(torch.ones(2, 3, device="cuda")).tolist() == [2.0, 2.0, 2.0]
     assert "worker/headers" not in log
+
+
+def test_a_module_in_a_cuda_source_is_bound_slimly(tmp_path: Path) -> None:
+    bound = KEPT_TO_ITSELF + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scaled", &scaled, py::arg("x")); }'
+    extensions = Extensions(tmp_path, "cuda")
+    signature = inspect.signature(cpp_extension.load_inline)
+    module: Any = extensions.obtain(cpp_extension.load_inline, signature.bind("bound", "", bound))
+    (report,) = extensions.take_reports()
+    assert module.scaled(x=torch.ones(2, device="cuda")).tolist() == [3.0, 3.0]
+    assert "worker/headers" in own_log(tmp_path, report.key).read_text()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from harness.backends.binding import binding
-
-_GENERATED = re.compile(r"PYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{\n(?P<definitions>(?:m\.def\(.*\);\n)+)\}\s*\Z")
-_DEFINITION = re.compile(r'm\.def\("(?P<name>\w+)", torch::wrap_pybind_function\((?P=name)\), "(?P<doc>[^"\\\n]*)"\);')
+_GENERATED = re.compile(
+    r"PYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{\n"
+    r'(m\.def\("(?P<name>\w+)", torch::wrap_pybind_function\((?P=name)\), "[^"\\\n]*"\);\n)+\}\s*\Z'
+)
 # What follows is compiled after the CUDA headers, which torch's own build of this file doesn't have: so nothing but
 # declarations, and no name that those may have brought.
 _ONLY_HERE = re.compile(
@@ -27,8 +27,6 @@ def bound_slimly(source: str) -> str | None:
     if generated is None:
         return None
     declarations = source[: generated.start()]
-    definitions = [_DEFINITION.fullmatch(line) for line in generated["definitions"].splitlines()]
-    if _ONLY_HERE.search(_COMMENT.sub("", declarations)) or not all(definitions):
+    if _ONLY_HERE.search(_COMMENT.sub("", declarations)):
         return None
-    functions = {found["name"]: found["doc"] for found in definitions if found}
-    return f"{declarations}\n{binding(functions)}\n"
+    return f"{declarations}\n#include <harness/binding.h>\n{generated[0]}"

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
 from harness.backends.sim.toolkit_build import (
+    BINDING,
     RUNTIME_FILE,
     SOURCES_VARIABLE,
     STAND_INS,
@@ -173,5 +173,5 @@ def _key(torch: Torch, compiler: Compiler) -> str:
 def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
-    yield from HEADER_FOLDER.iterdir()
+    yield from BINDING.iterdir()
     yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.backends.binding import HEADER_FOLDER
 from harness.backends.sim.compiler import Compiler, SimUnavailable, Torch
 from harness.backends.sim.flags import (
     CHECKED_FLAGS,
@@ -23,6 +22,8 @@ from harness.backends.sim.flags import (
 from harness.backends.sim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
+BINDING = _PACKAGE.parents[1] / "worker/headers/harness"
+"""PYBIND11_MODULE without pybind11, as builds for a GPU have it."""
 RUNTIME_FILE = "sim_runtime.so"
 STAND_INS = "stand-ins"
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
@@ -114,7 +115,7 @@ def _device_header_flags(root: Path, torch: Torch) -> list[str]:
 
 def _copy_headers(headers: Path) -> None:
     shutil.copytree(_PACKAGE / "include", headers)
-    shutil.copytree(HEADER_FOLDER, headers / "harness")
+    shutil.copytree(BINDING, headers / "harness")
     for target, names in _FORWARDED.items():
         for name in names.split():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)

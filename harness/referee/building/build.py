@@ -23,6 +23,7 @@ from harness.referee.building.texts import Texts, compilers_of
 from harness.referee.environment import FLAGS
 from harness.referee.outcome import SolutionFailed
 from harness.referee.workers.process import SolutionRaised, TextsNotBuilt, WorkerProcess
+from harness.referee.workers.sources import namespace_of
 from harness.referee.workers.workers import Workers
 from harness.workspace.solution import Solution
 
@@ -77,8 +78,7 @@ def build(
     worker that measures will meet the same error if it is real.
     """
     started = time.monotonic()
-    sha256 = sha256 or solution.sha256
-    texts = Texts(workers, sha256, limits.build_s)
+    texts = Texts(workers, namespace_of(solution.folder), limits.build_s)
     unbuilt = [*texts.known(), *wanted]
     made: dict[str, ExtensionReport] = {}
     try:

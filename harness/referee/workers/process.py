@@ -222,13 +222,14 @@ class WorkerProcess:
 
     def build_text(self, text: ExtensionText, key: str, namespace: str, timeout_s: float) -> TextBuilt:
         """Have a builder build it. What comes of it is kept when the worker is closed: for all that send the same text,
-        where no other worker's files can be read or written from here, else in the `namespace` of a solution.
+        if it may be shared and no other worker's files can be read or written from here, else in the `namespace` of a
+        solution.
 
         Raises: as ask().
         """
         if not self._is_ready:
             self._await_start()
-        self._namespace = SHARED if READ_ONLY_FILES in self.protections else namespace
+        self._namespace = SHARED if text.is_shared and READ_ONLY_FILES in self.protections else namespace
         self._built_text = key
         reply = self.ask(BuildText(text, key), timeout_s)
         assert isinstance(reply, TextBuilt)

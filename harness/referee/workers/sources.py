@@ -14,17 +14,22 @@ _KEPT_BACK = {"solution.yaml"}
 
 
 def copy_folder(folder: Path, into: Path, sha256: str | None) -> str:
-    """Copy a solution's files. The hash of what was copied, to know what was built from the very same files by.
+    """Copy a solution's files. Their namespace, as namespace_of() has it.
 
     Raises: HarnessError where they aren't those of `sha256` (the solution's hash) any more.
     """
-    contents = {name: path.read_bytes() for name, path in judged_files(folder).items()}
+    contents = _contents(folder)
     if sha256 is not None and hash_contents(contents.items()) != sha256:
         raise HarnessError(f"{folder} was changed while it was judged; evaluate it again")
-    seen = {name: content for name, content in contents.items() if not _is_kept_back(name)}
+    seen = _seen(contents)
     for name, content in seen.items():
         write_file(into / name, content)
     return hash_contents(seen.items())
+
+
+def namespace_of(folder: Path) -> str:
+    """The hash of what a worker sees of a solution: what was built from the very same files is known by it."""
+    return hash_contents(_seen(_contents(folder)).items())
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -34,6 +39,14 @@ def write_file(path: Path, content: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o444)
         file.write(content)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in judged_files(folder).items()}
+
+
+def _seen(contents: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: content for name, content in contents.items() if not _is_kept_back(name)}
 
 
 def _is_kept_back(name: str) -> bool:

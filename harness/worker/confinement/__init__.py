@@ -134,14 +134,16 @@ def _note_scope(abi: int, active: list[str], missing: list[Missing]) -> None:
 
 def _allowed(cell: Cell, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
     """CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of other processes' entries there only
-    those of the same user could be written, so without a user of its own a worker gets its own entry alone."""
-    hidden = hidden_places((*cell.hidden, cell.folder), cell.home)
+    those of the same user could be written, so without a user of its own a worker gets its own entry alone. What a
+    builder compiles must depend on nobody: it can't even read others' entries."""
+    processes = ("/proc",) if cell.builds_texts else ()
+    hidden = hidden_places((*cell.hidden, cell.folder, *processes), cell.home)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
     allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
     devices = _DEVICES if cell.for_build else (*_DEVICES, *_GPUS)
     allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
     allowed += [(files_folder(cell.path), landlock.READ), (scratch_folder(cell.path), landlock.OWN)]
-    allowed.append((Path("/proc") if has_own_user else Path("/proc/self"), landlock.USE))
+    allowed.append((Path("/proc") if has_own_user and not cell.builds_texts else Path("/proc/self"), landlock.USE))
     return allowed if cell.builds_texts else [*allowed, (Path("/dev/shm"), landlock.OWN)]
 
 

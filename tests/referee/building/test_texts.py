@@ -57,6 +57,7 @@ def solution(
     folder.mkdir()
     text = SOLUTION.format(remark=remark, code=code, cflags=list(cflags), after=after)
     (folder / "solution.py").write_text(text)
+    (folder / "solution.yaml").write_text(f"author: {remark}\n")  # which no worker sees
     return load_solution(folder)
 
 
@@ -72,11 +73,24 @@ def test_one_text_in_two_solutions_is_compiled_once(workers: Workers, tmp_path: 
     assert "one" in second.output
 
 
+def test_what_was_built_is_found_by_the_next_worker(workers: Workers, tmp_path: Path) -> None:
+    """Else it is looked for again and again, until a worker builds for itself."""
+    assert built(workers, solution(tmp_path, "first", "int64_t one() { return 15; }", after="pass")).compilers
+
+
 def test_a_flag_that_could_run_a_program_is_built_for_its_solution_alone(workers: Workers, tmp_path: Path) -> None:
     flags = ("-O1", "-B/nowhere")
     one, two = (solution(tmp_path, name, cflags=flags) for name in ("first", "second"))
     (first,), (second,), (again,) = (built(workers, each).builds for each in (one, two, one))
     assert (first.was_cached, second.was_cached, again.was_cached) == (False, False, True)
+
+
+def test_what_can_reach_the_assembler_is_built_for_its_solution_alone(workers: Workers, tmp_path: Path) -> None:
+    code = 'int64_t one() { asm volatile("nop"); return 1; }'
+    one, two = (solution(tmp_path, name, code) for name in ("first", "second"))
+    outcomes = [built(workers, each) for each in (one, two, one)]
+    assert [outcome.builds[0].was_cached for outcome in outcomes] == [False, False, True]
+    assert all(outcome.compilers for outcome in outcomes)  # no worker builds it for itself
 
 
 def test_a_refusal_is_remembered_with_its_log(workers: Workers, tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
-// Functions of an extension made callable from Python, without pybind11, whose headers take a compiler ten times as long.
+// PYBIND11_MODULE without pybind11, whose headers take a compiler ten times as long: functions that m.def() makes
+// callable from Python, with a docstring and py::arg()s.
 //
-// The conversions are those of pybind11 and torch's casters with implicit conversion allowed. A type that is not
-// listed here doesn't compile, and the extension is built as torch builds it.
+// The conversions are those of pybind11 and torch's casters with implicit conversion allowed. What is not listed here,
+// a type or a part of pybind11, doesn't compile, and the extension is built as torch builds it.
 #pragma once
 #include <Python.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <limits>
@@ -312,28 +314,54 @@ struct Held<at::IntArrayRef> {
 template <>
 struct Held<const at::IntArrayRef&> : Held<at::IntArrayRef> {};
 
-inline PyObject* refuse(const char* function, const std::vector<std::string>& wanted, PyObject* const* given,
-                        Py_ssize_t count) {
-  std::string message = std::string(function) + "(): incompatible function arguments. It takes (";
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    message += (i != 0 ? ", " : "") + wanted[i];
-  }
-  message += "), invoked with (";
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    message += (i != 0 ? ", " : "") + std::string(Py_TYPE(given[i])->tp_name);
-  }
-  PyErr_SetString(PyExc_TypeError, (message + ")").c_str());
-  return nullptr;
-}
+// py::arg("x"), and py::arg("x") = 1.
+struct Argument {
+  const char* name;
+  PyObject* otherwise = nullptr;  // lives as long as the function, which is for ever
 
-template <auto function, class Name>
-struct Function;
+  explicit Argument(const char* parameter) : name(parameter) {}
+  Argument(const char* parameter, PyObject* value) : name(parameter), otherwise(value) {}
 
-template <class Result, class... Parameter, Result (*function)(Parameter...), class Name>
-struct Function<function, Name> {
-  static PyObject* call(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  template <class T>
+  Argument operator=(const T& value) const {
+    return {name, Caster<T>::cast(value)};
+  }
+  Argument operator=(const char* value) const {
+    return {name, Caster<std::string>::cast(value)};
+  }
+  Argument operator=(std::nullopt_t) const {
+    return {name, Py_NewRef(Py_None)};
+  }
+};
+
+// A function, and what Python is told of it.
+template <class Result, class... Parameter>
+class Function {
+ public:
+  template <class... Extra>
+  Function(const char* name, Result (*function)(Parameter...), const Extra&... extra) : function_(function) {
+    auto* call = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Function::call));
+    method = {name, call, METH_FASTCALL | METH_KEYWORDS, nullptr};
+    (add(extra), ...);
+    constexpr std::size_t named = (std::size_t{0} + ... + std::size_t{std::is_same_v<Extra, Argument>});
+    static_assert(named == 0 || named == sizeof...(Parameter), "either all parameters have names or none has");
+  }
+
+  PyMethodDef method;
+
+ private:
+  static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) {
+    const auto& function = *static_cast<const Function*>(PyCapsule_GetPointer(self, nullptr));
     try {
-      return call_with(given, count, std::index_sequence_for<Parameter...>{});
+      PyObject* values[sizeof...(Parameter) + 1] = {};
+      if (!function.sort(values, given, positional, keywords)) {
+        return function.refuse(given, positional, keywords);
+      }
+      std::tuple<Held<Parameter>...> held;
+      if (!load(held, values, std::index_sequence_for<Parameter...>{})) {
+        return function.refuse(given, positional, keywords);
+      }
+      return function.call_with(held, std::index_sequence_for<Parameter...>{});
     } catch (const std::exception&) {
       torch::translate_exception_to_python(std::current_exception());
     } catch (...) {
@@ -342,39 +370,171 @@ struct Function<function, Name> {
     return nullptr;
   }
 
- private:
-  template <std::size_t... i>
-  static PyObject* call_with(PyObject* const* given, Py_ssize_t count, std::index_sequence<i...>) {
-    std::tuple<Held<Parameter>...> held;
-    if (count != static_cast<Py_ssize_t>(sizeof...(Parameter)) || !(std::get<i>(held).load(given[i]) && ...)) {
-      return refuse(Name::text, {Held<Parameter>::name()...}, given, count);
+  void add(const char* doc) {
+    method.ml_doc = doc;
+  }
+  void add(const Argument& argument) {
+    arguments_.push_back(argument);
+  }
+
+  // Each parameter's value, by place, by name, or by default; false where there is none, or one too many.
+  bool sort(PyObject** values, PyObject* const* given, Py_ssize_t positional, PyObject* keywords) const {
+    constexpr auto count = static_cast<Py_ssize_t>(sizeof...(Parameter));
+    if (positional > count) {
+      return false;
     }
+    std::copy(given, given + positional, values);
+    for (Py_ssize_t i = 0; keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i) {
+      const auto named = [&](const Argument& argument) {
+        return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), argument.name) == 0;
+      };
+      const auto found = std::find_if(arguments_.begin(), arguments_.end(), named) - arguments_.begin();
+      if (found == static_cast<std::ptrdiff_t>(arguments_.size()) || values[found] != nullptr) {
+        return false;
+      }
+      values[found] = given[positional + i];
+    }
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      values[i] = values[i] != nullptr ? values[i] : arguments_[i].otherwise;
+    }
+    return std::find(values, values + count, nullptr) == values + count;
+  }
+
+  template <std::size_t... i>
+  static bool load(std::tuple<Held<Parameter>...>& held, PyObject* const* values, std::index_sequence<i...>) {
+    return (std::get<i>(held).load(values[i]) && ...);
+  }
+
+  template <std::size_t... i>
+  PyObject* call_with(std::tuple<Held<Parameter>...>& held, std::index_sequence<i...>) const {
     if constexpr (std::is_void_v<Result>) {
-      function(std::get<i>(held).pass()...);
+      function_(std::get<i>(held).pass()...);
       Py_RETURN_NONE;
     } else {
-      return Caster<std::decay_t<Result>>::cast(function(std::get<i>(held).pass()...));
+      return Caster<std::decay_t<Result>>::cast(function_(std::get<i>(held).pass()...));
     }
   }
+
+  PyObject* refuse(PyObject* const* given, Py_ssize_t positional, PyObject* keywords) const {
+    std::string message = std::string(method.ml_name) + "(): incompatible function arguments. It takes (";
+    const std::vector<std::string> wanted{Held<Parameter>::name()...};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      message += (i != 0 ? ", " : "") + (arguments_.empty() ? "" : std::string(arguments_[i].name) + ": ") + wanted[i];
+    }
+    message += "), invoked with (";
+    const Py_ssize_t count = positional + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const char* name = i < positional ? nullptr : PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, i - positional));
+      message += (i != 0 ? ", " : "") + (name != nullptr ? std::string(name) + "=" : "") + Py_TYPE(given[i])->tp_name;
+    }
+    PyErr_SetString(PyExc_TypeError, (message + ")").c_str());
+    return nullptr;
+  }
+
+  Result (*function_)(Parameter...);
+  std::vector<Argument> arguments_;
 };
 
-template <auto function, class Name>
-PyMethodDef method(const char* doc) {
-  auto* call = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Function<function, Name>::call));
-  return {Name::text, call, METH_FASTCALL, doc};
-}
+// `m` of PYBIND11_MODULE. What goes wrong is a Python error that is set, with which the import fails.
+class Module {
+ public:
+  explicit Module(PyObject* module) : module_(module) {}
 
-inline PyObject* make_module(PyModuleDef& definition) {
+  template <class Callable, class... Extra>
+  Module& def(const char* name, const Callable& function, const Extra&... extra) {
+    add(new_function(name, +function, as_given(extra)...), name);
+    return *this;
+  }
+
+  struct Doc {
+    PyObject* module;
+    void operator=(const char* text) const {
+      PyModule_SetDocString(module, text);
+    }
+  };
+  Doc doc() const {
+    return {module_};
+  }
+
+ private:
+  static const char* as_given(const char* doc) {
+    return doc;
+  }
+  template <class T>
+  static const T& as_given(const T& extra) {
+    return extra;
+  }
+
+  template <class Result, class... Parameter, class... Extra>
+  PyObject* new_function(const char* name, Result (*function)(Parameter...), const Extra&... extra) {
+    auto* made = new Function<Result, Parameter...>(name, function, extra...);  // for as long as the process lives
+    const Owned self{PyCapsule_New(made, nullptr, nullptr)};
+    const Owned of{PyModule_GetNameObject(module_)};
+    return self.object != nullptr && of.object != nullptr ? PyCFunction_NewEx(&made->method, self.object, of.object)
+                                                          : nullptr;
+  }
+
+  void add(PyObject* function, const char* name) {
+    const Owned made{function};
+    if (made.object == nullptr || PyErr_Occurred()) {
+      return;
+    }
+    if (PyObject_HasAttrString(module_, name)) {
+      PyErr_Format(PyExc_ImportError, "%s is overloaded, which pybind11 can alone", name);
+    } else {
+      PyObject_SetAttrString(module_, name, made.object);
+    }
+  }
+
+  PyObject* module_;
+};
+
+inline PyObject* make_module(const char* name, void (*define)(Module&)) {
+  // Not static: a static variable of an inline function is one for all libraries of the process.
+  auto* definition = new PyModuleDef{PyModuleDef_HEAD_INIT, name, nullptr, -1, nullptr, nullptr, nullptr, nullptr,
+                                     nullptr};
+  PyObject* made = PyModule_Create(definition);
+  if (made == nullptr) {
+    return nullptr;
+  }
   try {
-    if (!find_tensor_offset()) {
+    Module module(made);
+    if (find_tensor_offset()) {
+      define(module);
+    } else {
       PyErr_SetString(PyExc_ImportError, "this torch lays its tensors out in another way");
-      return nullptr;
     }
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_ImportError, error.what());
-    return nullptr;
   }
-  return PyModule_Create(&definition);
+  if (PyErr_Occurred()) {
+    Py_CLEAR(made);
+  }
+  return made;
 }
 
 }  // namespace harness
+
+#define HARNESS_JOINED(a, b) a##b
+#define HARNESS_INIT(name) HARNESS_JOINED(PyInit_, name)
+#define HARNESS_QUOTED(name) #name
+#define HARNESS_TEXT(name) HARNESS_QUOTED(name)
+#define PYBIND11_MODULE(name, variable)                              \
+  static void harness_define(harness::Module&);                      \
+  PyMODINIT_FUNC HARNESS_INIT(name)(void) {                          \
+    return harness::make_module(HARNESS_TEXT(name), harness_define); \
+  }                                                                  \
+  static void harness_define([[maybe_unused]] harness::Module& variable)
+
+namespace pybind11 {
+using arg = harness::Argument;
+}
+namespace py = pybind11;
+
+namespace torch {
+// load_inline() binds with it what its `functions` name.
+template <class Callable>
+const Callable& wrap_pybind_function(const Callable& function) {
+  return function;
+}
+}  // namespace torch

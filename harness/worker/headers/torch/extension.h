@@ -1,3 +1,8 @@
 // Slim: no pybind11, no modules, no optimizers.
 #pragma once
 #include <torch/types.h>
+#ifdef __CUDACC__
+#include <harness/binding_in_cuda.h>  // generated: empty, unless a CUDA source binds
+#else
+#include <harness/binding.h>
+#endif
