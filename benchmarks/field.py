@@ -1,6 +1,7 @@
 """The public leaderboard of KernelBench kernels, judged again.
 
-    python benchmarks/field.py LEADERBOARD --workspace FOLDER [--problem 'l1_*'] [--minutes 7] [--merge RESULTS ...]
+    python benchmarks/field.py LEADERBOARD --workspace FOLDER [--problem 'l1_*'] [--minutes 7] [--jobs 12]
+                               [--merge RESULTS ...]
 
 LEADERBOARD is a checkout of anneouyang/KernelBenchLeaderboard. Its problems and kernels become a harness workspace in
 FOLDER, which `harness compare --resume --no-source` judges: after `--minutes` it is interrupted, and the same command
@@ -42,6 +43,11 @@ Which of the kernels on KernelBench's public leaderboard are right, and how fast
 `benchmarks/field.py` repeats it for anyone who has the checkouts.
 """
 
+SURVEY = """# Hundreds of kernels, each known to ±2 % or measured in nine blocks.
+correctness: {seeds: 1}
+timing: {blocks: 9, precision: 0.02, calls_per_turn: 3, budget_s: 15, checked_turns: 1, metrics: []}
+"""
+
 Row = dict[str, Any]
 
 
@@ -51,6 +57,7 @@ def main() -> None:
     parser.add_argument("--workspace", type=Path, required=True, help="made, or gone on with")
     parser.add_argument("--problem", default="*", help="a pattern of problems, such as 'l2_*'")
     parser.add_argument("--minutes", type=float, default=1e9, help="interrupt judging after so long; 0: don't judge")
+    parser.add_argument("--jobs", type=int, help="builds side by side, as compare has it")
     parser.add_argument("--backend", default="cuda", choices=("cuda", "sim"))
     parser.add_argument("--merge", type=Path, nargs="*", default=[], help="results folders of other sittings")
     parser.add_argument("--file", type=Path, default=FIELD, help=argparse.SUPPRESS)
@@ -58,7 +65,7 @@ def main() -> None:
     chosen = parser.parse_args()
     claims = make_workspace(chosen.leaderboard, chosen.workspace)
     if chosen.minutes:
-        judge(chosen.workspace, chosen.problem, chosen.backend, chosen.minutes)
+        judge(chosen.workspace, chosen.problem, chosen.backend, chosen.minutes, chosen.jobs)
     found = json.loads(chosen.file.read_text()) if chosen.file.exists() else {}
     for results in (chosen.workspace / "results", *chosen.merge):
         merge(found, read_journals(results), claims)
@@ -92,10 +99,14 @@ def _put(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def judge(workspace: Path, problem: str, backend: str, minutes: float) -> None:
+def judge(workspace: Path, problem: str, backend: str, minutes: float, jobs: int | None) -> None:
     """Until all are judged or time is up: what was judged by then is in the journal."""
+    config = workspace / "configs/survey.yaml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(SURVEY)
     command = [sys.executable, "-m", "harness", "-C", str(workspace), "compare", "--resume", "--no-source", "--quiet"]
-    command += ["--problem", problem, "--backend", backend, "--config", str(ROOT / "configs/quick.yaml")]
+    command += ["--problem", problem, "--backend", backend, "--config", str(config)]
+    command += ["--jobs", str(jobs)] if jobs else []
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         process.wait(60 * minutes)

@@ -9,7 +9,10 @@ def main() -> None:
     """The command, with a word for Ctrl-C before it has begun."""
     try:
         from harness.cli.app import main as command
+        from harness.executors.bytecode import keep_bytecode
+        from harness.executors.cache import cache_folder
 
+        keep_bytecode(cache_folder())
         command()
     except KeyboardInterrupt:
         print("harness: interrupted", file=sys.stderr)

@@ -37,6 +37,7 @@ class GpuState:
     power_w: float | None = None
     """The highest seen."""
     energy_j: float | None = None
+    """In records up to 0.2 alone."""
     temperature_c: int | None = None
     throttled: tuple[str, ...] = ()
     """Why clocks were held back, in NVML's words ('sw power cap', 'hw thermal slowdown'), idleness left out."""

@@ -29,6 +29,7 @@ from harness.referee.outcome import SolutionFailed
 from harness.referee.table.room import require_room
 from harness.referee.table.shortage import Attempt, is_shortage, judge_shortage
 from harness.referee.table.turns import load_arm
+from harness.referee.timing.timing import references_of
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile, remember_harness
@@ -207,13 +208,18 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
         require_room(job.problem, job.cases)
     with ExitStack() as stack:
         references: dict[ReferenceArm, WorkerProcess] = {}
-        if will_be_timed:  # starts up while the solution is loaded
-            references[timing.baselines[0]] = stack.enter_context(workers.start())
+        if will_be_timed:  # all start up while the reference is made ready
+            references |= {arm: stack.enter_context(workers.start()) for arm in references_of(timing)}
 
-        def load() -> WorkerProcess:
+        def start() -> WorkerProcess:
             worker = workers.start()
             stack.callback(_note_end, worker, found)
-            stack.enter_context(worker)
+            return stack.enter_context(worker)
+
+        started = [start()]
+
+        def load() -> WorkerProcess:
+            worker = started.pop() if started else start()
             stack.callback(lambda: _kill_all(worker, references))
             path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256, compilers)
             found.protections = worker.protections

@@ -23,7 +23,7 @@ _SCALES = tuple(2**power for power in range(1, 25))
 
 
 def with_shrunk_case(full: Setting) -> Iterator[Problem]:
-    """The problem with a small case beside the full one, on which the reference has run; then with ever smaller ones."""
+    """The problem with a small case beside the full one, on which the reference has run; then with smaller ones."""
     problem = full.problem
     for constants in _candidates(_written_sizes(full)):
         tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})

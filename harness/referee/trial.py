@@ -81,6 +81,7 @@ class Trial:
         self._changed_at_load: Sequence[FlagChange] = ()
         self._varied_for: dict[str, str | None] = {}
         """By case, once it is known whether it tells: Setting.varied_for."""
+        self._ready: dict[str, Setting] = {}
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
         self._sampled: set[str] = set()
@@ -89,15 +90,16 @@ class Trial:
         """The problem with ever smaller cases of the referee's making."""
         self._is_timed = is_timed(subject, workers)
         self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
+        if self._workers.host.name == "cuda":  # while workers start up
+            first = next(iter(self._untimed_cases), subject.config.timing.case)
+            self._ready[first] = self._prepare(first)
         self._worker = self._load()
 
     def check(self) -> None:
         """All cases but the timed one, the cheap ones first. Where none is timed a turn is traced: of every case on the
         simulator, where that costs nothing, on a GPU of one. Raises: SolutionFailed."""
-        subject = self._subject
-        cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
         traced = []
-        for case in sorted(cases, key=lambda name: name == FULL):
+        for case in self._untimed_cases:
             if self._workers.host.name == "sim":
                 traced += self._check_simulated(case)
             else:
@@ -166,7 +168,9 @@ class Trial:
             one.close()
         references.clear()
         self._workers.host.require_alive()  # what the ended ones left may be a device that is stuck
-        references[self._subject.config.timing.baselines[0]] = stack.enter_context(self._workers.start())
+        references |= {
+            arm: stack.enter_context(self._workers.start()) for arm in references_of(self._subject.config.timing)
+        }
         with Stage(self._found, "load"):
             self._worker = self._load()
 
@@ -192,10 +196,10 @@ class Trial:
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
                 self._notify("timing")
-                names = references_of(config.timing)[1:]
-                others = {name: stack.enter_context(self._workers.start()) for name in names}
-                references |= others
-                outcome = timed.measure(others, config, self._notify, floors)
+                arms = references_of(config.timing)
+                late = {arm: stack.enter_context(self._workers.start()) for arm in arms if arm not in references}
+                references |= late
+                outcome = timed.measure(references, config, self._notify, floors)
                 self._found.checks += outcome.checks
                 self._found.remarks += (*outcome.remarks, *telemetry.remarks)
                 self._remark_on(outcome.changed)
@@ -212,6 +216,13 @@ class Trial:
         if is_computed_in(precision, setting, FLAGS):
             return config
         return replace(config, timing=replace(config.timing, baselines=(*config.timing.baselines, like)))
+
+    @property
+    def _untimed_cases(self) -> list[str]:
+        """The cheap ones first."""
+        subject = self._subject
+        cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
+        return sorted(cases, key=lambda name: name == FULL)
 
     @property
     def _traced_case(self) -> str:
@@ -353,6 +364,8 @@ class Trial:
 
     def _prepare(self, case: str, repeat: int = 0) -> Setting:
         self._found.case = case
+        if ready := self._ready.pop(case, None):
+            return ready
         subject = self._subject
         setting = prepare_setting(
             *(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)

@@ -19,6 +19,7 @@ from harness.worker.fork_server import serve_forks
 def main() -> None:
     descriptor, wing, backend, *options = sys.argv[1:]
     bubble = enter(wing)
+    sys.dont_write_bytecode = sys.pycache_prefix is None  # what children import stays unwritten
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.backends import activate_worker
 
@@ -27,6 +28,7 @@ def main() -> None:
     from harness.worker.serve import serve
 
     gc.freeze()  # nor looked at later, which would copy what the children share
+    sys.dont_write_bytecode = True
     birth = serve_forks(socket.socket(fileno=int(descriptor)))
     confined = confine(birth.cell, birth.socket.fileno(), birth.server, bubble)  # whose only thread this is
     extensions = route_extensions(birth.cell.path, backend)

@@ -205,7 +205,7 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     references: list[DeskWorker] = []
 
     def load() -> Any:
-        earlier = (*loaded, *references[:-1])  # the first baseline's worker starts meanwhile
+        earlier = (*loaded, *references[:-2])  # the baseline and its control start meanwhile
         assert all(worker.is_closed for worker in earlier), "two measurements at once"
         loaded.append(DeskWorker(Honest, times=(1_000,)))
         return loaded[-1]

@@ -74,10 +74,6 @@ class NvmlGpu:
             reasons=self._told(library.nvmlDeviceGetCurrentClocksEventReasons, board),
         )
 
-    def energy_mj(self) -> int | None:
-        """Since the driver was loaded. None for an instance: the board's energy is also its neighbours'."""
-        return None if self.is_instance else self._told(self.library.nvmlDeviceGetTotalEnergyConsumption, self.board)
-
     def processes(self) -> dict[int, int | None] | None:
         """Processes that compute on it, with the bytes of its memory that each uses."""
         found = self._told(self.library.nvmlDeviceGetComputeRunningProcesses, self._device)

@@ -1,4 +1,4 @@
-"""The GPU's state while turns are taken: clocks, power, heat, energy, and who else computes on it. Its use:
+"""The GPU's state while turns are taken: clocks, power, heat, and who else computes on it. Its use:
 
 with Telemetry() as telemetry:
     ...
@@ -8,8 +8,8 @@ with Telemetry() as telemetry:
 remarks += telemetry.remarks
 
 On an H100 (driver 580) a sample takes 15 µs (95 % under 21, at worst 0.1 ms), which is 0.2 % of one core; a look at the
-processes 40 µs; a reading of the energy 3 ms (at worst 18), of which there is one before a turn and one after a long
-one. Kernels of 26 µs took 26.05 µs with it and 25.86 without, within their spread.
+processes 40 µs. Kernels of 26 µs took 26.05 µs with it and 25.86 without, within their spread. The energy isn't read:
+that takes 3 ms, for a counter that moves every 100 ms.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ _INTERVAL_S = 0.010
 _STALE = 10
 """Samples of a turn that may tell of what was before it: on an H100 (driver 580) power and energy are refreshed every
 100 ms, and an idle GPU was still said to be held back by the load before."""
-_LEAST_FOR_ENERGY = 2 * _STALE
-"""Shorter turns see less than two steps of the counter: of 30 ms at 390 W, 38 J were told, not 12."""
 
 Pause = Callable[[threading.Event], bool]
 """Waits until it is time for a sample, or the event is set; whether it is set."""
@@ -105,7 +103,6 @@ class Watch:
         self._measured_pid = measured_pid
         self.process_bytes: int | None = None
         self._samples: list[Sample] = []
-        self._energy_mj: tuple[int | None, int | None] = (None, None)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         self.other_processes: int | None = None
@@ -114,8 +111,7 @@ class Watch:
         """What was seen, once the watch has ended: the lowest memory clock, the highest power and temperature, every
         reason. None without NVML.
 
-        Of a turn under 0.1 s it is the last sample alone, which may be of the turn before. Energy is right to within
-        0.1 s at that power; that of a turn under 0.2 s isn't known.
+        Of a turn under 0.1 s it is the last sample alone, which may be of the turn before.
         """
         if self._gpu is None:
             return None
@@ -124,12 +120,10 @@ class Watch:
         bits = 0
         for sample in samples:
             bits |= sample.reasons or 0
-        before, after = self._energy_mj
         return GpuState(
             sm_mhz=(min(sm), max(sm)) if sm else None,
             memory_mhz=min((one.memory_mhz for one in samples if one.memory_mhz is not None), default=None),
             power_w=max((one.power_w for one in samples if one.power_w is not None), default=None),
-            energy_j=None if before is None or after is None else (after - before) / 1000,
             temperature_c=max((one.temperature_c for one in samples if one.temperature_c is not None), default=None),
             throttled=reason_names(bits),
             other_processes=self.other_processes,
@@ -137,7 +131,6 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if self._gpu is not None:
-            self._energy_mj = (self._gpu.energy_mj(), None)
             self._thread.start()
         return self
 
@@ -145,8 +138,6 @@ class Watch:
         if self._gpu is None:
             return
         self._ended.set()
-        if len(self._samples) >= _LEAST_FOR_ENERGY:
-            self._energy_mj = (self._energy_mj[0], self._gpu.energy_mj())
         self._thread.join()
 
     def _run(self) -> None:

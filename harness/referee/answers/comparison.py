@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -56,26 +57,21 @@ class Comparison:
         )
 
     def _add(self, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...], only: torch.Tensor | None) -> None:
-        if not (got.is_floating_point() or got.is_complex()):
-            error, excess = _compare_exactly(got, want)
-            relative = _relative(error, want)
-        elif self._tolerance.is_exact:
-            error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
-            relative = _relative(error, want)
-        else:
-            error, excess = _compare_floats(got, _overflowed(want, got.dtype), self._tolerance)
-            relative = _relative(error, want)
-        if only is not None:
-            error, excess, relative = (torch.where(only, value, 0.0) for value in (error, excess, relative))
         self._compared += int(only.sum()) if only is not None else got.numel()
-        self._max_abs = max(self._max_abs, float(error.max()))
-        self._max_rel = max(self._max_rel, float(relative.max()))
-        self._worst = max(self._worst, float(excess.max()))
-        wrong = excess > 1
-        count = int(wrong.sum())
-        if count and len(self._first) < _FIRST_MISMATCHES:
-            self._remember(wrong, got, want, origin)
-        self._mismatches += count
+        worst = _worst_of_usual(got, want, self._tolerance, only)
+        if worst is None:
+            error, excess, relative = _errors(got, want, self._tolerance)
+            if only is not None:
+                error, excess, relative = (torch.where(only, value, 0.0) for value in (error, excess, relative))
+            worst = _Worst(float(error.max()), float(relative.max()), float(excess.max()))
+            wrong = excess > 1
+            count = int(wrong.sum())
+            if count and len(self._first) < _FIRST_MISMATCHES:
+                self._remember(wrong, got, want, origin)
+            self._mismatches += count
+        self._max_abs = max(self._max_abs, worst.absolute)
+        self._max_rel = max(self._max_rel, worst.relative)
+        self._worst = max(self._worst, worst.excess)
 
     def _remember(self, wrong: torch.Tensor, got: torch.Tensor, want: torch.Tensor, origin: tuple[int, ...]) -> None:
         flat = wrong.reshape(-1)
@@ -108,6 +104,52 @@ def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
             yield (part, *rest)
 
 
+class _Worst(NamedTuple):
+    """The largest errors of a part; `excess` as a multiple of what is allowed."""
+
+    absolute: float
+    relative: float
+    excess: float
+
+
+_EQUAL = _Worst(0.0, 0.0, 0.0)
+
+
+def _worst_of_usual(
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, only: torch.Tensor | None
+) -> _Worst | None:
+    """What _errors() finds, in a third of its passes over memory and with one wait for the device; None where a value
+    is wrong, infinite or NaN, or beyond the output's dtype."""
+    is_float = got.is_floating_point()
+    if not is_float or tolerance.is_exact:
+        return _EQUAL if only is None and torch.equal(got, want.to(got.dtype)) else None
+    if not want.is_floating_point():
+        return None
+    size = want.abs().double()
+    error = (got - want.double()).abs_()
+    if only is not None:
+        error.masked_fill_(~only, 0.0)
+    excess = (error / _allowed(size, tolerance)).max()
+    largest = torch.stack([error.max(), excess, size.max()])
+    relative = error.div_(size).nan_to_num_(0.0, 0.0, 0.0).max()
+    absolute, worst, most, share = torch.cat([largest, relative[None]]).tolist()
+    is_usual = math.isfinite(absolute) and worst <= 1 and most <= torch.finfo(got.dtype).max
+    return _Worst(absolute, share, worst) if is_usual else None
+
+
+def _errors(
+    got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Absolute error, error as a multiple of what is allowed, and relative error, of each element."""
+    if not (got.is_floating_point() or got.is_complex()):
+        error, excess = _compare_exactly(got, want)
+    elif tolerance.is_exact:
+        error, excess = _compare_floats(got, want.to(got.dtype), Tolerance(0.0, 0.0))
+    else:
+        error, excess = _compare_floats(got, _overflowed(want, got.dtype), tolerance)
+    return error, excess, _relative(error, want)
+
+
 def _compare_exactly(got: torch.Tensor, want: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     unequal = got != want.to(got.dtype)
     error = torch.where(unequal, (got.double() - want.double()).abs(), 0.0)
@@ -133,7 +175,7 @@ def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     if not tolerance.of_scale or not size.dim():
         return allowed + tolerance.of_scale * size
     rms = size.flatten(1).square().mean(1).sqrt() if size.dim() > 1 else size
-    return allowed + tolerance.of_scale * rms.reshape(-1, *[1] * (size.dim() - 1))
+    return allowed.add_(tolerance.of_scale * rms.reshape(-1, *[1] * (size.dim() - 1)))
 
 
 def _overflowed(want: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

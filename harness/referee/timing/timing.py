@@ -19,8 +19,11 @@ from harness.records.timing import Floors, GpuState, Row, Timing, Turn
 from harness.referee.table.lengths import drawn_lengths
 from harness.referee.timing.series import Series
 
-_TURN_NS = 250_000_000
-"""A turn of slow calls is cut to about this length, so that blocks stay short against drift."""
+_TURN_NS = 30_000_000
+"""A turn of slow calls is cut to about this length, so that blocks stay short against drift and runs short: ten
+milliseconds scatter little, and more calls of as much cost time alone."""
+_LONG_TURN_NS = 250_000_000
+"""Two calls may take so long: turns of one call alone say nothing of what a call costs besides."""
 LEAST_BLOCKS = 6
 _LOOKS_APART = 1.5
 """Simulated, an interval that is looked at after each block ends where it is narrow by chance: of 95 % it keeps 92 to
@@ -185,7 +188,8 @@ def _have_settled(medians: Sequence[float]) -> bool:
 
 def turn_length(fastest_ns: Sequence[int], most_calls: int) -> int:
     """How many calls a turn can have, for the slowest of these arms."""
-    return max(1, min(most_calls, _TURN_NS // max(fastest_ns)))
+    slowest_ns = max(fastest_ns)
+    return max(1, min(most_calls, max(_TURN_NS // slowest_ns, min(2, _LONG_TURN_NS // slowest_ns))))
 
 
 def _there_and_back(arms: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:

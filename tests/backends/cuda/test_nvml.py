@@ -16,17 +16,15 @@ INSTANCE = "MIG-6a1b6a3c-0000-0000-0000-000000000001"
 
 def test_a_driver_that_tells_everything() -> None:
     told = {"SmClock": 1755, "MemoryClock": 2619, "FieldValues": 412345, "GetTemperature": 51}
-    nvml = ScriptedNvml(**told, GetCurrentClocksEventReasons=0x4, GetTotalEnergyConsumption=123456)
+    nvml = ScriptedNvml(**told, GetCurrentClocksEventReasons=0x4)
     with nvml.opened() as gpu:
         assert gpu.sample() == Sample(1755, 2619, 412.345, 51, 0x4)
-        assert gpu.energy_mj() == 123456
     assert nvml.users == 0
 
 
 def test_a_driver_that_tells_nothing() -> None:
     with ScriptedNvml().opened() as gpu:
         assert gpu.sample() == Sample(None, None, None, None, None)
-        assert gpu.energy_mj() is None
         assert gpu.processes() is None
         assert gpu.sm_clocks_mhz() == ()
 
@@ -77,12 +75,11 @@ def test_another_gpu_is_never_taken_for_it(gpu: Gpu, uuids: tuple[str, ...]) -> 
     assert nvml.users == 0
 
 
-def test_an_instance_has_the_clocks_of_its_board_and_no_energy_of_its_own() -> None:
-    with ScriptedNvml((INSTANCE,), SmClock=1980, GetTotalEnergyConsumption=5).opened() as gpu:
+def test_an_instance_has_the_clocks_of_its_board() -> None:
+    with ScriptedNvml((INSTANCE,), SmClock=1980).opened() as gpu:
         assert gpu.is_instance
         assert gpu.board == "board of " + INSTANCE
         assert gpu.sample().sm_mhz == 1980
-        assert gpu.energy_mj() is None
 
 
 def test_a_driver_that_is_not_loaded() -> None:

@@ -53,14 +53,12 @@ def test_a_turns_extremes_and_every_reason_are_kept() -> None:
         FieldValues=[*[990_000] * 10, 350_000, 698_500, 640_000],
         GetTemperature=[*[60] * 10, 48, 49, 51],
         GetCurrentClocksEventReasons=[*[0x40] * 10, 0x0, 0x4, 0x20],
-        GetTotalEnergyConsumption=[1_000_000, 1_140_500],
         GetComputeRunningProcesses=[process(os.getpid(), 600), process(11, 700), process(12, 800)],
     )
     assert state_of(nvml, samples=20, own_pids=(11,)) == GpuState(
         sm_mhz=(1755, 1980),
         memory_mhz=1593,
         power_w=698.5,
-        energy_j=140.5,
         temperature_c=51,
         throttled=("sw power cap", "sw thermal slowdown"),
         other_processes=1,
@@ -80,19 +78,13 @@ def test_of_a_short_turn_the_last_sample_counts() -> None:
     assert state_of(ScriptedNvml(SmClock=[1410, 1980]), samples=2) == GpuState(sm_mhz=(1980, 1980))
 
 
-@pytest.mark.parametrize(("samples", "energy_j"), [(19, None), (20, 47.0)])
-def test_energy_takes_two_steps_of_its_counter(samples: int, energy_j: float | None) -> None:
-    nvml = ScriptedNvml(GetTotalEnergyConsumption=[0, 47_000])
-    assert state_of(nvml, samples) == GpuState(energy_j=energy_j)
-
-
 def test_a_turn_shorter_than_the_interval_has_the_sample_of_its_end() -> None:
     assert state_of(ScriptedNvml(SmClock=1410), samples=0) == GpuState(sm_mhz=(1410, 1410))
 
 
 def test_a_watch_after_another_starts_anew() -> None:
     pause = ScriptedPause(20)
-    nvml = ScriptedNvml(SmClock=[*[1980] * 20, 1410], GetTotalEnergyConsumption=[0, 5_000, 6_000, 8_000])
+    nvml = ScriptedNvml(SmClock=[*[1980] * 20, 1410])
     with telemetry(nvml, pause) as of_run:
         states = []
         for _ in range(2):
@@ -100,7 +92,7 @@ def test_a_watch_after_another_starts_anew() -> None:
                 assert pause.done.wait(60)
             pause.done.clear()
             states.append(watch.state())
-    assert states == [GpuState((1980, 1980), energy_j=5.0), GpuState((1410, 1410), energy_j=2.0)]
+    assert states == [GpuState((1980, 1980)), GpuState((1410, 1410))]
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, RuntimeError])

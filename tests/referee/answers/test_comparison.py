@@ -186,8 +186,32 @@ def test_no_temporary_is_larger_than_a_chunk(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(comparison_module, "_CHUNK", 10)
     monkeypatch.setattr(comparison_module, "_compare_floats", watched)
     comparison = Comparison((3, 25), torch.float32, HALF)
-    comparison.add(torch.zeros(3, 25), torch.zeros(3, 25))
+    comparison.add(torch.full((3, 25), INF), torch.full((3, 25), INF))
     assert (max(seen), sum(seen)) == (10, 75)
+
+
+@pytest.mark.parametrize("tolerance", [HALF, Tolerance(0.1, 0.5), Tolerance(0.3, 0.1, 0.4)])
+@pytest.mark.parametrize("shape", [(), (7,), (4, 300), (3, 2, 5)])
+def test_the_quick_way_finds_what_the_careful_one_finds(
+    shape: tuple[int, ...], tolerance: Tolerance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    want = torch.randn(shape, generator=generator).mul(10).round().double()
+    got = (want + 0.09 * torch.rand(shape, generator=generator)).float()
+    only = torch.rand(shape, generator=generator) < 0.7
+    for mask in (None, only):
+        quick, careful = (Comparison(shape, torch.float32, tolerance) for _ in range(2))
+        assert comparison_module._worst_of_usual(got, want, tolerance, mask) is not None
+        quick.add(got, want, (), mask)
+        with monkeypatch.context() as patched:
+            patched.setattr(comparison_module, "_worst_of_usual", lambda *_: None)
+            careful.add(got, want, (), mask)
+        found = quick.result()
+        assert (found.worst, found.max_rel_error) == (
+            pytest.approx(careful.result().worst, rel=1e-12),
+            pytest.approx(careful.result().max_rel_error, rel=1e-12),
+        )
+        assert found.max_abs_error == careful.result().max_abs_error > 0
 
 
 def test_a_mask_says_what_counts() -> None:
