@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=PAGE, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     gpu = json.loads(chosen.gpu.read_text()) if chosen.gpu.exists() else {}
-    found = {}
+    found: dict[str, Row] = {}
     for results in chosen.results:
         found |= rows_of(read_journals(results), gpu)
     chosen.file.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
@@ -75,14 +75,8 @@ def table(found: Mapping[str, Row]) -> Iterator[str]:
         counts = [sum(outcome(row) == which for row in rows) for which in ("false pass", "false alarm", "not judged")]
         compiling = median(row["seconds"]["build"] for row in rows)
         judging = median(row["seconds"]["load"] + row["seconds"]["correctness"] for row in rows)
-        cells = [
-            level[1:],
-            len(rows),
-            f"{same} ({same / len(rows):.0%})",
-            *counts,
-            f"{compiling:.1f}",
-            f"{judging:.1f}",
-        ]
+        share, medians = f"{same} ({same / len(rows):.0%})", (f"{compiling:.1f}", f"{judging:.1f}")
+        cells = [level[1:], len(rows), share, *counts, *medians]
         yield f"| {' | '.join(map(str, cells))} |"
 
 

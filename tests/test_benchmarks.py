@@ -21,7 +21,7 @@ from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
 from harness.referee.setting import prepare_setting
-from tests.examples import failed, measured, passed
+from tests.examples import failed, measured, passed, sim_environment
 from tests.workspace.test_problem import SOURCE
 
 ROOT = Path(__file__).parents[1]
@@ -517,7 +517,7 @@ def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
 ) -> None:
     """Without a GPU's own verdict, KernelBench's counts: it accepted all of them."""
     simulator = script("field_simulator")
-    place = replace(passed().environment, backend="sim")
+    place = sim_environment()
     stages = {"build": 4.0, "load": 0.5, "correctness": 1.5}
     ways = [passed(), passed(), failed(), failed(verdict=Verdict.UNSUPPORTED)]
     for number, way in enumerate(ways, 1):
