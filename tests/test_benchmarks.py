@@ -21,7 +21,7 @@ from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
 from harness.records.timing import Floors
 from harness.records.verdict import Verdict
 from harness.referee.setting import prepare_setting
-from tests.examples import failed, measured, passed
+from tests.examples import failed, measured, passed, sim_environment
 from tests.workspace.test_problem import SOURCE
 
 ROOT = Path(__file__).parents[1]
@@ -510,6 +510,31 @@ def test_without_data_no_page_is_written(
     field.main()
     assert not file.exists()
     assert not page.exists()
+
+
+def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
+    field: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a GPU's own verdict, KernelBench's counts: it accepted all of them."""
+    simulator = script("field_simulator")
+    place = sim_environment()
+    stages = {"build": 4.0, "load": 0.5, "correctness": 1.5}
+    ways = [passed(), passed(), failed(), failed(verdict=Verdict.UNSUPPORTED)]
+    for number, way in enumerate(ways, 1):
+        record = judged(f"l1_00{number}", "one", way, environment=place, stages_s=stages, id=str(number))
+        Journal(tmp_path / "results", "a").append(record)
+    gpu, file, page = (tmp_path / name for name in ("gpu.json", "found.json", "page.md"))
+    gpu.write_text(json.dumps({"l1_002/one": {"verdict": "wrong_values"}}))
+    options = [str(tmp_path / "results"), "--gpu", str(gpu), "--file", str(file), "--page", str(page)]
+    monkeypatch.setattr(sys, "argv", ["", *options])
+    simulator.main()
+    assert "| 1 | 4 | 1 (25%) | 1 | 1 | 1 | 4.0 | 2.0 |" in page.read_text()
+    assert json.loads(file.read_text())["l1_002/one"]["on_gpu"] == "wrong_values"
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "l1_002/one: passed, on a GPU wrong_values",
+        "l1_003/one: wrong_values, on a GPU passed",
+        "l1_004/one: unsupported, on a GPU passed",
+    ]
 
 
 def test_the_committed_readings_are_whole(field: Any) -> None:

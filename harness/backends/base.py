@@ -57,12 +57,14 @@ class Account:
     """What the simulator has seen since its process began, by counts that nothing but the runtime itself keeps: what a
     solution takes away before it is told is missing from the sum of what was told.
 
-    `findings` by their kind, as the runtime has it. `traces`: how often one was begun.
+    `findings` by their kind, as the runtime has it. `traces`: how often one was begun. `atomics`: launches whose
+    threads changed memory atomically; without any, no element can honestly come of several blocks of a launch.
     """
 
     launches: int
     findings: dict[str, int]
     traces: int
+    atomics: int = 0
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,10 @@ class WorkerDevice(Protocol):
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
         """From now on run only `count` blocks of each launch (first, last, random), or none for 0; None for all."""
+
+    def limit_work(self, seconds: float | None) -> None:
+        """Give up launches that would take longer together from now on, by what their first blocks take; None for any
+        time. For a device that runs blocks one after another."""
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Faults seen and kernels launched since the last call."""

@@ -134,6 +134,7 @@ class TakeTurn:
 
     `keeps_outputs`: keep the outputs of a call alive until those of the next have been stored, so that a buffer that is
     returned twice is known by its address. `traced`: report every kernel and copy that the device runs meanwhile.
+    `sample_blocks`, `sample_seed` and `work_s`, how long launches may take together, are the simulator's.
     """
 
     calls: tuple[Call, ...]
@@ -142,6 +143,7 @@ class TakeTurn:
     traced: bool = False
     sample_blocks: int | None = None
     sample_seed: int = 0
+    work_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.records.explanation import Explanation
 
-FindingVerdict = Literal["memory_error", "runtime_error", "nondeterministic", "wrong_values"]
+FindingVerdict = Literal["memory_error", "runtime_error", "nondeterministic", "wrong_values", "unsupported"]
 
 _BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)", "fast": "its fast build"}
 
@@ -26,7 +26,7 @@ class FindingKind:
 
     @property
     def severity(self) -> Literal["fault", "remark"]:
-        return "remark" if self.verdict is None else "fault"
+        return "remark" if self.verdict in (None, "unsupported") else "fault"
 
     @property
     def explanation(self) -> Explanation:
@@ -216,5 +216,11 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "runtime_error",
         "__syncthreads() in both branches of a condition",
         "take the barrier out of the branches",
+    ),
+    "too-much-work": FindingKind(
+        "a launch was given up, since by the time of its first blocks all of them would take too long",
+        "unsupported",
+        "a case that is made for a GPU: the referee then samples its blocks, or makes it smaller, where it can",
+        "add a smaller case to problem.yaml, raise limits.turn_s, or run it on a GPU",
     ),
 }

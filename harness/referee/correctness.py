@@ -14,7 +14,7 @@ from harness.referee.answers.judgement import describe_finding, describe_mismatc
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.outcome import SolutionFailed
-from harness.referee.sampling import check_sampled, must_be_sampled
+from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
 from harness.referee.table.lengths import drawn_lengths, split
 from harness.referee.table.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
@@ -43,15 +43,21 @@ class CaseOutcome:
 
 
 def check_case(
-    setting: Setting, host: Host, worker: WorkerProcess, config: Config, notify: Notify, watch: Watch | None = None
+    setting: Setting,
+    host: Host,
+    worker: WorkerProcess,
+    config: Config,
+    notify: Notify,
+    watch: Watch | None = None,
+    is_sampled: bool = False,
 ) -> CaseOutcome:
-    """Judge the worker's module on one case. With `watch` a turn, secretly chosen, is traced; not the first, in which
-    a solution may choose among kernels.
+    """Judge the worker's module on one case, `is_sampled` by a few blocks of its launch. With `watch` a turn, secretly
+    chosen, is traced; not the first, in which a solution may choose among kernels.
 
     Raises: SolutionFailed where no comparison came about.
     """
     with at(setting.case, None):
-        if must_be_sampled(setting, host):
+        if is_sampled:
             notify(f"checking {setting.case} (sampled blocks)")
             return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
         with seat_case(setting, host, worker, config, TableSize()) as case:

@@ -34,6 +34,10 @@ class SolutionFailed(Exception):
         return failed
 
 
+class TooMuchWork(SolutionFailed):
+    """More than the simulator can do in the time of a turn: neither right nor wrong."""
+
+
 _DEVICE_FAULTS = (
     (r"illegal memory access|misaligned address|invalid address space|stack overflow", Verdict.MEMORY_ERROR),
     (r"out of memory", Verdict.OUT_OF_MEMORY),

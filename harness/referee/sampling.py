@@ -20,7 +20,7 @@ import torch
 from harness.backends.base import Host, SharedBuffer
 from harness.backends.sim.host import SimHost
 from harness.protocol.messages import TurnTaken
-from harness.records.check import Check, OutputComparison, Tolerance
+from harness.records.check import Check, OutputComparison, Scope, Tolerance
 from harness.records.config import Config
 from harness.records.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
@@ -28,17 +28,16 @@ from harness.referee.answers.judgement import (
     describe_finding,
     judge_form,
     judge_sharing,
-    judge_values,
     require_passed,
 )
-from harness.referee.answers.reference import Reference
+from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.referee.ceilings.work import work_of
-from harness.referee.outcome import SolutionFailed
+from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.setting import Setting
 from harness.referee.table.seated_case import at
 from harness.referee.table.table import Table, TimedReply
-from harness.referee.table.turns import Weights, construct_arm, take_turn
-from harness.referee.tolerance.derive import least_tolerance
+from harness.referee.table.turns import ALL_BLOCKS, Weights, construct_arm, take_turn
+from harness.referee.tolerance.derive import Evidence, least_tolerance
 from harness.referee.workers.process import WorkerProcess
 from harness.workspace.problem import FULL
 
@@ -51,7 +50,6 @@ _PERIOD_PAGES = 4099
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
 """As much as the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
-_ALL_BLOCKS = 2**62
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
 
@@ -120,20 +118,23 @@ def check_sampled(
         if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
-        if not is_whole:
-            check = setting.check(seed, "sampled_blocks", _judge_written(table, inputs, setting))
-            return (check,), tuple(remarks), weights, _failure(check)
-        wanted = setting.oracle.answer(inputs)
-        check = setting.check(seed, "sampled_blocks", _judge_all_written(table, wanted, setting))
-        if not check.passed:  # several blocks may add to one element: all of them decide
+        answer = (_Whole if is_whole else _Rows)(table, inputs, setting)
+        check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
+        if not check.passed and _may_add_up(reply):
             try:
-                _take_sampled_turn(worker, table, config, _ALL_BLOCKS, 0, traced=False)
+                _take_sampled_turn(worker, table, config, ALL_BLOCKS, 0, traced=False)
             except SolutionFailed as error:
                 if error.verdict is not Verdict.UNSUPPORTED:
                     raise
                 return (check,), tuple(remarks), weights, _undecided(check, error)
-            check = setting.check(seed, "complete", judge_values(table.outputs(), inputs, setting))
+            check = setting.check(seed, answer.scope, _judge(answer, setting, is_all=True))
     return (check,), tuple(remarks), weights, _failure(check)
+
+
+def _may_add_up(reply: TurnTaken) -> bool:
+    """Whether an element may have its value from several blocks. Within a launch that takes atomic operations, so where
+    there were none, what is wrong after a few blocks stays wrong."""
+    return reply.account is None or reply.account.atomics > 0
 
 
 def _failure(check: Check) -> SolutionFailed | None:
@@ -185,14 +186,23 @@ def _take_sampled_turn(
     try:
         return take_turn(worker, table, config.turn_limits, traced=traced, sample_blocks=blocks, sample_seed=seed)
     except SolutionFailed as error:
-        if error.verdict in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
-            raise SolutionFailed(Verdict.UNSUPPORTED, f"more than the simulator can bear: {error}") from error
-        raise
+        if error.verdict not in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
+            raise
+        kind = TooMuchWork if error.verdict is Verdict.TIMEOUT else SolutionFailed
+        raise kind(
+            Verdict.UNSUPPORTED, f"more than the simulator can bear: {error}", next_step="run it on a GPU"
+        ) from error
 
 
 def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
     """get_inputs() of the problem's first small case, or of this one where there is none, stretched to its shapes."""
-    specs = setting.meta_inputs or []
+    specs = setting.meta_inputs
+    if specs is None:
+        raise SolutionFailed(
+            Verdict.UNSUPPORTED,
+            "get_inputs() needs real memory, of which the simulator hasn't as much",
+            next_step="run it on a GPU",
+        )
     small = next((case for case in setting.problem.cases if case != FULL), None)
     if small is not None:
         drawn = Reference(setting.problem, small, "cpu").make_inputs(seed)
@@ -221,47 +231,91 @@ def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int
     return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
 
 
-def _judge_written(table: Table, inputs: Sequence[Any], setting: Setting) -> tuple[OutputComparison, ...]:
-    """Compare what the sampled blocks wrote, in the first and the last row (dimension 0) that they touched.
+class _Rows:
+    """The right answer for the first and the last row (dimension 0) that the sampled blocks touched, by rows alone.
 
     Raises: SolutionFailed where they wrote nothing at all.
     """
-    comparisons = []
-    for number, (output, buffer) in enumerate(zip(table.outputs(), table.output_buffers(), strict=True)):
-        found = _require_written(_written_rows(output, buffer))
-        rows = list(dict.fromkeys((int(found[0]), int(found[-1]))))
-        answers = {row: setting.oracle.answer(_rows_of(inputs, row))[number] for row in rows}
-        tolerance = _held_to(setting, torch.cat(list(answers.values())), output.dtype)
+
+    scope: Scope = "row"
+
+    def __init__(self, table: Table, inputs: Sequence[Any], setting: Setting) -> None:
+        self._table, self._setting = table, setting
+        pairs = zip(table.outputs(), table.output_buffers(), strict=True)
+        found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
+        self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
+        self._given = [_rows_of(inputs, rows) for rows in self._rows]
+        self.want = [setting.oracle.answer(given)[number] for number, given in enumerate(self._given)]
+
+    def evidence(self) -> list[Evidence]:
+        return [self._setting.evidence_on(given)[number] for number, given in enumerate(self._given)]
+
+    def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
+        parts = zip(self._table.outputs(), self._rows, self.want, tolerances, strict=True)
+        return tuple(self._compare_one(*part, is_all) for part in parts)
+
+    def _compare_one(
+        self, output: torch.Tensor, rows: Sequence[int], want: torch.Tensor, tolerance: Tolerance, is_all: bool
+    ) -> OutputComparison:
         comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
-        for row, want in answers.items():
-            comparison.add(output[row : row + 1], want, (row,), _was_written(output[row : row + 1]))
-        comparisons.append(comparison.result())
-    return tuple(comparisons)
+        for place, row in enumerate(rows):
+            part = output[row : row + 1]
+            comparison.add(part, want[place : place + 1], (row,), None if is_all else _was_written(part))
+        return comparison.result()
 
 
-def _held_to(setting: Setting, want: torch.Tensor, dtype: torch.dtype) -> Tolerance:
-    """The least tolerance where problem.yaml names none: a case so large isn't run in other ways on a CPU."""
-    return setting.problem.tolerance or least_tolerance(want, dtype, setting.problem.precision)
+class _Whole:
+    """The right answer for the whole case; what counts is what the sampled blocks wrote, and where that is nothing at
+    all, the whole output."""
 
+    scope: Scope = "complete"
 
-def _rows_of(inputs: Sequence[Any], row: int) -> list[Any]:
-    return [value.rows(row, row + 1) if isinstance(value, PeriodicInput) else value for value in inputs]
+    def __init__(self, table: Table, inputs: Sequence[Any], setting: Setting) -> None:
+        self._table, self._setting, self._inputs = table, setting, inputs
+        self.want = setting.oracle.answer(inputs)
 
+    def evidence(self) -> Sequence[Evidence]:
+        return self._setting.evidence_on(self._inputs)
 
-def _judge_all_written(table: Table, wanted: Sequence[torch.Tensor], setting: Setting) -> tuple[OutputComparison, ...]:
-    """Compare everything that the sampled blocks wrote; where that is nothing at all, the whole output."""
-    comparisons = []
-    for output, buffer, want in zip(table.outputs(), table.output_buffers(), wanted, strict=True):
-        comparison = Comparison(tuple(output.shape), output.dtype, _held_to(setting, want, output.dtype))
-        rows = _written_rows(output, buffer) if output.dim() else torch.empty(0)
+    def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
+        parts = zip(self._table.outputs(), self._table.output_buffers(), self.want, tolerances, strict=True)
+        return tuple(self._compare_one(*part, is_all) for part in parts)
+
+    def _compare_one(
+        self, output: torch.Tensor, buffer: SharedBuffer, want: torch.Tensor, tolerance: Tolerance, is_all: bool
+    ) -> OutputComparison:
+        comparison = Comparison(tuple(output.shape), output.dtype, tolerance)
+        rows = torch.empty(0) if is_all or not output.dim() else _written_rows(output, buffer)
         if rows.numel() == 0:
             comparison.add(output, want)
         else:
             for start, stop in _runs(rows, output):
                 part = output[start:stop]
                 comparison.add(part, want[start:stop], (start,), _was_written(part))
-        comparisons.append(comparison.result())
-    return tuple(comparisons)
+        return comparison.result()
+
+
+def _judge(answer: _Rows | _Whole, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
+    """By the least tolerance where problem.yaml names none. Where that isn't kept, what the reference itself errs has
+    the last word: finding that out takes longer than all the rest."""
+    pairs = zip(answer.want, setting.spec.dtypes, strict=True)
+    named, precision = setting.problem.tolerance, setting.problem.precision
+    compared = answer.compare([named or least_tolerance(want, dtype, precision) for want, dtype in pairs], is_all)
+    if named or all(output.passed for output in compared):
+        return compared
+    try:
+        return answer.compare([one.tolerance for one in answer.evidence()], is_all)
+    except (InvalidProblem, MemoryError):
+        return compared
+
+
+def _rows_of(inputs: Sequence[Any], rows: Sequence[int]) -> list[Any]:
+    """Of each input these rows, made real."""
+
+    def together(value: PeriodicInput) -> torch.Tensor:
+        return torch.cat([value.rows(row, row + 1) for row in rows])
+
+    return [together(value) if isinstance(value, PeriodicInput) else value for value in inputs]
 
 
 def _require_written(rows: torch.Tensor) -> torch.Tensor:

@@ -16,27 +16,24 @@ from harness.workspace.problem import Case, Problem
 SHRUNK = "shrunk"
 """The name of the case. Nobody wrote it, so a failure in it alone blames nobody: a kernel may be made for its shape."""
 
-_MOST_BYTES, _MOST_OPERATIONS = 8 * 2**20, 10**8
+_MOST_BYTES, _MOST_OPERATIONS = 2**20, 10**8
 """Of a call; a case takes some twenty of them."""
 _UNITS = (32, 8)
 _SCALES = tuple(2**power for power in range(1, 25))
 
 
-def with_shrunk_case(full: Setting) -> Problem | None:
-    """The problem with a small case beside the full one, on which the reference has run; None where there is none."""
+def with_shrunk_case(full: Setting) -> Iterator[Problem]:
+    """The problem with a small case beside the full one, on which the reference has run; then with smaller ones."""
     problem = full.problem
-    if SHRUNK in problem.cases:
-        return None
     for constants in _candidates(_written_sizes(full)):
         tried = replace(problem, cases={**problem.cases, SHRUNK: Case(constants)})
         try:
             small = prepare_setting(tried, SHRUNK, full.master_seed, "cpu")
             if _is_small(small) and _has_form_of(small, full):
                 small.oracle.answer(small.reference.make_inputs(small.seed("tried")))
-                return tried
+                yield tried
         except InvalidProblem:
             continue  # these sizes don't fit together
-    return None
 
 
 def describe_shrunk(problem: Problem) -> str:

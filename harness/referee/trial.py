@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.mutants.telling import describe_varied, telling
-from harness.referee.outcome import SolutionFailed
+from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
@@ -84,6 +84,10 @@ class Trial:
         self._ready: dict[str, Setting] = {}
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
+        self._sampled: set[str] = set()
+        """Cases of which the simulator runs a few blocks alone."""
+        self._shrunk: Iterator[Problem] = iter(())
+        """The problem with ever smaller cases of the referee's making."""
         self._is_timed = is_timed(subject, workers)
         self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
         if self._workers.host.name == "cuda":  # while workers start up
@@ -95,11 +99,12 @@ class Trial:
         """All cases but the timed one, the cheap ones first. Where none is timed a turn is traced: of every case on the
         simulator, where that costs nothing, on a GPU of one. Raises: SolutionFailed."""
         traced = []
-        if is_shrunk := self._add_shrunk_case():
-            traced += self._check_full_then_shrunk()
-        for case in [] if is_shrunk else self._untimed_cases:
-            is_traced = not self._is_timed and (self._workers.host.name == "sim" or case == self._traced_case)
-            traced += self._check_case(case, is_traced)
+        for case in self._untimed_cases:
+            if self._workers.host.name == "sim":
+                traced += self._check_simulated(case)
+            else:
+                is_traced = not self._is_timed and case == self._traced_case
+                traced += self._check_case(self._prepare(case), is_traced)
         self._require_custom(traced)
 
     def time(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> None:
@@ -137,7 +142,8 @@ class Trial:
         if self._workers.host.name != "sim" or any(not _has_framework(one) for one in self._own_work):
             return
         host, config = self._workers.host, self._subject.config
-        for one in self._own_work:
+        whole = [one for one in self._own_work if one.case not in self._sampled]
+        for one in whole or self._own_work:
             if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
                 return
         if self._own_work:
@@ -228,12 +234,12 @@ class Trial:
         """Whose work decides whatever that of other cases is."""
         return next((name for name in (self._subject.config.timing.case, FULL) if name in self._subject.cases), None)
 
-    def _check_case(self, case: str, is_traced: bool) -> list[TracedCase]:
-        setting = self._prepare(case)
+    def _check_case(self, setting: Setting, is_traced: bool = True) -> list[TracedCase]:
+        case = setting.case
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
         host, config = self._workers.host, self._subject.config
-        outcome = check_case(setting, host, self._worker, config, self._notify, watch)
+        outcome = check_case(setting, host, self._worker, config, self._notify, watch, case in self._sampled)
         self._keep(outcome)
         if auditor is None:
             return []
@@ -247,38 +253,49 @@ class Trial:
         self._found.remarks += audited.remarks
         return [audited.as_case(case, is_compared=bool(outcome.checks))]
 
-    def _add_shrunk_case(self) -> bool:
-        """Where the problem has its full shape alone, and that is too large for the simulator."""
-        if self._workers.host.name != "sim" or list(self._subject.problem.cases) != [FULL]:
-            return False
-        full = self._prepare(FULL)
-        if not must_be_sampled(full, self._workers.host):
-            return False
-        problem = with_shrunk_case(full)
-        if problem is None:
-            return False
-        self._subject = replace(self._subject, problem=problem)
-        self._found.remarks.append(describe_shrunk(problem))
-        return True
-
-    def _check_full_then_shrunk(self) -> list[TracedCase]:
-        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
-        does the shrunk case acquit: values of the full shape that were wrong, and couldn't be judged, stay unsupported.
+    def _check_simulated(self, case: str) -> list[TracedCase]:
+        """Whole where the simulator can, else by a few blocks of the true launch; with a small case of the referee's
+        making beside it where the problem has its full shape alone.
 
         Raises: SolutionFailed.
         """
-        traced = []
-        try:
-            traced += self._check_case(FULL, is_traced=True)
-        except SolutionFailed as error:
-            was_wrong = any(not check.passed for check in self._found.checks)
-            if error.verdict is not Verdict.UNSUPPORTED or was_wrong:
+        setting = self._prepare(case)
+        is_alone = list(self._subject.problem.cases) == [FULL]
+        if case not in self._sampled:
+            try:
+                return self._check_case(setting)
+            except TooMuchWork as error:
+                self._found.remarks.append(f"{case}: sampled, since {error}")
+                self._sampled.add(case)
+                self._load_anew()
+            except SolutionFailed as error:
+                if error.verdict is Verdict.TIMEOUT and is_alone and self._shrink(setting):
+                    raise self._confirmed(error) from None
                 raise
-            self._found.remarks.append(str(error))
-            self._load_anew()
+        if is_alone and self._shrink(setting):
+            return self._check_full_then_shrunk(setting)
+        traced = self._check_case(setting)
+        if case != FULL and not any(one.is_compared for one in traced):
+            raise SolutionFailed(
+                Verdict.UNSUPPORTED,
+                f"{case}: more than the simulator can bear, and after a few of its blocks no value can be compared",
+                next_step="make the case smaller, or run it on a GPU",
+            )
+        return traced
+
+    def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
+        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
+        does the shrunk case acquit: a full shape that can't be judged is unsupported.
+
+        Raises: SolutionFailed.
+        """
+        try:
+            traced = self._check_case(full)
+        except TooMuchWork as error:
+            raise self._confirmed(error) from None
         compared = list(self._found.checks)
         try:
-            traced += self._check_case(SHRUNK, is_traced=True)
+            traced += self._check_shrunk()
         except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
             if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
                 raise
@@ -290,6 +307,44 @@ class Trial:
             self._found.remarks.append(f"{SHRUNK}: {reason}")
             self._load_anew()
         return traced
+
+    def _check_shrunk(self) -> list[TracedCase]:
+        """The largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
+        while True:
+            try:
+                return self._check_case(self._prepare(SHRUNK))
+            except TooMuchWork:
+                if not self._shrink(None):
+                    raise
+                self._load_anew()
+
+    def _confirmed(self, late: SolutionFailed) -> SolutionFailed:
+        """A turn at the full shape that took too long: no fault unless one of the shrunk case does, too, since a block
+        may be long, or endless."""
+        self._load_anew()
+        try:
+            self._check_shrunk()
+        except SolutionFailed as error:
+            if error.verdict is Verdict.TIMEOUT:
+                return error
+        except InvalidProblem:
+            pass
+        reason = f"more than the simulator can bear at the full shape, without which nothing is decided: {late}"
+        return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
+
+    def _shrink(self, full: Setting | None) -> bool:
+        """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
+        than it has. False where there is none."""
+        if full is not None:
+            self._shrunk = with_shrunk_case(full)
+        problem = next(self._shrunk, None)
+        if problem is None:
+            return False
+        self._subject = replace(self._subject, problem=problem)
+        self._varied_for.pop(SHRUNK, None)
+        self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
+        self._found.remarks.append(describe_shrunk(problem))
+        return True
 
     def _load_anew(self) -> None:
         self._worker.close()
@@ -315,7 +370,9 @@ class Trial:
         setting = prepare_setting(
             *(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)
         )
-        is_sampled = must_be_sampled(setting, self._workers.host)
+        if must_be_sampled(setting, self._workers.host):
+            self._sampled.add(case)
+        is_sampled = case in self._sampled
         if not is_sampled and case not in self._varied_for:
             setting = self._telling(setting)
         if case == subject.config.timing.case:

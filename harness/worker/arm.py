@@ -92,6 +92,7 @@ class Arm:
         self._model = None
         self._sharing.forget()
         self.device.sample_blocks(None, 0)  # whatever the last turn was
+        self.device.limit_work(None)
         torch.manual_seed(request.seed)
         random.seed(request.seed)
         numpy.random.seed(request.seed % 2**32)
@@ -120,6 +121,7 @@ class Arm:
         attributes, finds the request's conditions there; what its outputs are compared with, and whether they are,
         stands nowhere in this process."""
         self.device.sample_blocks(request.sample_blocks, request.sample_seed)
+        self.device.limit_work(request.work_s)
         if request.traced:
             self.device.start_trace()  # first of all: what a thread of the solution's launches by now is seen, too
         self.device.begin(request.conditions)

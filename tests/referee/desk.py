@@ -29,6 +29,7 @@ from harness.protocol.messages import (
 )
 from harness.records.config import Config, CorrectnessConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
+from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.workers.process import SolutionRaised
 from harness.worker.arm import Arm
@@ -89,6 +90,8 @@ class DeskDevice:
     def synchronize(self) -> None: ...
 
     def sample_blocks(self, count: int | None, seed: int) -> None: ...
+
+    def limit_work(self, seconds: float | None) -> None: ...
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         return (), 0
@@ -199,4 +202,5 @@ def checked(
     """What check_case() makes of a module."""
     worker: Any = DeskWorker(model)
     config = Config(correctness=CorrectnessConfig(seeds=seeds, fragile=fragile))
-    return check_case(setting, desk_host(), worker, config, lambda what: None, watch), worker
+    is_sampled = must_be_sampled(setting, desk_host())
+    return check_case(setting, desk_host(), worker, config, lambda what: None, watch, is_sampled), worker

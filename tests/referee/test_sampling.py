@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backends.base import BufferHandle, KernelRun, SharedBuffer
+from harness.backends.base import Account, BufferHandle, KernelRun, SharedBuffer
 from harness.records.verdict import Verdict
 from harness.referee import sampling
 from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
@@ -149,12 +149,47 @@ def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("one_launch")
-def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("yaml", "scope"), [("", "complete"), ("independent_batch: true\n", "row")])
+def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str, scope: str
+) -> None:
+    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0, atomics=1))
     PartlyDone.calls = 0
-    outcome, worker = checked(setting_of(tmp_path, DOUBLE), PartlyDone)
+    outcome, worker = checked(setting_of(tmp_path, DOUBLE, yaml), PartlyDone)
     assert outcome.failed is None
-    assert [(check.scope, check.passed) for check in outcome.checks] == [("complete", True)]
+    assert [(check.scope, check.passed) for check in outcome.checks] == [(scope, True)]
     assert [turn.sample_blocks for turn in worker.turns] == [4, 2**62]
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_without_atomics_a_few_blocks_convict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str) -> None:
+    """However long all of them would take: none of the others could mend what these wrote."""
+    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0))
+    outcome, worker = checked(setting_of(tmp_path, DOUBLE, yaml), Triple)
+    assert outcome.failed is not None
+    assert outcome.failed.verdict is Verdict.WRONG_VALUES
+    assert [(check.scope, check.passed) for check in outcome.checks] == [("sampled_blocks", False)]
+    assert [turn.sample_blocks for turn in worker.turns] == [4]
+
+
+CANCELLING = DOUBLE.replace("x * 2", "(x + 1000) - 1000")
+
+
+class Cancelling(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + 1000) - 1000
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_sampled_values_may_err_as_the_reference_errs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str
+) -> None:
+    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0))
+    right, _ = checked(setting_of(tmp_path, CANCELLING, yaml), Cancelling)
+    assert right.failed is None
+    assert [check.worst > 0 for check in right.checks] == [True]
 
 
 @pytest.mark.usefixtures("one_launch")

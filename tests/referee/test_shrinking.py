@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
+from harness.referee.setting import Setting
 from harness.referee.shrinking import SHRUNK, with_shrunk_case
 from tests.referee.desk import setting_of
 
@@ -21,9 +24,12 @@ def get_init_inputs():
 """
 
 
-def shrunk(folder: Path, constants: str, a: str = "M, K", b: str = "K, N") -> dict[str, object] | None:
-    problem = with_shrunk_case(setting_of(folder, SOURCE.format(constants=constants, a=a, b=b)))
-    return problem.cases[SHRUNK].constants if problem else None
+def shrunk(folder: Path, constants: str, a: str = "M, K", b: str = "K, N") -> Mapping[str, object] | None:
+    return next(all_shrunk(setting_of(folder, SOURCE.format(constants=constants, a=a, b=b))), None)
+
+
+def all_shrunk(setting: Setting) -> Iterator[Mapping[str, object]]:
+    return (problem.cases[SHRUNK].constants for problem in with_shrunk_case(setting))
 
 
 def test_sizes_keep_their_ratios(tmp_path: Path) -> None:
@@ -39,7 +45,7 @@ def test_sizes_keep_their_odd_remainders(tmp_path: Path) -> None:
 def test_batches_are_shrunk_and_small_numbers_kept(tmp_path: Path) -> None:
     sizes = "batch_size = 129\nM = 1024\nK = 1024\nN = 7"
     found = shrunk(tmp_path, sizes, "batch_size, M, K", "batch_size, K, N")
-    assert found == {"batch_size": 17, "M": 128, "K": 128}
+    assert found == {"batch_size": 9, "M": 64, "K": 64}
 
 
 def test_constants_made_of_others_follow(tmp_path: Path) -> None:
@@ -50,7 +56,13 @@ def test_constants_made_of_others_follow(tmp_path: Path) -> None:
 def test_sizes_on_which_the_reference_fails_are_not_taken(tmp_path: Path) -> None:
     source = SOURCE.format(constants="M = 4096\nN = 4096", a="M, 4096", b="4096, N")
     source = source.replace("return torch.relu(a @ b)", "assert a.shape[0] >= 4096\n        return a @ b")
-    assert with_shrunk_case(setting_of(tmp_path, source)) is None
+    assert list(with_shrunk_case(setting_of(tmp_path, source))) == []
+
+
+def test_smaller_cases_follow(tmp_path: Path) -> None:
+    source = SOURCE.format(constants="M = 1024\nK = 4096\nN = 2048", a="M, K", b="K, N")
+    sizes = all_shrunk(setting_of(tmp_path, source))
+    assert list(islice(sizes, 2)) == [{"M": 128, "K": 512, "N": 256}, {"M": 64, "K": 256, "N": 128}]
 
 
 def test_shapes_that_no_constant_names_stay(tmp_path: Path) -> None:

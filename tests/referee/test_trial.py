@@ -13,9 +13,10 @@ import pytest
 import torch
 from torch import nn
 
+from harness.backends.base import Finding, KernelRun
 from harness.backends.sim.host import SimHost
 from harness.errors import MachineError
-from harness.protocol.messages import Compilation, Describe, Described, FlagChange
+from harness.protocol.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.records.config import Config
 from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
@@ -26,9 +27,11 @@ from harness.referee.audit import Audited
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
 from harness.referee.outcome import SolutionFailed
+from harness.referee.table.turns import ALL_BLOCKS
 from harness.referee.trial import Subject, Trial
 from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
+from tests.referee import desk as desk_module
 from tests.referee.desk import DeskDevice, DeskWorker, desk_host
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
@@ -423,13 +426,21 @@ class WrongAtItsShape(nn.Module):
         return x * (3 if len(x) == 4096 else 2)
 
 
-def tried_at_a_large_shape_alone(tmp_path: Path, model: type[nn.Module]) -> tuple[Trial, Found]:
+def tried_at_a_large_shape_alone(
+    tmp_path: Path,
+    model: type[nn.Module],
+    rows: int = 4096,
+    worker: type[DeskWorker] = DeskWorker,
+    yaml: str = "",
+    cases: tuple[str, ...] = ("full",),
+) -> tuple[Trial, Found]:
     (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", "rows = 4096"))
+    (tmp_path / "pool" / "problem.yaml").write_text(yaml)
+    (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", f"rows = {rows}"))
     workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path)
-    load: Any = lambda: DeskWorker(model)  # noqa: E731
+    load: Any = lambda: worker(model)  # noqa: E731
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
+    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, CONFIG, Written(), None)
     return Trial(subject, workers, load, found, lambda what: None), found
 
 
@@ -438,7 +449,7 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
     assert {(check.case, check.passed) for check in found.checks} == {("shrunk", True)}
-    assert "shrunk: shrunk by the referee to rows = 512, columns = 616" in found.remarks
+    assert "shrunk: shrunk by the referee to rows = 256, columns = 296" in found.remarks
 
 
 @pytest.mark.usefixtures("auditor")
@@ -476,7 +487,7 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
     take = sampling_module.take_turn
 
     def take_turn(*args: Any, sample_blocks: int | None = None, **rest: Any) -> Any:
-        if sample_blocks == sampling_module._ALL_BLOCKS:
+        if sample_blocks == ALL_BLOCKS:
             raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
         return take(*args, sample_blocks=sample_blocks, **rest)
 
@@ -507,3 +518,87 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
     with pytest.raises(SolutionFailed, match="the problem fits the full shape only: zeros") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
+
+
+class SlowDevice(DeskDevice):
+    """Says of a turn that is run whole that it would take too long, where the input has more rows than `most`."""
+
+    most = 40
+    samples: int | None = None
+    rows = 0
+
+    def sample_blocks(self, count: int | None, seed: int) -> None:
+        self.samples = count
+
+    def measure(self, call: Any, fitting: Any, inputs: Any = ()) -> Any:
+        self.rows = len(inputs[0])
+        return super().measure(call, fitting, inputs)
+
+    def take_findings(self) -> Any:
+        too_long = self.samples is None and self.rows > self.most
+        return ((Finding("too-much-work", "2 of 9 blocks took 1.0 s"),) if too_long else ()), 1
+
+
+@pytest.fixture
+def slow_device(monkeypatch: pytest.MonkeyPatch, auditor: type[ScriptedAuditor]) -> type[SlowDevice]:
+    monkeypatch.setattr(desk_module, "DeskDevice", SlowDevice)
+    return SlowDevice
+
+
+@pytest.mark.usefixtures("slow_device")
+def test_a_case_that_would_take_too_long_is_sampled_with_a_shrunk_one_beside_it(tmp_path: Path) -> None:
+    """The first shrunk case, of 64 rows, would take too long as well."""
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Honest, rows=512)
+    trial.check()
+    checks = [(check.case, check.scope) for check in found.checks]
+    assert checks[0] == ("full", "sampled_blocks")
+    assert set(checks[1:]) == {("shrunk", "complete")}
+    assert [remark for remark in found.remarks if "sampled, since" in remark] == [
+        "full: sampled, since too-much-work: 2 of 9 blocks took 1.0 s"
+    ]
+    assert [remark for remark in found.remarks if "by the referee" in remark] == [
+        "shrunk: shrunk by the referee to rows = 64, columns = 616",
+        "shrunk: shrunk by the referee to rows = 32, columns = 296",
+    ]
+
+
+@pytest.mark.parametrize("can_compare", [True, False])
+def test_an_author_s_case_that_would_take_too_long_is_sampled(
+    tmp_path: Path, slow_device: type[SlowDevice], monkeypatch: pytest.MonkeyPatch, can_compare: bool
+) -> None:
+    """It is the author's to say what must be right, so other cases don't stand for it."""
+    monkeypatch.setattr(SlowDevice, "most", 2)
+    if not can_compare:
+        rows = (KernelRun("aten::mm", 0, 0, 0, "kernel"),)
+        monkeypatch.setattr(SlowDevice, "take_trace", lambda self: rows)
+    trial, found = tried_at_a_large_shape_alone(tmp_path, Honest, rows=6, yaml=CASES, cases=("small", "odd"))
+    if can_compare:
+        trial.check()
+        assert ("odd", "sampled_blocks") in {(check.case, check.scope) for check in found.checks}
+        return
+    with pytest.raises(SolutionFailed, match="odd: more than the simulator can bear") as caught:
+        trial.check()
+    assert caught.value.verdict is Verdict.UNSUPPORTED
+
+
+@pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize(
+    ("late_rows", "verdict"), [(4096, Verdict.UNSUPPORTED), (2, Verdict.TIMEOUT)], ids=["full shape alone", "always"]
+)
+def test_a_full_shape_that_never_ends_is_a_timeout_where_a_shrunk_one_never_ends_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_rows: int, verdict: Verdict
+) -> None:
+    """A shrunk case that passes doesn't acquit, and one block of a large case may honestly take for ever."""
+
+    class Endless(DeskWorker):
+        def ask(self, request: Any, timeout_s: float, descriptors: Sequence[int] = ()) -> Any:
+            if isinstance(request, TakeTurn):
+                tensor = request.calls[0].inputs[0].tensor
+                if tensor is not None and tensor.shape[0] >= late_rows:
+                    raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
+            return super().ask(request, timeout_s, descriptors)
+
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest, worker=Endless)
+    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+        trial.check()
+    assert caught.value.verdict is verdict

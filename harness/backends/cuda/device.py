@@ -218,6 +218,8 @@ class CudaDevice:
         if count is not None:
             raise ValueError("a GPU runs whole launches")
 
+    def limit_work(self, seconds: float | None) -> None: ...
+
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         return (), 0
 

@@ -23,6 +23,7 @@ _MOST_ROWS = 1_000
 _ENDS_A_KERNEL = {
     *("illegal-address", "host-pointer", "freed-pointer", "shared-out-of-bounds", "misaligned-address"),
     *("stack-overflow", "launch-error", "barrier-deadlock", "device-assert", "integer-divide-by-zero"),
+    "too-much-work",
 }
 """Findings after which nothing more is written: that elements are missing says nothing new."""
 
@@ -74,13 +75,16 @@ class SimDevice:
         runtime.sim_error_string.restype = ctypes.c_char_p
         runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
         runtime.sim_sample_blocks.restype = None
+        runtime.sim_limit_work.argtypes = (ctypes.c_double,)
+        runtime.sim_limit_work.restype = None
         runtime.sim_trace.argtypes = (ctypes.c_int,)
         runtime.sim_trace.restype = None
         runtime.sim_reset_errors.restype = None
         # Each looked up here, where the guard knows it: what a library has by name can be given anew.
         self._report, self._error_string = runtime.sim_take_report, runtime.sim_error_string
         self._sticky_error, self._reset_errors = runtime.sim_sticky_error, runtime.sim_reset_errors
-        self._sample_blocks, self._trace = runtime.sim_sample_blocks, runtime.sim_trace
+        self._sample_blocks, self._limit_work = runtime.sim_sample_blocks, runtime.sim_limit_work
+        self._trace = runtime.sim_trace
         self._is_sampling = False
         self._launches = 0
         self._findings: list[Finding] = []
@@ -172,6 +176,10 @@ class SimDevice:
         """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
         self._is_sampling = bool(count)
         self._sample_blocks(-1 if count is None else count, seed)
+
+    def limit_work(self, seconds: float | None) -> None:
+        """A launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
+        self._limit_work(seconds or 0.0)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
         """Findings and launches since the last call; errors that make later calls fail stay in force."""

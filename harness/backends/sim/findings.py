@@ -50,7 +50,7 @@ def parse_report(report: str) -> Report:
     data = json.loads(report)
     findings = _one_a_line(_finding(entry, data["sources"]) for entry in data["findings"])
     totals = data["totals"]
-    account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]))
+    account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]), int(totals["atomics"]))
     ran = data["ran"]
     by_name = None if ran is None else {name: (int(count), int(elements)) for name, (count, elements) in ran.items()}
     return Report(findings, int(data["launches"]), by_name, account)
@@ -58,7 +58,7 @@ def parse_report(report: str) -> Report:
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote
     place = SourceLine(entry["file"], entry["line"]) if entry["line"] else source_line(_instructions(entry["trace"]))
-    in_kernel = entry["kind"] not in ("launch-error", "host-pointer", "freed-pointer")
+    in_kernel = entry["kind"] not in ("launch-error", "host-pointer", "freed-pointer", "too-much-work")
     x, y, z = entry["block"]
     tx, ty, tz = entry["thread"]
     text = sources.get(place.file, "") if place else ""

@@ -15,7 +15,7 @@ from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.reference import OutputSpec
-from harness.referee.outcome import SolutionFailed
+from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.setting import Setting
 
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
@@ -127,7 +127,8 @@ def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
     fault = next((one for one in faults if one.kind in _OUT_OF_BOUNDS and _is_beside(one, faults[0])), faults[0])
     kind = FINDING_KINDS[fault.kind]
     details = "\n".join([*_quoted(fault), *_beside(fault, findings)])
-    return SolutionFailed(Verdict(str(kind.verdict)), describe_finding(fault), details, kind.next_step)
+    failed = TooMuchWork if fault.kind == "too-much-work" else SolutionFailed
+    return failed(Verdict(str(kind.verdict)), describe_finding(fault), details, kind.next_step)
 
 
 def _is_beside(one: Finding, other: Finding) -> bool:

@@ -24,6 +24,9 @@ _PIECE_SHARE = 1 / 48
 """Of a GPU's free memory, for the same."""
 _DOUBLE = 8
 """Bytes of a float64."""
+_SEARCHED_BYTES = 2**20
+"""Of inputs and outputs in float64, in a referee that computes on a CPU: of more it pays to know the rows, since a few
+say as much as all."""
 _HOST_FACTOR = 2
 """Inputs, outputs and as much again for what is between them."""
 
@@ -74,8 +77,8 @@ class Oracle:
             start = part.stop
 
     def find_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
-        """Verify that rows are independent where the problem claims it. Where it claims nothing, and the answer is too
-        large for one piece, find out by experiment which dimensions of the inputs can be divided.
+        """Verify that rows are independent where the problem claims it. Where it claims nothing, and the answer is
+        large, find out by experiment which dimensions of the inputs can be divided.
 
         Returns whether the reference has run over these very inputs, which it may have changed.
 
@@ -86,7 +89,8 @@ class Oracle:
             if claimed and claimed.count > 1 and not self._are_independent(claimed, inputs, (0, 1)):
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
-        if self._is_searched or _elements(inputs, spec) * _DOUBLE <= self._budget:
+        most = min(_SEARCHED_BYTES, self._budget) if self._device == "cpu" else self._budget
+        if self._is_searched or _elements(inputs, spec) * _DOUBLE <= most:
             return False
         self._is_searched = True
         for rows in possible_rows(inputs, spec):

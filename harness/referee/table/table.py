@@ -165,6 +165,7 @@ class Table:
         keeps_outputs: bool = False,
         sample_blocks: int | None = None,
         sample_seed: int = 0,
+        work_s: float | None = None,
         wake: Callable[[], None] = lambda: None,
     ) -> TimedReply:
         """One turn with a call at each of `places`, over the inputs as they lie, outputs poisoned before.
@@ -180,7 +181,7 @@ class Table:
                 _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
         self._synchronize()
         calls = tuple(Call(tuple(place.arguments), tuple(place.outputs)) for place in chosen)
-        request = TakeTurn(calls, conditions, keeps_outputs, traced, sample_blocks, sample_seed)
+        request = TakeTurn(calls, conditions, keeps_outputs, traced, sample_blocks, sample_seed, work_s)
         wake()
         started = time.perf_counter_ns()
         reply = worker.ask(request, timeout_s)

@@ -21,6 +21,11 @@ from harness.referee.table.table import Table, TimedReply
 from harness.referee.triton import beyond_triton
 from harness.referee.workers.process import SolutionRaised, WorkerProcess
 
+ALL_BLOCKS = 2**62
+"""For a turn in which all blocks run and what they leave is looked for as after a few."""
+_WORK_SHARE = 1 / 8
+"""Of a turn's time, for launches that run whole on the simulator: what takes longer can be sampled instead."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -95,6 +100,7 @@ def take_turn(
             keeps_outputs=keeps_outputs,
             sample_blocks=sample_blocks,
             sample_seed=sample_seed,
+            work_s=_WORK_SHARE * limits.turn_s if sample_blocks in (None, ALL_BLOCKS) else None,
             wake=wake,
         )
     except SolutionRaised as error:
@@ -145,7 +151,7 @@ def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | Non
     if fault is None:
         return None
     seen = "\n\n".join(filter(None, (fault.failure.details, raised.traceback)))
-    return SolutionFailed(fault.verdict, fault.failure.reason, seen, fault.failure.next_step)
+    return type(fault)(fault.verdict, fault.failure.reason, seen, fault.failure.next_step)
 
 
 def _weights_source(reply: Constructed) -> WeightsSource:

@@ -302,3 +302,16 @@ __host__ __device__ void start_leaf(int* out) { leaf<<<1, 1>>>(out); }
 __global__ void parent(int* out) { start_leaf(out); }
 
 void nested_launch(torch::Tensor out) { parent<<<2, 32>>>(out.data_ptr<int>()); }
+
+// So many dependent steps a thread, which no compiler leaves out.
+__global__ void count_down(float* out, int64_t steps) {
+  float value = threadIdx.x;
+  for (int64_t i = 0; i < steps; i++) value = value * 0.5f + 1.0f;
+  out[blockIdx.x] = value;
+}
+
+torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps) {
+  auto out = torch::zeros({blocks}, x.options());
+  count_down<<<blocks, 32>>>(out.data_ptr<float>(), steps);
+  return out;
+}

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -42,6 +43,7 @@ void deep_stack(torch::Tensor x);
 void inactive_lane(torch::Tensor x);
 torch::Tensor pool(torch::Tensor x, bool wide);
 void nested_launch(torch::Tensor out);
+torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps);
 """
 
 GiB = 1 << 30
@@ -409,7 +411,25 @@ def mixed_devices(device: SimDevice, extension: Any) -> object:
     return torch.rand(3, device="cuda") + torch.rand(3)
 
 
+def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launches: int = 1) -> object:
+    """How long it took, with a fifth of a second for all launches together."""
+    device.limit_work(0.2)
+    started = time.monotonic()
+    try:
+        for _ in range(launches):
+            extension.long_work(_vector(1), blocks, steps)
+        device.synchronize()
+    finally:
+        took = time.monotonic() - started
+        device.limit_work(None)
+    return took
+
+
 SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
+    "work_within_limit": lambda device, extension: _long_work(device, extension, 64, 100),
+    "too_many_blocks": lambda device, extension: _long_work(device, extension, 1 << 20, 100_000),
+    "too_many_launches": lambda device, extension: _long_work(device, extension, 64, 20_000, 1000),
+    "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
     "vector_add": vector_add,
     "vector_add_of_cpu_tensors": vector_add_of_cpu_tensors,
     "matmul": matmul,

@@ -140,6 +140,28 @@ def test_early_exit_before_a_barrier_is_a_remark_and_gives_the_result(outcomes: 
     assert FINDING_KINDS["barrier-after-exit"].severity == "remark"
 
 
+@pytest.mark.parametrize("scenario", ["too_many_blocks", "too_many_launches"])
+def test_launches_that_would_take_too_long_are_given_up(outcomes: Outcomes, scenario: str) -> None:
+    """A million blocks of a hundred thousand steps take minutes, a thousand launches a minute."""
+    outcome = outcomes[scenario]
+    (finding,) = outcome["findings"]
+    assert (finding["kind"], finding["kernel"], finding["block"]) == ("too-much-work", "count_down", None)
+    assert outcome["error"] == "CUDA error: the launch timed out and was terminated"
+
+
+def test_a_block_that_takes_long_says_nothing_of_others(outcomes: Outcomes) -> None:
+    for scenario, least_s in (("one_long_block", 0.2), ("work_within_limit", 0)):
+        outcome = outcomes[scenario]
+        assert (outcome["findings"], outcome["error"]) == ([], None)
+        assert outcome["value"] > least_s
+
+
+def test_atomics_are_counted_by_launch(outcomes: Outcomes) -> None:
+    for scenario, count in (("reduce", 1), ("vector_add", 0)):
+        before, after = outcomes[scenario]["accounts"]
+        assert after["atomics"] - before["atomics"] == count
+
+
 def test_uninitialised_shared_memory_is_nan_in_every_block(outcomes: Outcomes) -> None:
     assert outcomes["uninitialised_shared"]["value"] == [False, True, False, True]
 

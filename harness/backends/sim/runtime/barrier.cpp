@@ -105,6 +105,8 @@ unsigned sim_linear_thread(void) { return worker->current->thread; }
 
 // Instrumented atomics yield by themselves, once the checker knows of them.
 void sim_before_atomic(void) {
-  if (worker && worker->current && !worker->checker) worker->yield();
+  if (!worker || !worker->current) return;
+  if (!worker->launch->has_atomics) worker->launch->has_atomics = true;
+  if (!worker->checker) worker->yield();
 }
 }

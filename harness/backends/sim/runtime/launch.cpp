@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <random>
@@ -24,6 +25,9 @@ constexpr unsigned max_grid_x = 2147483647, max_grid_yz = 65535;
 constexpr size_t default_shared = 48 * 1024, most_shared = 227 * 1024;
 // Below this many CUDA threads a launch is done sooner than a second host thread starts.
 constexpr uint64_t worth_a_thread = 2048;
+// Of the time that a turn's launches may take, so much passes before a launch's first blocks speak for the rest: the
+// very first ones meet cold memory.
+constexpr double trusted_share = 1.0 / 16;
 
 std::mutex launch_mutex;  // one launch at a time, as in one stream
 std::mutex nested_mutex;
@@ -33,6 +37,7 @@ thread_local std::vector<KernelArgument> arguments;  // of the launch that comes
 std::map<std::string, size_t> dynamic_shared_limits;
 uint64_t sampled_blocks = 0, sampling_seed = 0;
 bool is_idle = false;  // no launch does anything
+double work_s = 0, spent_s = 0;  // what a turn's launches may take together, 0 for any time; and what they have taken
 
 // `ns::kernel<float, 4>` and `&kernel` name the same entry.
 std::string base_name(std::string name) {
@@ -136,6 +141,17 @@ void run(Launch& launch) {
   worker->abandon_block();
 }
 
+void give_up(Launch& launch, const std::string& why) {
+  if (launch.is_aborted.exchange(true)) return;
+  report("too-much-work", why, launch.source);
+  raise_sticky(cudaErrorLaunchTimeout);
+}
+
+std::string tenths(double seconds) {
+  uint64_t rounded = std::llround(std::min(seconds, 1e15) * 10);
+  return std::to_string(rounded / 10) + '.' + std::to_string(rounded % 10) + " s";
+}
+
 void throw_if_nested(const Launch& launch) {
   if (!launch.nested.line) return;
   std::string file = launch.nested.file;
@@ -145,6 +161,18 @@ void throw_if_nested(const Launch& launch) {
 }
 
 }  // namespace
+
+void count_block(Launch& launch) {
+  uint64_t done = ++launch.done, all = launch.blocks_to_run();
+  if (!work_s || done == all) return;
+  double took = launch.seconds();
+  double whole = took * all / done;
+  if (spent_s + took < trusted_share * work_s || spent_s + whole <= work_s) return;
+  give_up(launch, std::to_string(done) + " of " + std::to_string(all) + " blocks took " + tenths(took) +
+                      ", so all of them would take " + tenths(whole) + "; launches before it took " +
+                      tenths(spent_s) + " of the " + tenths(work_s) + " that a turn has");
+}
+
 }  // namespace sim
 
 using namespace sim;
@@ -175,7 +203,10 @@ void sim_launch(dim3 grid, dim3 block, size_t dynamic_shared, const char* kernel
     if (!checker) checker = std::make_unique<Checker>();
     checker->begin_launch(launch, given);
   }
+  launch.began = std::chrono::steady_clock::now();
   run(launch);
+  spent_s += launch.seconds();
+  if (launch.has_atomics) count_atomics();
   throw_if_nested(launch);
 }
 
@@ -215,5 +246,11 @@ void sim_sample_blocks(long count, unsigned long seed) {
   is_idle = count == 0;
   sampled_blocks = count > 0 ? count : 0;
   sampling_seed = seed;
+}
+
+void sim_limit_work(double seconds) {
+  std::lock_guard<std::mutex> guard(launch_mutex);
+  work_s = seconds;
+  spent_s = 0;
 }
 }

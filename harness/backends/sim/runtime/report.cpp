@@ -35,7 +35,7 @@ long launches = 0;
 // Since the process began, taken or not: whoever takes a report besides the harness leaves a gap between these and the
 // sum of what it was told.
 struct {
-  long launches = 0, traces = 0;
+  long launches = 0, traces = 0, atomics = 0;
   std::map<std::string, long> findings;  // by kind, and by place where it counts for what it is
 } totals;
 bool is_tracing = false;
@@ -241,6 +241,11 @@ void count_launch(const std::string& kernel) {
   note_run(kernel, 0);
 }
 
+void count_atomics() {
+  std::lock_guard<std::mutex> guard(mutex);
+  totals.atomics++;
+}
+
 }  // namespace sim
 
 using namespace sim;
@@ -319,7 +324,8 @@ const char* sim_take_report(void) {
   if (is_tracing) append_by_name(json, ran);
   else json += "null";
   json += ",\"totals\":{\"launches\":" + std::to_string(totals.launches) +
-          ",\"traces\":" + std::to_string(totals.traces) + ",\"findings\":";
+          ",\"traces\":" + std::to_string(totals.traces) + ",\"atomics\":" + std::to_string(totals.atomics) +
+          ",\"findings\":";
   append_by_name(json, totals.findings);
   json += "},\"sources\":";
   append_sources(json);

@@ -32,5 +32,7 @@ void report_argument(const char* kind, int position, const std::string& memory, 
                      const Source& source);
 
 void count_launch(const std::string& kernel);
+// A launch whose threads changed memory atomically.
+void count_atomics();
 
 }  // namespace sim

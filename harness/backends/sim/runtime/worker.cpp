@@ -55,6 +55,7 @@ void Worker::run(Launch& to_run) {
     uint64_t i = to_run.next_block++;
     if (i >= to_run.blocks_to_run()) break;
     run_block(to_run.block_number(i));
+    count_block(to_run);
   }
   launch = nullptr;
   worker = nullptr;

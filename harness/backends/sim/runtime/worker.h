@@ -2,6 +2,7 @@
 // gets a fiber of its own.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,13 +28,21 @@ struct Launch {
   std::vector<uint64_t> blocks;  // those to run when sampling; empty for all
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> is_aborted{false};
+  std::atomic<bool> has_atomics{false};
+  std::atomic<uint64_t> done{0};
+  std::chrono::steady_clock::time_point began{};
   Source nested{};  // where one of its threads would launch a kernel
 
   uint64_t grid_blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
   uint64_t blocks_to_run() const { return blocks.empty() ? grid_blocks() : blocks.size(); }
   uint64_t block_number(uint64_t i) const { return blocks.empty() ? i : blocks[i]; }
   unsigned threads() const { return block.x * block.y * block.z; }
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); }
 };
+
+// After each block that has ended: gives the launch up where the time that its first blocks took says that the turn's
+// launches would take too long. A block that never ends says nothing of the kind.
+void count_block(Launch& launch);
 
 enum class ThreadState : uint8_t { fresh, running, at_barrier, in_collective, converging, ready, exited };
 

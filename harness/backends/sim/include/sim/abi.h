@@ -120,6 +120,8 @@ cudaError_t sim_sticky_error(void);
 const char* sim_error_string(int error);
 const char* sim_last_launch_problem(void);
 void sim_sample_blocks(long count, unsigned long seed);
+// How many seconds the launches from now on may take together; 0 for any time.
+void sim_limit_work(double seconds);
 // An operator of torch that ran, by its name, and how many elements the tensors have that it was given.
 void sim_count_operator(const char* name, int64_t elements);
 // The text of a translated file, for findings to quote.
