@@ -44,7 +44,7 @@ def history(
     with open_store(results) as index:
         found = histories(chosen_entries(index, problem, solution, run=run, backend=only), limit)
     if plot is not None:
-        from harness.reports.history_plot import save_history_plot
+        from harness.reports.history import save_history_plot
 
         try:
             save_history_plot(found, plot)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.errors import UsageError
 from harness.records.entry import Entry
 from harness.records.statistics import Interval
 from harness.reports.console import verdict_text
 from harness.reports.numbers import format_ms, format_speedup
-from harness.reports.untrusted import harmless
+from harness.reports.pictures.drawing import require_picture_name, save
+from harness.reports.pictures.speedups import Measurement, history
+from harness.reports.untrusted import harmless, one_line
 
 PLOT_HEIGHT = 7
 """Lines of the plot for the terminal."""
@@ -95,6 +100,27 @@ def terminal_plot(series: Series) -> str | None:
     labels = {0: f"{high:.4g}×", PLOT_HEIGHT - 1: f"{low:.4g}×"}
     lines = [f"{labels.get(number, ''):>9} ┤{''.join(row).rstrip()}" for number, row in enumerate(rows)]
     return "\n".join([*lines, f"{'':>9} └{'─' * len(intervals)} oldest to newest"])
+
+
+def save_history_plot(found: Sequence[Series], path: Path) -> None:
+    """Write every series that was timed to `path`, whose ending decides: .png or .svg.
+
+    Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
+    """
+    require_picture_name(path)
+    measured = [(m.entry, interval) for s in found for m in s.moments if (interval := interval_of(m.entry))]
+    if not measured:
+        raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
+    facts = [_facts(entry) for entry, _ in measured]
+    shared = [values[0] for values in zip(*facts, strict=True) if len(set(values)) == 1]
+    named = [", ".join(fact for fact in own if fact not in shared) or own[0] for own in facts]
+    times = [datetime.fromisoformat(entry.started_at) for entry, _ in measured]
+    drawn = [Measurement(*one) for one in zip(named, times, (interval for _, interval in measured), strict=True)]
+    save({path: history(one_line(measured[0][0].problem), ", ".join(shared), drawn)})
+
+
+def _facts(entry: Entry) -> tuple[str, ...]:
+    return one_line(entry.solution), one_line(entry.environment_label), f"config {entry.config}"
 
 
 def _row_of(value: float, low: float, high: float) -> int:

@@ -11,6 +11,7 @@ from harness.records.statistics import Interval
 from harness.reports.untrusted import one_line
 
 _LOW_OWN_SHARE = 0.1
+_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
 def format_speedup(interval: Interval | None) -> str:
@@ -110,3 +111,32 @@ def variants_of(checks: Sequence[Check]) -> str | None:
     """'variants: negative, few distinct inputs'; None where there are none."""
     names = list(dict.fromkeys(one_line(check.variant) for check in checks if check.variant))
     return f"variants: {', '.join(names)} inputs" if names else None
+
+
+def unit_of(ns: float) -> tuple[str, float]:
+    """The unit in which a time has between one and four digits before its point, and the unit's nanoseconds."""
+    return next(((name, size) for name, size in _UNITS if ns >= size), _UNITS[-1])
+
+
+def format_span(ns: float) -> str:
+    """'5.89 s': for orientation."""
+    unit, size = unit_of(ns)
+    return f"{ns / size:.3g} {unit}"
+
+
+def format_median(median_ns: float, interval: Interval | None) -> str:
+    """'10.834 ms [10.829, 10.838]': shown to the second digit of the interval's half-width."""
+    unit, size = unit_of(median_ns)
+    value = median_ns / size
+    if interval is None:
+        return f"{value:.4g} {unit}"
+    half = max((interval.high - interval.low) / 2 / size, value * 1e-4)
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    low, high = interval.low / size, interval.high / size
+    return f"{value:.{digits}f} {unit} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def round_rate(rate: float, unit: str) -> str:
+    """'10 TFLOP/s': a tick's."""
+    number, _, rest = format_rate(rate, unit).partition(" ")
+    return f"{float(number):g} {rest}".strip() if rate else "0"

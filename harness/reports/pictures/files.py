@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import MachineError, UsageError
+from harness.errors import UsageError
 from harness.records.evaluation import Evaluation
-from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.records.speed_verdict import SpeedVerdict
 from harness.records.timing import Timing
-from harness.reports.pictures.canvas import Canvas, canvas, save
-from harness.reports.pictures.draw_roofline import draw_roofline, roofline_inches
-from harness.reports.pictures.draw_samples import draw_samples, samples_inches
-from harness.reports.pictures.heading import heading_of
-from harness.reports.pictures.roof import roof_of
-from harness.reports.pictures.roofline import RooflinePicture, roofline_picture
-from harness.reports.pictures.samples import SamplesPicture, samples_picture
+from harness.reports.numbers import format_speedup
+from harness.reports.pictures.arms import Samples, samples_of
+from harness.reports.pictures.axes import heading
+from harness.reports.pictures.drawing import Mark, Picture, save
+from harness.reports.pictures.roof import Roofline, roofline_of
+from harness.reports.pictures.roofline import draw_roofline
+from harness.reports.pictures.samples import draw_samples
 from harness.reports.untrusted import one_line
 
 FORMATS = ("svg", "png")
+_WIDTH, _LONGEST_NAME, _LONGEST_LINE = 768.0, 34, 118
+
+_SPEEDS: dict[SpeedVerdict, str] = {
+    "faster": "faster than",
+    "slower": "slower than",
+    "same": "the same as",
+    "inconclusive": "not told apart from",
+}
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,8 @@ class Pictures:
 
     evaluation: Evaluation
     timing: Timing
-    samples: SamplesPicture
-    roofline: RooflinePicture | None
+    samples: Samples
+    roofline: Roofline | None
 
 
 def pictures_of(evaluation: Evaluation) -> Pictures:
@@ -39,28 +48,19 @@ def pictures_of(evaluation: Evaluation) -> Pictures:
     timing = evaluation.timing
     if timing is None:
         raise UsageError(_untimed(evaluation))
-    samples = samples_picture(timing)
-    return Pictures(evaluation, timing, samples, _roofline(evaluation, samples))
+    samples = samples_of(timing)
+    return Pictures(evaluation, timing, samples, roofline_of(evaluation, samples.arms))
 
 
 def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
     """`<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of FORMATS.
 
-    Raises: MachineError where matplotlib is missing or the folder can't be written.
+    Raises: MachineError where matplotlib is missing for a PNG, or the folder can't be written.
     """
-    written = []
-    try:
-        for kind, drawn in _drawn(pictures):
-            folder.mkdir(parents=True, exist_ok=True)
-            for ending in formats:
-                path = folder / f"{_file_name(pictures.evaluation)}-{kind}.{ending}"
-                save(drawn, path)
-                written.append(path)
-    except OSError as error:
-        raise MachineError(
-            f"can't write {error.filename or folder}: {error.strerror}; choose another --output"
-        ) from None
-    return written
+    name = _file_name(pictures.evaluation)
+    files = {folder / f"{name}-{kind}.{ending}": one for kind, one in _drawn(pictures) for ending in formats}
+    save(files)
+    return list(files)
 
 
 def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
@@ -77,20 +77,17 @@ def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _roofline(evaluation: Evaluation, samples: SamplesPicture) -> RooflinePicture | None:
-    """The reference is held against the problem's precision, as records.roofline has it."""
-    work, ceilings, light = evaluation.work, evaluation.ceilings, evaluation.speed_of_light
-    if work is None:
-        return None
-    if ceilings is None or light is None:
-        return roofline_picture(samples.arms, work, None, None)
-    arithmetic = arithmetic_of(None, evaluation.problem.precision, evaluation.environment.flags, work)
-    reference = roof_of(ceilings, work, speed_of_light(work, ceilings, arithmetic))
-    return roofline_picture(samples.arms, work, roof_of(ceilings, work, light), reference)
+def speed_words(timing: Timing) -> str:
+    """'faster than eager: 3.0142× [3.0076, 3.0146], 95 % interval', with the reason where it is too noisy."""
+    baseline, speedup = timing.baselines[0], timing.speedup
+    if speedup is None:
+        return f"against {baseline}: {timing.noise}"
+    noise = "".join(f"; noisy: {reason}" for reason in timing.noises)
+    return f"{_SPEEDS[timing.speed]} {baseline}: {format_speedup(speedup)}, 95 % interval{noise}"
 
 
 def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
-    points = {point.arm: point for point in pictures.roofline.points} if pictures.roofline else {}
+    points = {point.arm.name: point for point in pictures.roofline.points} if pictures.roofline else {}
     for arm in pictures.samples.arms:
         point = points.get(arm.name)
         yield {
@@ -108,15 +105,29 @@ def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
         }
 
 
-def _drawn(pictures: Pictures) -> Iterator[tuple[str, Canvas]]:
-    heading = heading_of(pictures.evaluation, pictures.timing)
-    with canvas(heading, samples_inches(pictures.samples)) as on:
-        draw_samples(on, pictures.samples)
-        yield "samples", on
+def _drawn(pictures: Pictures) -> Iterator[tuple[str, Picture]]:
+    title, lines = _heading(pictures.evaluation, pictures.timing)
+    head, top = heading(title, lines)
+    marks, bottom = draw_samples(pictures.samples, top)
+    yield "samples", Picture((*head, *marks), bottom, _WIDTH, f"{title}: the calls of each arm")
     if pictures.roofline:
-        with canvas(heading, roofline_inches(pictures.roofline)) as on:
-            draw_roofline(on, pictures.roofline)
-            yield "roofline", on
+        marks, bottom = draw_roofline(pictures.roofline, top)
+        yield "roofline", Picture((*head, *marks), bottom, _WIDTH, f"{title}: what each arm achieved")
+
+
+def _heading(evaluation: Evaluation, timing: Timing) -> tuple[str, list[tuple[str, str]]]:
+    """Names, speeds, where and when. Names are strangers' texts: harmless, and cut where they are long."""
+    environment = evaluation.environment
+    facts = (
+        one_line(environment.gpu or "unknown GPU"),
+        f"torch {one_line(environment.torch)}",
+        f"case {_short(timing.case)}",
+        f"{one_line(evaluation.started_at[:16].replace('T', ' '))} UTC",
+        f"evaluation {one_line(evaluation.id)}",
+    )
+    lines = [(line, "ink") for line in _wrapped(speed_words(timing))]
+    lines += [(line, "faint") for line in _wrapped(", ".join(facts))]
+    return f"{_short(evaluation.problem.name)} / {_short(evaluation.solution.name)}", lines
 
 
 def _untimed(evaluation: Evaluation) -> str:
@@ -135,3 +146,12 @@ def _file_name(evaluation: Evaluation) -> str:
     """Names in records are strangers' texts: what could lead elsewhere is taken out."""
     names = (evaluation.problem.name, evaluation.solution.name, evaluation.id.rpartition("-")[2])
     return "-".join(re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip(".")[:60] or "_" for name in names)
+
+
+def _short(name: str) -> str:
+    plain = one_line(name)
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 1]}…"
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, _LONGEST_LINE, max_lines=2, placeholder=" …")

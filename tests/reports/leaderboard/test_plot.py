@@ -22,18 +22,14 @@ def test_a_png_is_a_png(tmp_path: Path) -> None:
     assert (tmp_path / "board.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_an_svg_names_every_ranked_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+def test_an_svg_names_every_ranked_solution(tmp_path: Path) -> None:
     save_plot(MADE, tmp_path / "board.svg")
     text = " ".join("".join(ElementTree.parse(tmp_path / "board.svg").getroot().itertext()).split())
     for said in ("1 $fast$", "1 slow", "relu, strict float32", "softmax, tf32", "speed-up over eager"):
         assert said in text
 
 
-def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path) -> None:
     waiting = timed("sync", "waits")
     assert waiting.timing is not None
     made = board(timed("relu"), replace(waiting, timing=replace(waiting.timing, metric="end_to_end")))
@@ -44,14 +40,12 @@ def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path, monkeypa
 
 
 def test_the_same_board_gives_the_same_svg(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     for name in ("a.svg", "b.svg"):
         save_plot(MADE, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_hostile_names_are_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     save_plot(board(hostile()), tmp_path / "board.svg")
     ElementTree.parse(tmp_path / "board.svg")
 

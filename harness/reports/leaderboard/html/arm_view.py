@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from harness.records.spread import quartiles
 from harness.records.timing import Timing
-from harness.reports.leaderboard.html.charts import histogram
 from harness.reports.numbers import format_ms
+from harness.reports.pictures.arms import ArmSamples, samples_of
+from harness.reports.pictures.drawing import Picture, page_svg
+from harness.reports.pictures.samples import histogram
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,7 @@ class ArmView:
 
     name: str
     calls: int
+    beyond: int
     median: str
     middle: str
     low: str
@@ -26,22 +30,19 @@ class ArmView:
 
 def arm_views(timing: Timing | None) -> tuple[ArmView, ...]:
     """Baselines first, then their control, the solution last."""
-    if timing is None:
-        return ()
-    return tuple(_arm(name, timing.calls_ns(name), timing.time_ns(name)) for name in timing.arms)
+    return tuple(map(_arm, samples_of(timing).arms)) if timing else ()
 
 
-def _arm(name: str, calls: tuple[int, ...], time_ns: float) -> ArmView:
-    ordered = sorted(calls)
-    q1, q3 = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
-    reach = 4 * max(q3 - q1, 1)  # far-out calls would squeeze all others into a bin
-    low, high = max(ordered[0], q1 - reach), min(ordered[-1], q3 + reach)
+def _arm(arm: ArmSamples) -> ArmView:
+    q1, q3 = quartiles(arm.ns)
+    low, high = arm.close_up_ns
     return ArmView(
-        name=name,
-        calls=len(ordered),
-        median=format_ms(time_ns),
+        name=arm.name,
+        calls=len(arm.ns),
+        beyond=arm.beyond,
+        median=format_ms(arm.typical_ns),
         middle=f"{format_ms(q1)} – {format_ms(q3)}",
-        low=("≤ " if low > ordered[0] else "") + format_ms(low),
-        high=("≥ " if high < ordered[-1] else "") + format_ms(high),
-        picture=histogram(ordered, low, high),
+        low=format_ms(low),
+        high=format_ms(high),
+        picture=page_svg(Picture(tuple(histogram(arm, 24)), 24)),
     )

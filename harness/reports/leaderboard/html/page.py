@@ -16,13 +16,14 @@ from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, ProblemBoard
-from harness.reports.leaderboard.html.charts import Curve, fast_p_chart, share_bar
 from harness.reports.leaderboard.html.problem_view import ProblemView, problem_view
 from harness.reports.leaderboard.html.solution_view import SolutionView, environment_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.totals import ClassTotal, totals, verdict_counts
 from harness.reports.leaderboard.words import left_out_note, rules
 from harness.reports.numbers import format_speedup
+from harness.reports.pictures.drawing import page_svg, stylesheet
+from harness.reports.pictures.speedups import Curve, fast_p_chart, page_share
 from harness.reports.untrusted import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -51,7 +52,7 @@ def leaderboard_html(board: Board, evaluations: Mapping[str, Evaluation], histor
         lstrip_blocks=True,
     )
     environment.filters["one_line"] = one_line
-    style, script = _own("leaderboard.css"), _own("leaderboard.js")
+    style, script = _own("leaderboard.css") + Markup(stylesheet()), _own("leaderboard.js")
     problems = _problems(board, evaluations, history)
     sums = totals(board)
     return environment.get_template("page.html").render(
@@ -129,13 +130,13 @@ def _counts(problems: list[ProblemView]) -> dict[str, int]:
     return {"solutions": len(kinds), **{kind: kinds.count(kind) for kind in ("ranked", "passed", "failed", "unjudged")}}
 
 
-def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[Curve]] | None:
+def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:
     curves = []
     for series, total in enumerate(total for total in sums if total.of_all):
         title = title_of(total.precision_class)
         curves.append(Curve(f"{title}, every solution", series, False, total.of_all))
         curves.append(Curve(f"{title}, best of each problem", series, True, total.of_best))
-    return (fast_p_chart(curves), curves) if curves else None
+    return (page_svg(fast_p_chart(curves)), [(curve, page_svg(curve.sample)) for curve in curves]) if curves else None
 
 
 def _failures(board: Board, problems: list[ProblemView]) -> list[FailureView]:
@@ -147,6 +148,6 @@ def _failures(board: Board, problems: list[ProblemView]) -> list[FailureView]:
     counts = verdict_counts(board.standings)
     most = max((len(group) for _, group in counts), default=1)
     return [
-        FailureView(verdict, share_bar(len(group) / most), tuple(views[s.entry.id] for s in group))
+        FailureView(verdict, page_svg(page_share(len(group) / most)), tuple(views[s.entry.id] for s in group))
         for verdict, group in counts
     ]

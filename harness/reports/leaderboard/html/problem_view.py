@@ -13,17 +13,17 @@ from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation, Work
 from harness.records.statistics import Interval
 from harness.reports.leaderboard.board import ProblemBoard, Standing, speedup_of
-from harness.reports.leaderboard.html.charts import (
-    Measurement,
-    Point,
-    bar,
-    bar_axis,
-    bar_ticks,
-    history_chart,
-    roofline,
-)
 from harness.reports.leaderboard.html.solution_view import SolutionView, solution_view
 from harness.reports.leaderboard.words import problem_note
+from harness.reports.pictures.drawing import page_svg
+from harness.reports.pictures.roofline import Rate, scatter
+from harness.reports.pictures.speedups import (
+    Measurement,
+    history_chart,
+    page_bar,
+    page_bar_ticks,
+    speedup_axis,
+)
 from harness.reports.numbers import format_ms, format_rate, format_speedup
 from harness.reports.roofline import light_words
 from harness.reports.untrusted import one_line
@@ -90,8 +90,8 @@ def problem_view(
     pairs = [(s, evaluations[s.entry.id]) for s in problem.standings]
     views = tuple(solution_view(s, e, anchors[s.entry.solution], problem.cases) for s, e in pairs)
     ranked = [(s, e, v) for (s, e), v in zip(pairs, views, strict=True) if s.rank is not None]
-    axis = bar_axis([v.speedup for _, _, v in ranked if v.speedup]) if ranked else None
-    bars = [(v.precision, BarView(v, bar(axis, v.speedup))) for _, _, v in ranked if axis and v.speedup]
+    axis = speedup_axis([v.speedup for _, _, v in ranked if v.speedup], 1, 99) if ranked else None
+    bars = [(v.precision, BarView(v, page_svg(page_bar(axis, v.speedup)))) for _, _, v in ranked if axis and v.speedup]
     works = [(s, e, e.work) for s, e, _ in ranked if e.work]
     newest = history[-_MOST_MEASUREMENTS:]
     titles = [e.problem.title for s, e in pairs if e.problem.title]
@@ -106,7 +106,7 @@ def problem_view(
         shapes=_shapes([e for _, e in pairs if e.problem.sha256 == problem.sha256]),
         solutions=views,
         bars=tuple((name, tuple(b for _, b in group)) for name, group in groupby(bars, key=lambda item: item[0])),
-        bar_ticks=bar_ticks(axis) if axis else None,
+        bar_ticks=page_svg(page_bar_ticks(axis)) if axis else None,
         roofline=_roofline(works),
         rates=tuple(_rates(works, anchors)),
         work=_work(works[0][2]) if works else None,
@@ -166,7 +166,7 @@ def _rates(works: Sequence[tuple[Standing, Evaluation, Work]], anchors: Mapping[
 
 def _roofline(works: Sequence[tuple[Standing, Evaluation, Work]]) -> Markup | None:
     points = [
-        Point(
+        Rate(
             name=name,
             intensity=work.operations / work.least_bytes,
             rate=work.operations / ns * 1e9,
@@ -176,14 +176,14 @@ def _roofline(works: Sequence[tuple[Standing, Evaluation, Work]]) -> Markup | No
         for name, solution, ns, work in _arms(works)
         if work.operations
     ]
-    return roofline(points) if points else None
+    return page_svg(scatter(points)) if points else None
 
 
 def _history(entries: Sequence[Entry]) -> Markup | None:
     measured = [(e, interval) for e in entries if (interval := speedup_of(e))]
     if len({e.solution for e, _ in measured}) == len(measured):
         return None
-    return history_chart([_measurement(e, interval) for e, interval in measured])
+    return page_svg(history_chart([_measurement(e, interval) for e, interval in measured]))
 
 
 def _measurement(entry: Entry, interval: Interval) -> Measurement:

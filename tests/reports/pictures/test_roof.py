@@ -8,9 +8,8 @@ import pytest
 
 from harness.records.evaluation import Work
 from harness.records.roofline import speed_of_light
-from harness.reports.pictures.roof import Ceiling, Roof, roof_of
-from harness.reports.pictures.roofline import grouped, label_of, roofline_picture
-from harness.reports.pictures.samples import samples_picture
+from harness.reports.pictures.arms import samples_of
+from harness.reports.pictures.roof import Ceiling, Roof, grouped, label_of, roof_of, roofline
 from tests.examples import ceilings, timing
 
 H100 = ceilings(
@@ -22,7 +21,7 @@ H100 = ceilings(
     cache_copy_bytes_per_s=5e12,
     matrix_operations_per_s={"float32": 50e12, "float64": 60e12, "tf32": 350e12, "bfloat16": 800e12, "int8": 1e15},
 )
-ARMS = samples_picture(timing(eager_ns=2_000_000, solution_ns=1_000_000)).arms
+ARMS = samples_of(timing(eager_ns=2_000_000, solution_ns=1_000_000)).arms
 
 
 def roof(work: Work, arithmetic: str = "float32") -> Roof:
@@ -34,17 +33,17 @@ FLOAT32 = roof(SOME_WORK)
 
 
 def test_points_are_rates_of_the_least_work() -> None:
-    picture = roofline_picture(ARMS, Work(10**9, 2 * 10**10), None, None)
+    picture = roofline(ARMS, Work(10**9, 2 * 10**10), None, None)
     assert picture.intensity == 20
     eager, solution = picture.points
-    assert (eager.arm, eager.bytes_per_s, eager.operations_per_s) == ("eager", 5e11, 1e13)
-    assert (solution.arm, solution.bytes_per_s, solution.operations_per_s) == ("solution", 1e12, 2e13)
+    assert (eager.arm.name, eager.bytes_per_s, eager.operations_per_s) == ("eager", 5e11, 1e13)
+    assert (solution.arm.name, solution.bytes_per_s, solution.operations_per_s) == ("solution", 1e12, 2e13)
     assert (eager.share, eager.bound, picture.roof) == (None, None, None)
 
 
 def test_what_lies_left_of_the_corner_is_bound_by_memory() -> None:
     # 10 operations a byte at 3.2 TB/s are 32 T, below float32's 50 T
-    _, solution = roofline_picture(ARMS, SOME_WORK, FLOAT32, FLOAT32).points
+    _, solution = roofline(ARMS, SOME_WORK, FLOAT32, FLOAT32).points
     assert solution.bound == "memory"
     assert solution.share == pytest.approx(1e13 / 32e12)
 
@@ -52,7 +51,7 @@ def test_what_lies_left_of_the_corner_is_bound_by_memory() -> None:
 def test_what_lies_right_of_it_is_bound_by_the_arithmetic_of_each_arm() -> None:
     # 1000 operations a byte
     work = Work(10**7, 10**10)
-    eager, solution = roofline_picture(ARMS, work, roof(work), roof(work, "tf32")).points
+    eager, solution = roofline(ARMS, work, roof(work), roof(work, "tf32")).points
     assert (eager.bound, solution.bound) == ("tf32", "float32")
     assert eager.share == pytest.approx(5e12 / 350e12)
     assert solution.share == pytest.approx(1e13 / 50e12)
@@ -60,7 +59,7 @@ def test_what_lies_right_of_it_is_bound_by_the_arithmetic_of_each_arm() -> None:
 
 def test_without_operations_bytes_are_held_against_memory() -> None:
     work = Work(1_600_000_000, None)
-    picture = roofline_picture(ARMS, work, roof(work), roof(work))
+    picture = roofline(ARMS, work, roof(work), roof(work))
     assert picture.intensity is None
     _, solution = picture.points
     assert (solution.operations_per_s, solution.bound) == (None, "memory")
@@ -70,7 +69,7 @@ def test_without_operations_bytes_are_held_against_memory() -> None:
 def test_shares_are_those_of_the_speed_of_light() -> None:
     # 2 GB at 3.2 TB/s: 625 µs of 1 ms
     work = Work(2_000_000_000, None, 1_250_000_000)
-    _, solution = roofline_picture(ARMS, work, roof(work), roof(work)).points
+    _, solution = roofline(ARMS, work, roof(work), roof(work)).points
     assert solution.share == pytest.approx(0.625)
 
 

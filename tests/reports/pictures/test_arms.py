@@ -1,4 +1,4 @@
-"""What a picture of samples shows, without drawing it."""
+"""Each arm's calls, without drawing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from harness.records.spread import fences
 from harness.records.spread import spread as spread_of
 from harness.records.timing import Floors, Timing, Turn
-from harness.reports.pictures.samples import ArmSamples, SamplesPicture, samples_picture
+from harness.reports.pictures.arms import ArmSamples, Samples, counts, samples_of
 from tests.examples import timing
 
 
@@ -33,22 +33,21 @@ TWO_BLOCKS = Timing(
 def arm_of(*ns: int) -> ArmSamples:
     """The solution's, every call in a block of its own."""
     turns = [turn(arm, block, one) for block, one in enumerate(ns) for arm in ("eager", "solution")]
-    return samples_picture(Timing("full", tuple(turns))).arms[-1]
+    return samples_of(Timing("full", tuple(turns))).arms[-1]
 
 
-def spread(slowest_ns: int) -> SamplesPicture:
-    return samples_picture(Timing("full", (turn("eager", 0, slowest_ns), turn("solution", 0, 100))))
+def spread(slowest_ns: int) -> Samples:
+    return samples_of(Timing("full", (turn("eager", 0, slowest_ns), turn("solution", 0, 100))))
 
 
 def test_calls_stand_where_they_were_measured() -> None:
-    eager, solution = samples_picture(TWO_BLOCKS).arms
+    eager, solution = samples_of(TWO_BLOCKS).arms
     assert (eager.name, eager.numbers, eager.ns) == ("eager", (0, 1, 5, 7), (300, 310, 320, 330))
     assert (solution.name, solution.numbers, solution.ns) == ("solution", (2, 3, 4, 6), (100, 110, 120, 130))
-    assert (eager.is_solution, solution.is_solution) == (False, True)
 
 
 def test_blocks_have_borders_and_medians() -> None:
-    picture = samples_picture(TWO_BLOCKS)
+    picture = samples_of(TWO_BLOCKS)
     assert picture.borders == (0, 6, 8)
     assert picture.calls == 8
     assert [(block.first, block.end, block.ns) for block in picture.arms[0].blocks] == [(0, 6, 310), (6, 8, 330)]
@@ -58,12 +57,12 @@ def test_blocks_have_borders_and_medians() -> None:
 def test_what_is_typical_is_the_median_of_the_blocks() -> None:
     calls = [[100] * 3 + [200 + block] * 4 for block in range(5)] + [[100] * 30]
     turns = [one for b, ns in enumerate(calls) for one in (turn("eager", b, 9), turn("solution", b, *ns))]
-    solution = samples_picture(Timing("full", tuple(turns))).arms[-1]
+    solution = samples_of(Timing("full", tuple(turns))).arms[-1]
     assert (solution.median_ns, solution.typical_ns) == (100, 201.5)
 
 
 def test_it_is_so_with_too_few_of_them_for_an_interval() -> None:
-    eager = samples_picture(TWO_BLOCKS).arms[0]
+    eager = samples_of(TWO_BLOCKS).arms[0]
     assert (eager.interval, eager.median_ns, eager.typical_ns) == (None, 315, 320)
 
 
@@ -77,12 +76,12 @@ def test_the_interval_of_a_median_is_that_of_its_blocks() -> None:
 def test_the_solution_is_last_and_whatever_has_turns_is_drawn() -> None:
     turns = [turn(arm, 0, 100) for arm in ("solution", "control", "compile", "eager")]
     record = Timing("full", tuple(turns), ("eager", "compile"))
-    assert [arm.name for arm in samples_picture(record).arms] == ["eager", "compile", "control", "solution"]
+    assert [arm.name for arm in samples_of(record).arms] == ["eager", "compile", "control", "solution"]
 
 
 def test_blocks_of_fresh_processes_are_known() -> None:
     turns = [turn(arm, block, 100, 101) for block in (3, 4, 5, 6) for arm in ("eager", "solution")]
-    picture = samples_picture(Timing("full", tuple(turns), metric="gpu_warm", fresh_at=(4, 6)))
+    picture = samples_of(Timing("full", tuple(turns), metric="gpu_warm", fresh_at=(4, 6)))
     assert picture.borders == (0, 4, 8, 12, 16)
     assert picture.fresh == (4, 12)
     assert picture.metric == "gpu_warm"
@@ -149,20 +148,31 @@ def test_arms_close_together_share_a_linear_axis_with_bins_of_one_width() -> Non
 
 
 def test_every_call_of_a_close_up_is_in_its_histogram() -> None:
-    arm = samples_picture(timing(solution_ns=1_000_000)).arms[-1]
+    arm = samples_of(timing(solution_ns=1_000_000)).arms[-1]
     inside = [ns for ns in arm.ns if arm.bins_ns[0] <= ns <= arm.bins_ns[-1]]
     assert len(inside) == len(arm.ns) - arm.beyond == 24
+
+
+def test_bins_hold_their_lower_edge_and_the_last_one_both() -> None:
+    assert counts([1, 1, 2, 4, 9], [1, 2, 3, 4]) == [2, 1, 1]
+
+
+def test_arms_look_different_and_the_solution_always_the_same() -> None:
+    turns = [turn(arm, 0, 100) for arm in ("eager", "compile", "control", "solution")]
+    arms = samples_of(Timing("full", tuple(turns), ("eager", "compile"))).arms
+    assert len({(arm.colour, arm.marker) for arm in arms}) == 4
+    assert (arms[-1].colour, arms[-1].marker) == ("series0", "o")
 
 
 def test_outliers_are_those_that_other_reports_count() -> None:
     turns = [turn(arm, block, 1000 + block, 1005, 1011) for block in range(8) for arm in ("eager", "solution")]
     record = Timing("full", (*turns, turn("eager", 8, 1000), turn("solution", 8, 900, 1050, 1060)))
-    assert sum(samples_picture(record).arms[-1].outliers) == record.spread("solution").outliers == 3
+    assert sum(samples_of(record).arms[-1].outliers) == record.spread("solution").outliers == 3
 
 
 def test_blocks_of_short_calls_are_averaged_as_elsewhere() -> None:
     turns = [turn(arm, block, 1000, 1000, 1450) for block in range(6) for arm in ("eager", "solution")]
-    picture = samples_picture(Timing("full", tuple(turns), floors=Floors(100, 200)))
+    picture = samples_of(Timing("full", tuple(turns), floors=Floors(100, 200)))
     assert picture.is_averaged
     assert {block.ns for arm in picture.arms for block in arm.blocks} == {1150}
     assert picture.arms[-1].typical_ns == 1150
