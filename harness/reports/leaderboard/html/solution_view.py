@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure
 from harness.records.fastest import fastest_baseline
@@ -15,7 +17,7 @@ from harness.reports.evidence import kernel_rows, numbers_of, seen_by, trace_wor
 from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.html.arm_view import ArmView, arm_views
 from harness.reports.leaderboard.html.case_view import CaseView, case_views, errors_by_case
-from harness.reports.leaderboard.html.highlight import runs
+from harness.reports.leaderboard.html.highlight import coloured
 from harness.reports.leaderboard.html.speed_view import speed_rows
 from harness.reports.leaderboard.precision import title_of
 from harness.reports.leaderboard.reproduce import repetition
@@ -37,11 +39,8 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class SourceView:
-    """A file with its colours; see highlight.runs()."""
-
     name: str
-    text: str
-    runs: str
+    text: Markup
     lines: int
 
 
@@ -274,4 +273,4 @@ def _kernels(evaluation: Evaluation) -> tuple[tuple[str, ...], ...]:
 
 def _source(name: str, text: str) -> SourceView:
     plain = harmless(text)
-    return SourceView(one_line(name), plain, runs(name, plain), plain.count("\n") + (not plain.endswith("\n")))
+    return SourceView(one_line(name), coloured(name, plain), plain.count("\n") + (not plain.endswith("\n")))

@@ -89,34 +89,6 @@ form.addEventListener("change", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
 
-// Sources are coloured when they are opened: text is cut by its runs, and stays text.
-function colour(code) {
-  const text = code.textContent;
-  const pieces = document.createDocumentFragment();
-  let at = 0;
-  for (const [, kind, length] of code.dataset.runs.matchAll(/([a-z.])(\d+)/g)) {
-    const piece = text.slice(at, (at += Number(length)));
-    if (kind === ".") {
-      pieces.append(piece);
-    } else {
-      const span = document.createElement("span");
-      span.className = kind;
-      span.textContent = piece;
-      pieces.append(span);
-    }
-  }
-  pieces.append(text.slice(at));
-  code.replaceChildren(pieces);
-  delete code.dataset.runs;
-}
-
-for (const details of document.querySelectorAll("details.source")) {
-  details.addEventListener("toggle", () => {
-    const code = details.open && details.querySelector("code[data-runs]");
-    if (code && code.dataset.runs) colour(code);
-  });
-}
-
 // A link to a solution opens it.
 function openTarget() {
   const target = document.getElementById(location.hash.slice(1));
