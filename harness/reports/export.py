@@ -1,25 +1,17 @@
-"""Evaluations in the formats of others."""
+"""Evaluations as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
-from harness.errors import UsageError
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
-from harness.reports.evidence import seen_by
-from harness.reports.timing_numbers import TIMING_CELLS, arm_numbers, timing_cells
+from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
-
-_NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
-"""What KernelBench calls not compiled: it can't load the module."""
 
 
 def to_csv(entries: Iterable[Entry]) -> str:
@@ -48,81 +40,6 @@ def timings_csv(evaluations: Iterable[Evaluation]) -> Iterator[str]:
             cells = dict(zip(names, facts, strict=False)) | timing_cells(row)
             writer.writerow({name: _no_formula(value) for name, value in cells.items()})
         yield file.getvalue()
-
-
-def to_kernelbench(evaluations: Sequence[Evaluation]) -> dict[str, list[dict[str, Any]]]:
-    """KernelBench's eval_results.json: by problem, a sample per solution in the order of names.
-
-    The evaluations are one per solution. Those that blame nobody's solution and didn't pass are left out, as
-    KernelBench leaves out what it couldn't evaluate. Raises: UsageError where two problems have the same number.
-    """
-    judged = [e for e in evaluations if e.verdict.passed or e.verdict.blames_solution]
-    found: dict[str, list[dict[str, Any]]] = {}
-    names: dict[str, str] = {}
-    for evaluation in sorted(judged, key=lambda e: (e.problem.name, e.solution.name)):
-        number = kernelbench_id(evaluation.problem.name)
-        if names.setdefault(number, evaluation.problem.name) != evaluation.problem.name:
-            raise UsageError(
-                f"problems {names[number]} and {evaluation.problem.name} are both KernelBench's {number}: "
-                "export one level at a time, with --problem"
-            )
-        samples = found.setdefault(number, [])
-        samples.append(kernelbench_sample(len(samples), evaluation))
-    return found
-
-
-def kernelbench_id(problem: str) -> str:
-    """The number in a name such as '42_Max_Pooling_2D' or 'level1_42_Max_Pooling_2D', else the name itself."""
-    match = re.match(r"(?:level\d+_)?(\d+)(?:_|$)", problem)
-    return match[1] if match else problem
-
-
-def kernelbench_sample(number: int, evaluation: Evaluation) -> dict[str, Any]:
-    """Times in milliseconds; -1 and {} are KernelBench's words for a time that wasn't taken."""
-    timing = evaluation.timing
-    stats = call_statistics(timing.calls_ns("solution"), evaluation.environment.gpu) if timing else {}
-    return {
-        "sample_id": number,
-        "compiled": evaluation.verdict not in _NEVER_RAN,
-        "correctness": evaluation.verdict.passed,
-        "metadata": _metadata(evaluation),
-        "runtime": stats.get("mean", -1.0),
-        "runtime_stats": stats,
-    }
-
-
-def call_statistics(calls_ns: Sequence[int], gpu: str | None) -> dict[str, Any]:
-    """KernelBench's words for the times of calls, in milliseconds; empty for no calls."""
-    calls_ms = [ns / 1e6 for ns in calls_ns]
-    if not calls_ms:
-        return {}
-    return {
-        "mean": statistics.fmean(calls_ms),
-        "std": statistics.stdev(calls_ms) if len(calls_ms) > 1 else 0.0,
-        "min": min(calls_ms),
-        "max": max(calls_ms),
-        "num_trials": len(calls_ms),
-        "hardware": gpu,
-        "device": "cuda",
-    }
-
-
-def _metadata(evaluation: Evaluation) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "hardware": evaluation.environment.gpu or "simulator",
-        "device": evaluation.environment.backend,
-        "problem": evaluation.problem.name,
-        "solution": evaluation.solution.name,
-        "verdict": evaluation.verdict.value,
-        "evaluation": evaluation.id,
-    }
-    if evaluation.own_share is not None:
-        facts["own_share"] = evaluation.own_share
-    if evaluation.failure:
-        facts["error"] = evaluation.failure.reason
-        if checks := seen_by(evaluation.failure):
-            facts["seen_by"] = checks
-    return facts
 
 
 def _no_formula(value: Any) -> Any:

@@ -6,15 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from harness.codec import encode
 from harness.records.profile import KernelCounters, Profile, Timeline
+from harness.reports.blocks import Block, Column, Facts, Line, Report, Section, Span, Table, number
 from harness.reports.numbers import format_ms
-from harness.reports.untrusted import one_line
 
 _STALLS = 4
 _FEW_STALLS = 0.03
@@ -32,37 +27,29 @@ def profile_json(profile: Profile) -> dict[str, Any]:
     return record
 
 
-def profile_report(profile: Profile) -> RenderableType:
+def profile_report(profile: Profile) -> Report:
     """A few lines for each kernel, then the timeline, then where the files are."""
-    return Group(*_parts(profile))
+    return Report(list(_parts(profile)))
 
 
-def _parts(profile: Profile) -> Iterator[RenderableType]:
-    name = one_line(f"{profile.problem}/{profile.solution or 'reference'}")
-    yield Text.assemble((name, "bold"), f", case {one_line(profile.case)}, on {one_line(profile.gpu)}")
+def _parts(profile: Profile) -> Iterator[Block]:
+    name = f"{profile.problem}/{profile.solution or 'reference'}"
+    yield Line((Span(name, "strong"), f", case {profile.case}, on {profile.gpu}"))
     for _, group in groupby(profile.kernels, key=lambda one: (one.kernel, one.grid, one.block)):
-        yield Text()
-        yield from _kernel(list(group))
-    yield Text()
+        yield _kernel(list(group))
+    yield Line("")
     yield from _timeline(profile.timeline)
     for remark in profile.remarks:
-        yield Text(f"remark: {one_line(remark)}", style="yellow")
-    for what, path in profile.files.items():
-        yield Text.assemble((f"{what}: ", "dim"), one_line(path), overflow="fold")
-    yield Text("seen inside of the solution's own process: nothing here decides a verdict or a speed", style="dim")
+        yield Line(f"remark: {remark}", "unsure")
+    yield Facts(list(profile.files.items()))
+    yield Line("seen inside of the solution's own process: nothing here decides a verdict or a speed", "faint")
 
 
-def _kernel(launches: Sequence[KernelCounters]) -> Iterator[RenderableType]:
+def _kernel(launches: Sequence[KernelCounters]) -> Section:
     """Of launches in a row that are alike, the one in the middle by duration."""
     kernel = sorted(launches, key=lambda one: one.duration_ns)[len(launches) // 2]
     times = f"  ({len(launches)} launches in a row, the middle one)" if len(launches) > 1 else ""
-    yield Text.assemble((_name(kernel.kernel), "bold"), (times, "dim"))
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for label, value in _facts(kernel):
-        table.add_row(label, value)
-    yield Padding(table, (0, 0, 0, 2))
+    return Section((Span(_name(kernel.kernel), "strong"), Span(times, "faint")), [Facts(list(_facts(kernel)))])
 
 
 def _facts(kernel: KernelCounters) -> Iterator[tuple[str, str]]:
@@ -126,39 +113,33 @@ def _conflicts(kernel: KernelCounters) -> str:
 
 def _stalls(kernel: KernelCounters) -> str:
     shown = [stall for stall in kernel.stalls if stall.share >= _FEW_STALLS][:_STALLS] or kernel.stalls[:1]
-    return ", ".join(f"{one_line(stall.reason)} {stall.share * 100:.0f} %" for stall in shown)
+    return ", ".join(f"{stall.reason} {stall.share * 100:.0f} %" for stall in shown)
 
 
-def _timeline(timeline: Timeline) -> Iterator[RenderableType]:
+def _timeline(timeline: Timeline) -> Iterator[Block]:
     idle = timeline.idle_ns / timeline.span_ns if timeline.span_ns else 0.0
     gaps = f", in {timeline.gaps} gaps, the longest {timeline.longest_gap_ns / 1e3:.1f} µs" if timeline.gaps else ""
-    yield Text(
-        f"timeline of {timeline.calls} calls: {format_ms(timeline.span_ns)} ms, {idle * 100:.1f} % of it idle{gaps}"
-    )
-    if not timeline.rows:
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("kernel", overflow="fold")
-    for column in ("launches", "ms", "share", "shortest µs", "longest µs"):
-        table.add_column(column, justify="right", no_wrap=True)
-    busy = sum(row.total_ns for row in timeline.rows) or 1.0
-    for row in timeline.rows[:_ROWS]:
-        table.add_row(
-            _name(row.name),
-            str(row.launches),
-            format_ms(row.total_ns),
-            f"{row.total_ns / busy * 100:.1f} %",
-            f"{row.shortest_ns / 1e3:.1f}",
-            f"{row.longest_ns / 1e3:.1f}",
-        )
-    yield table
-    if len(timeline.rows) > _ROWS:
-        yield Text(f"… and {len(timeline.rows) - _ROWS} more, see the trace", style="dim")
+    took = format_ms(timeline.span_ns)
+    yield Line(f"timeline of {timeline.calls} calls: {took} ms, {idle * 100:.1f} % of it idle{gaps}")
+    if timeline.rows:
+        busy = sum(row.total_ns for row in timeline.rows) or 1.0
+        heads = ("launches", "ms", "share", "shortest µs", "longest µs")
+        rows = [
+            (
+                _name(row.name),
+                str(row.launches),
+                format_ms(row.total_ns),
+                f"{row.total_ns / busy * 100:.1f} %",
+                f"{row.shortest_ns / 1e3:.1f}",
+                f"{row.longest_ns / 1e3:.1f}",
+            )
+            for row in timeline.rows
+        ]
+        yield Table((Column("kernel", is_name=True), *map(number, heads)), rows, _ROWS)
 
 
 def _name(kernel: str) -> str:
-    name = one_line(kernel)
-    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
+    return kernel if len(kernel) <= _NAME_CHARS else f"{kernel[:_NAME_CHARS]}…"
 
 
 def _size(three: tuple[int, int, int]) -> str:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from harness.codec import encode
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
-from harness.reports.untrusted import one_line
+from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, Tone, number
 
 _NAME_CHARS = 200
 _TEXT_CHARS = 160
@@ -24,71 +19,60 @@ def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 
-def sanitizing_report(sanitizing: Sanitizing) -> RenderableType:
-    """A line for each tool, then each finding."""
-    return Group(*_parts(sanitizing))
+def sanitizing_report(sanitizing: Sanitizing) -> Report:
+    """A row for each tool, then each finding."""
+    return Report(list(_parts(sanitizing)))
 
 
-def _parts(sanitizing: Sanitizing) -> Iterator[RenderableType]:
-    name = one_line(f"{sanitizing.problem}/{sanitizing.solution or 'reference'}")
-    words = ("clean", "green") if sanitizing.is_whole else ("not looked through", "yellow")
+def _parts(sanitizing: Sanitizing) -> Iterator[Block]:
+    name = f"{sanitizing.problem}/{sanitizing.solution or 'reference'}"
+    answer = Span("clean", "good") if sanitizing.is_whole else Span("not looked through", "unsure")
     if sanitizing.own:
-        words = ("has faults", "red")
-    on = f", case {one_line(sanitizing.case)}, on {one_line(sanitizing.gpu)}"
-    yield Text.assemble((name, "bold"), " ", words, on)
-    yield _tools(sanitizing)
+        answer = Span("has faults", "bad")
+    yield Line((Span(name, "strong"), " ", answer, f", case {sanitizing.case}, on {sanitizing.gpu}"))
+    columns = (Column("tool"), number("errors"), number("s"), Column("looks for"))
+    yield Table(columns, [(run.tool, _errors(run), f"{run.seconds:.0f}", _remark(run)) for run in sanitizing.runs])
     for finding in sanitizing.own:
-        yield from _finding(finding, "red")
+        yield _finding(finding, "bad")
     if sanitizing.foreign:
-        yield Text("not in the solution's own kernels, and not held against it:", style="dim")
+        yield Line("not in the solution's own kernels, and not held against it:", "faint")
         for finding in sanitizing.foreign:
-            yield from _finding(finding, "dim")
-    yield Text.assemble(("logs: ", "dim"), one_line(", ".join(run.log for run in sanitizing.runs)), overflow="fold")
+            yield _finding(finding, "faint")
+    yield Line((Span("logs: ", "faint"), ", ".join(run.log for run in sanitizing.runs)))
 
 
-def _tools(sanitizing: Sanitizing) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("tool", no_wrap=True)
-    table.add_column("errors", justify="right", no_wrap=True)
-    table.add_column("s", justify="right", no_wrap=True)
-    table.add_column("looks for", overflow="fold")
-    for run in sanitizing.runs:
-        table.add_row(run.tool, _errors(run), f"{run.seconds:.0f}", _remark(run))
-    return table
-
-
-def _errors(run: ToolRun) -> Text:
+def _errors(run: ToolRun) -> Span:
     if run.errors is None:
-        return Text("?", style="yellow")
-    return Text(f"{run.errors:,}", style="red" if run.errors else "green")
+        return Span("?", "unsure")
+    return Span(f"{run.errors:,}", "bad" if run.errors else "good")
 
 
-def _remark(run: ToolRun) -> Text:
+def _remark(run: ToolRun) -> Span:
     if run.complaint is not None:
-        return Text(one_line(run.complaint), style="yellow")
+        return Span(run.complaint, "unsure")
     left = f"; {run.unprinted:,} more than it lists" if run.unprinted else ""
-    return Text(f"{WHAT_IT_FINDS[run.tool]}{left}", style="dim")
+    return Span(f"{WHAT_IT_FINDS[run.tool]}{left}", "faint")
 
 
-def _finding(finding: SanitizerFinding, style: str) -> Iterator[RenderableType]:
+def _finding(finding: SanitizerFinding, tone: Tone) -> Section:
     size = f" of {finding.nbytes} bytes" if finding.nbytes else ""
     times = f"  ×{finding.count:,}" if finding.count > 1 else ""
-    yield Text.assemble((f"{finding.tool}: {one_line(finding.kind)}{size}", style), (times, "bold"))
-    yield Padding(Group(*_places(finding)), (0, 0, 0, 2))
+    title = (Span(f"{finding.tool}: {finding.kind}{size}", tone), Span(times, "strong"))
+    return Section(title, list(_places(finding)))
 
 
-def _places(finding: SanitizerFinding) -> Iterator[Text]:
-    where = f" at {one_line(finding.source)}" if finding.source else ""
+def _places(finding: SanitizerFinding) -> Iterator[Line | Prose]:
+    where = f" at {finding.source}" if finding.source else ""
     if finding.kernel or where:
-        of_kernel = f" in {one_line(finding.kernel)[:_NAME_CHARS]}" if finding.kernel else ""
-        yield Text(f"{of_kernel}{where}".strip())
+        of_kernel = f" in {finding.kernel[:_NAME_CHARS]}" if finding.kernel else ""
+        yield Line(f"{of_kernel}{where}".strip())
     if finding.text:
-        yield Text(f"    {one_line(finding.text)[:_TEXT_CHARS]}", style="bold")
+        yield Prose(f"    {finding.text[:_TEXT_CHARS].strip()}", "strong")
     if finding.thread and finding.block:
         first = "first " if finding.count > 1 else ""
-        yield Text(f"{first}by thread {_three(finding.thread)} of block {_three(finding.block)}")
+        yield Line(f"{first}by thread {_three(finding.thread)} of block {_three(finding.block)}")
     for detail in finding.details:
-        yield Text(one_line(detail), style="dim")
+        yield Line(detail, "faint")
 
 
 def _three(numbers: tuple[int, int, int]) -> str:

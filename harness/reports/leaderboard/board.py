@@ -13,12 +13,15 @@ from harness.records.entry import Entry
 from harness.records.ranking import leading_metric, rank_among
 from harness.records.statistics import Interval
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
+from harness.reports.baselines import interval_of
 from harness.reports.leaderboard.rules import (
+    PRECISION_CLASSES,
     Candidate,
+    PrecisionClass,
     Terms,
     Wanted,
     chosen,
+    class_of,
     configs,
     environments,
     is_comparable,
@@ -50,10 +53,7 @@ class Standing:
     @property
     def control(self) -> Interval | None:
         """What equal arms measured (A/A)."""
-        entry = self.entry
-        if entry.control is None or entry.control_low is None or entry.control_high is None:
-            return None
-        return Interval(entry.control, entry.control_low, entry.control_high, 0.95)
+        return interval_of(self.entry.control, self.entry.control_low, self.entry.control_high)
 
     @property
     def is_sample(self) -> bool:
@@ -139,9 +139,7 @@ def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) 
 
 def speedup_of(entry: Entry) -> Interval | None:
     """The headline speed-up with its 95 % interval; None where nothing was measured."""
-    if entry.speedup is None or entry.speedup_low is None or entry.speedup_high is None:
-        return None
-    return Interval(entry.speedup, entry.speedup_low, entry.speedup_high, 0.95)
+    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
 
 
 _Counts = Mapping[tuple[str, str, str], int]

@@ -1,9 +1,10 @@
-"""What an evaluation must be to be ranked, and those choices in words."""
+"""What an evaluation must be to be ranked, and among which it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from harness.errors import UsageError
 from harness.records.arms import Metric
@@ -11,7 +12,26 @@ from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import other_metric
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.precision import PrecisionClass
+
+PrecisionClass = Literal["float64", "float32", "tf32", "half"]
+"""Classes of arithmetic that are ranked apart: fewer bits are faster, and no merit of the kernel."""
+
+PRECISION_CLASSES: tuple[PrecisionClass, ...] = get_args(PrecisionClass)
+
+_CLASSES: dict[str, PrecisionClass] = {
+    "float64": "float64",
+    "float32": "float32",
+    "tf32": "tf32",
+    "float16": "half",
+    "bfloat16": "half",
+}
+
+_TITLES: dict[PrecisionClass, str] = {
+    "float64": "float64",
+    "float32": "strict float32",
+    "tf32": "tf32",
+    "half": "half (float16, bfloat16)",
+}
 
 
 @dataclass(frozen=True)
@@ -113,6 +133,19 @@ def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
         yield f"too noisy: {entry.noise}"
     if entry.speedup is None:
         yield "no interval of the speed-up"
+
+
+def class_of(entry: Entry) -> PrecisionClass:
+    """What the solution declares that it computes in; the problem's precision where it declares nothing.
+
+    A word that this version doesn't know counts as half: the class in which it can wrong nobody.
+    """
+    return _CLASSES.get(entry.solution_precision or entry.problem_precision, "half")
+
+
+def title_of(precision_class: PrecisionClass) -> str:
+    """For headings: 'strict float32'."""
+    return _TITLES[precision_class]
 
 
 def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, str]]) -> list[Candidate]:

@@ -10,7 +10,7 @@ from harness.records.ranking import FAST_P, FastP
 from harness.records.statistics import Interval, geometric_mean
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass
+from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,66 @@
-"""The board's rules and results in sentences, the same in every form."""
+"""The board's rules and results in words, the same in every form."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from harness.records.environment import of_several_gpus
+from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.precision import title_of
+from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.totals import ClassTotal
-from harness.reports.numbers import format_speedup
-from harness.reports.untrusted import one_line
+from harness.reports.numbers import format_own_share, format_share, format_speedup, format_time
 
 _LIGHT = (
-    "Speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a share of "
-    "the solution's time."
+    "SOL, the speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a "
+    "share of the solution's time."
 )
 
-_OWN = "Own kernels: their share of the device's time, copies included; below 10 % it is marked as low."
+_OWN = "own: the share of the device's time in the solution's own kernels, copies included; below 10 % it is low."
+
+
+@dataclass(frozen=True)
+class Row:
+    """What all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—' for what
+    can't be compared."""
+
+    rank: str
+    time: str
+    baseline_time: str
+    speedup: str
+    light: str
+    own: str
+    speed: str
+    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
+    note: str
+    """Says that the source shown is not today's; '' where it is."""
+    reason: str
+    """Why it isn't ranked; the verdict stands before a reason that doesn't say it."""
+
+
+def row_of(standing: Standing) -> Row:
+    entry = standing.entry
+    is_shown = standing.is_comparable and standing.speedup is not None
+    metric = entry.metric if entry.metric != "gpu_cold" else None
+    speed = (entry.speed, metric, "fragile" if entry.is_fragile else None)
+    return Row(
+        rank=str(standing.rank or "—"),
+        time=format_time(entry.solution_ns if is_shown else None),
+        baseline_time=format_time(entry.baseline_ns if is_shown else None),
+        speedup=format_speedup(standing.speedup if is_shown else None),
+        light=format_share(entry.share_of_light if is_shown else None, entry.light_source),
+        own=format_own_share(entry.own_share),
+        speed=", ".join(word for word in speed if word),
+        note="the solution has been edited since; this is its former source" if standing.is_older_source else "",
+        reason=f"{entry.verdict.value}: {standing.why_unranked}" if standing.why_unranked else "",
+    )
 
 
 def rules(board: Board) -> tuple[str, ...]:
     """Which evaluations are ranked, and how: a sentence each."""
-    where = one_line(board.environment.label)
     baseline = board.baseline or "the baseline"
     return (
-        f"Environment: {where}. {_others(len(board.other_environments), 'environment')}",
+        f"Environment: {board.environment.label}. {_others(len(board.other_environments), 'environment')}",
         f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
         f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
         *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
@@ -53,13 +91,8 @@ def total_sentence(total: ClassTotal) -> str:
 def left_out_note(total: ClassTotal) -> str | None:
     """'left out: relu, measured end to end'; None where nothing is."""
     why = ((total.left_out, "not measured as gpu_cold"), (total.invalid, "invalid_problem"))
-    notes = [f"left out: {', '.join(map(one_line, names))}, {reason}" for names, reason in why if names]
+    notes = [f"left out: {', '.join(names)}, {reason}" for names, reason in why if names]
     return "; ".join(notes) or None
-
-
-def unranked_reason(standing: Standing) -> str:
-    """'wrong_values: outputs differ …'; the verdict stands before a reason that doesn't say it."""
-    return f"{standing.entry.verdict.value}: {one_line(standing.why_unranked or '')}"
 
 
 def problem_note(problem: ProblemBoard) -> str | None:
@@ -79,20 +112,7 @@ def problem_note(problem: ProblemBoard) -> str | None:
     return " ".join(notes) or None
 
 
-def source_note(standing: Standing) -> str | None:
-    """That the source shown is not today's; None where it is."""
-    return "the solution has been edited since; this is its former source" if standing.is_older_source else None
-
-
-def speed_note(standing: Standing) -> str:
-    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
-    entry = standing.entry
-    metric = entry.metric if entry.metric != "gpu_cold" else None
-    words = (entry.speed, metric, "fragile" if entry.is_fragile else None)
-    return ", ".join(word for word in words if word)
-
-
 def _others(count: int, noun: str) -> str:
     if count == 0:
         return f"No other {noun} has results."
-    return f"Results of {count} other {noun}{'' if count == 1 else 's'} are not compared."
+    return f"Results of {several(count, f'other {noun}')} are not compared."

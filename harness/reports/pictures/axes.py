@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from harness.reports.pictures.drawing import Dots, Label, Line, Mark, Point
+from harness.reports.pictures.drawing import Label, Line, Mark, Point
 
 _SMALLEST = 1e-30
 """On a log axis; its inverse is the largest."""
@@ -101,7 +102,7 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 def plain_words(ticks: Sequence[float]) -> Callable[[float], str]:
     """Numbers with as many decimals as tell the ticks apart."""
-    step = min((b - a for a, b in zip(ticks, ticks[1:], strict=False)), default=1.0)
+    step = min((b - a for a, b in pairwise(ticks)), default=1.0)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return lambda value: f"{value:.{digits}f}"
 

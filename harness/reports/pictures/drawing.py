@@ -60,7 +60,7 @@ _MANY_DOTS = 5000
 """Beyond so many dots are drawn once a pixel: nobody sees the difference, and the file stays small."""
 _PER_INCH, _DOTS_PER_INCH, _POINT = 96, 160, 0.75
 """Pixels of a picture and of its PNG in an inch, and matplotlib's points in a pixel."""
-_FONT = "DejaVu Sans, Verdana, sans-serif"
+_FONT, _SIZE = "DejaVu Sans, Verdana, sans-serif", 12.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Label:
     colour: str = "ink"
     anchor: str = "start"
     shift: float = 0.0
-    size: float = 12.0
+    size: float = _SIZE
     is_bold: bool = False
     tilt: float = 0.0
     """In degrees."""
@@ -159,7 +159,13 @@ def file_svg(picture: Picture) -> str:
     size = (picture.width or 0.0, picture.height)
     width, height = (f"{length:.0f}" for length in size)
     frame = {"xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height}
-    said = {"viewBox": f"0 0 {width} {height}", "font_family": _FONT, "role": "img", "aria_label": picture.about}
+    said = {
+        "viewBox": f"0 0 {width} {height}",
+        "font_family": _FONT,
+        "font_size": f"{_SIZE:g}",
+        "role": "img",
+        "aria_label": picture.about,
+    }
     children = [_svg_mark(mark, "") for mark in (Box((0, 0), size, "page"), *picture.marks)]
     drawn = _element("svg", {**frame, **said}, _element("style", {}, stylesheet(is_light=True)), *children)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'
@@ -189,12 +195,16 @@ def require_picture_name(path: Path) -> None:
 
 def _svg_mark(mark: Mark, unit: str) -> Markup:
     if isinstance(mark, Line):
-        style = {"class": f"line-{mark.colour}", "stroke_width": f"{mark.width:g}"}
+        style = {"class": f"line-{mark.colour}"}
+        if mark.width != 1:
+            style["stroke_width"] = f"{mark.width:g}"
         if mark.dash:
             style["stroke_dasharray"] = " ".join(f"{length:g}" for length in mark.dash)
         if unit:  # a path can't be in %
             return Markup("").join(_segment(start, end, unit, style) for start, end in pairwise(mark.points))
-        return _element("polyline", {"points": _pairs(mark.points), "fill": "none", "stroke_linejoin": "round", **style})
+        return _element(
+            "polyline", {"points": _pairs(mark.points), "fill": "none", "stroke_linejoin": "round", **style}
+        )
     if isinstance(mark, Box):
         (x1, x2), (y1, y2) = (sorted(pair) for pair in zip(mark.corner, mark.opposite, strict=True))
         place = {"x": f"{x1:.2f}{unit}", "y": f"{y1:.1f}", "width": f"{x2 - x1:.2f}{unit}", "height": f"{y2 - y1:.1f}"}
@@ -206,7 +216,9 @@ def _svg_mark(mark: Mark, unit: str) -> Markup:
 
 def _svg_label(label: Label, unit: str) -> Markup:
     x, y = label.at
-    attributes = {"class": f"fill-{label.colour}", "x": f"{x:.2f}{unit}", "y": f"{y:.1f}", "font_size": f"{label.size:g}"}
+    attributes = {"class": f"fill-{label.colour}", "x": f"{x:.2f}{unit}", "y": f"{y:.1f}"}
+    if label.size != _SIZE:
+        attributes["font_size"] = f"{label.size:g}"
     if label.shift:
         attributes["dx"] = f"{label.shift:g}"
     if label.anchor != "start":

@@ -16,13 +16,13 @@ from harness.records.timing import Timing
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.arms import Samples, samples_of
 from harness.reports.pictures.axes import heading
-from harness.reports.pictures.drawing import Mark, Picture, save
+from harness.reports.pictures.drawing import Picture, save
 from harness.reports.pictures.roof import Roofline, roofline_of
 from harness.reports.pictures.roofline import draw_roofline
 from harness.reports.pictures.samples import draw_samples
 from harness.reports.untrusted import one_line
 
-FORMATS = ("svg", "png")
+PICTURE_FORMATS = ("svg", "png")
 _WIDTH, _LONGEST_NAME, _LONGEST_LINE = 768.0, 34, 118
 
 _SPEEDS: dict[SpeedVerdict, str] = {
@@ -53,7 +53,7 @@ def pictures_of(evaluation: Evaluation) -> Pictures:
 
 
 def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """`<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of FORMATS.
+    """`<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of PICTURE_FORMATS.
 
     Raises: MachineError where matplotlib is missing for a PNG, or the folder can't be written.
     """

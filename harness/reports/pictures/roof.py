@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.records.arms import OF_PRECISION
-from harness.records.ceilings import Ceilings, Source
+from harness.records.ceilings import Ceilings
 from harness.records.evaluation import Evaluation, SpeedOfLight, Work
 from harness.records.roofline import arithmetic_of, speed_of_light
-from harness.reports.numbers import format_rate
+from harness.reports.numbers import SOURCES, format_rate
 from harness.reports.pictures.arms import ArmSamples
 from harness.reports.untrusted import one_line
 
 _DRAWN = ("float32", "tf32", "bfloat16")
 """Of arithmetic, besides what bounds an arm: a picture of all would be one of lines."""
-
-
-_KINDS: dict[Source, str] = {"theory": "in theory", "measured": "as measured"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
     known = {name: ceilings.arithmetic(name) for name in ceilings.matrix_operations_per_s}
     drawn = (*_DRAWN, light.arithmetic)
     arithmetic = {
-        name: Ceiling(_KINDS[best.source], one_line(name), best.rate)
+        name: Ceiling(SOURCES[best.source], one_line(name), best.rate)
         for name, best in known.items()
         if best and name in drawn
     }
@@ -124,9 +121,7 @@ def roofline_of(evaluation: Evaluation, arms: Sequence[ArmSamples]) -> Roofline 
     return roofline(arms, work, roof_of(ceilings, work, light), reference)
 
 
-def roofline(
-    arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None
-) -> Roofline:
+def roofline(arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None) -> Roofline:
     """`arms` as samples_picture() has them. The reference may compute in another precision than the solution, but for
     the one that is there to compute in the same."""
     intensity = None if work.operations is None else work.operations / work.least_bytes

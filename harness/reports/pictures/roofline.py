@@ -53,7 +53,9 @@ def scatter(rates: Sequence[Rate]) -> Picture:
     for one, row in zip(highest_first, rows, strict=True):
         x, y = panel.at(one.intensity, one.rate)
         marks.append(Line(((x, y), (x + 3, row - 4)), "grid"))
-        marks.append(Dots([(x, y)], "ink" if one.is_baseline else "series0", is_hollow=one.is_baseline, about=one.about))
+        marks.append(
+            Dots([(x, y)], "ink" if one.is_baseline else "series0", is_hollow=one.is_baseline, about=one.about)
+        )
         marks.append(Label((x + 3, row), one.name, shift=3))
     return Picture(tuple(marks), height, about="achieved floating-point rate over operations per byte of each solution")
 
@@ -71,7 +73,9 @@ def _bytes(roofline: Roofline, top: float) -> tuple[list[Mark], float]:
     for number, ceiling in enumerate(ceilings):
         assert roofline.roof is not None
         x, row = panel.across(ceiling.rate), top - _LABEL_ROW * (number + 0.5)
-        marks.append(Line(((x, bottom), (x, row)), _colour(ceiling), 2.7 if roofline.roof.bounds_bytes(ceiling) else 1.3))
+        marks.append(
+            Line(((x, bottom), (x, row)), _colour(ceiling), 2.7 if roofline.roof.bounds_bytes(ceiling) else 1.3)
+        )
         marks.append(Label((x - 6, row + 4), label_of([ceiling], "B/s"), _colour(ceiling), "end", size=10.5))
     if not ceilings:
         marks.append(Label((_LEFT, top - 6), _UNKNOWN, "faint", size=10.5))

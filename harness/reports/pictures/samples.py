@@ -27,7 +27,8 @@ def draw_samples(samples: Samples, top: float) -> tuple[list[Mark], float]:
     top += 27
     title = f"all arms, {samples.metric}{', log axis' if samples.is_log else ''}"
     marks += [_title(title, top), Label((_LEFT + _ACROSS + _BETWEEN, top - 7), "histogram", is_bold=True)]
-    down = Scale(*(ns / size for ns in samples.range_ns), top + _COMMON, top, samples.is_log)
+    low, high = (ns / size for ns in samples.range_ns)
+    down = Scale(low, high, top + _COMMON, top, samples.is_log)
     marks += _panels(samples, samples.arms, down, size, [edge / size for edge in samples.bins_ns])
     marks.append(Label((16, top + _COMMON / 2), f"{unit} per call", anchor="middle", tilt=90))
     top += _COMMON + _GAP

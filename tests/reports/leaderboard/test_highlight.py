@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from harness.reports.leaderboard.html.highlight import coloured
+from harness.reports.leaderboard.highlight import coloured
 from tests.reports.leaderboard.samples import HOSTILE, SOURCE
 
 
