@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from harness.reports.evaluation import source_text as source_text
     from harness.reports.explain import all_explained as all_explained
     from harness.reports.explain import explained as explained
+    from harness.reports.export import kernelbench_files as kernelbench_files
+    from harness.reports.export import score_json as score_json
+    from harness.reports.export import scores_table as scores_table
     from harness.reports.export import timings_csv as timings_csv
     from harness.reports.export import to_csv as to_csv
+    from harness.reports.export import to_kernelbench as to_kernelbench
     from harness.reports.gate import gate_json as gate_json
     from harness.reports.gate import gate_report as gate_report
     from harness.reports.gate import snapshot_table as snapshot_table
@@ -35,10 +39,6 @@ if TYPE_CHECKING:
     from harness.reports.history import history_report as history_report
     from harness.reports.history import save_history_plot as save_history_plot
     from harness.reports.junit import junit_xml as junit_xml
-    from harness.reports.kernelbench import kernelbench_files as kernelbench_files
-    from harness.reports.kernelbench import score_json as score_json
-    from harness.reports.kernelbench import scores_table as scores_table
-    from harness.reports.kernelbench import to_kernelbench as to_kernelbench
     from harness.reports.leaderboard.board import Board as Board
     from harness.reports.leaderboard.board import make_board as make_board
     from harness.reports.leaderboard.board import measurements as measurements
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
     from harness.reports.machine import ceilings_table as ceilings_table
     from harness.reports.machine import findings_table as findings_table
     from harness.reports.numbers import format_speedup as format_speedup
-    from harness.reports.pictures.files import PICTURE_FORMATS as PICTURE_FORMATS
-    from harness.reports.pictures.files import pictures_json as pictures_json
-    from harness.reports.pictures.files import pictures_of as pictures_of
-    from harness.reports.pictures.files import write_pictures as write_pictures
+    from harness.reports.pictures import PICTURE_FORMATS as PICTURE_FORMATS
+    from harness.reports.pictures import pictures_json as pictures_json
+    from harness.reports.pictures import pictures_of as pictures_of
+    from harness.reports.pictures import write_pictures as write_pictures
     from harness.reports.problem_check import problem_check_json as problem_check_json
     from harness.reports.problem_check import problem_check_report as problem_check_report
-    from harness.reports.profile import profile_json as profile_json
-    from harness.reports.profile import profile_report as profile_report
     from harness.reports.prompt import feedback_text as feedback_text
     from harness.reports.prompt import prompt_text as prompt_text
     from harness.reports.run import run_report as run_report
-    from harness.reports.sanitizing import sanitizing_json as sanitizing_json
-    from harness.reports.sanitizing import sanitizing_report as sanitizing_report
     from harness.reports.sarif import sarif_json as sarif_json
     from harness.reports.terminal import verdict_text as verdict_text
     from harness.reports.timing import timing_json as timing_json
+    from harness.reports.tools import profile_json as profile_json
+    from harness.reports.tools import profile_report as profile_report
+    from harness.reports.tools import sanitizing_json as sanitizing_json
+    from harness.reports.tools import sanitizing_report as sanitizing_report
     from harness.reports.untrusted import harmless as harmless
     from harness.reports.untrusted import one_line as one_line
     from harness.reports.untrusted import quoted as quoted
@@ -82,14 +82,12 @@ _HOMES = {
     "timing": "timing_json",
     "history": "histories history_json history_report save_history_plot",
     "diff": "difference difference_json difference_report",
-    "export": "timings_csv to_csv",
-    "kernelbench": "kernelbench_files score_json scores_table to_kernelbench",
+    "export": "kernelbench_files score_json scores_table timings_csv to_csv to_kernelbench",
     "prompt": "feedback_text prompt_text",
     "explain": "all_explained explained",
     "machine": "ceilings_json ceilings_table findings_table",
     "problem_check": "problem_check_json problem_check_report",
-    "profile": "profile_json profile_report",
-    "sanitizing": "sanitizing_json sanitizing_report",
+    "tools": "profile_json profile_report sanitizing_json sanitizing_report",
     "gate": "gate_json gate_report snapshot_table",
     "gate_comment": "SUMMARY_BYTES gate_markdown",
     "junit": "junit_xml",
@@ -99,7 +97,7 @@ _HOMES = {
     "leaderboard.rules": "Wanted",
     "leaderboard.forms": "leaderboard_json leaderboard_markdown leaderboard_table save_leaderboard_plot",
     "leaderboard.page": "leaderboard_html",
-    "pictures.files": "PICTURE_FORMATS pictures_json pictures_of write_pictures",
+    "pictures": "PICTURE_FORMATS pictures_json pictures_of write_pictures",
 }
 
 

@@ -81,7 +81,7 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
         "gpu_cold eager / solution 3.0000× [2.9910, 3.0090] faster",
         "checks against the float64 oracle",
         "small complete 1 4 0 0.12",
-        "relu sm_90 32 4096 8/8 16",
+        "relu sm_90 32 4096 8/4 16",
         "NVIDIA H100 80GB HBM3",
         "harness run --problem maxpool2d --solution plain --backend cuda \\ --seed 5692163613755307619",
     ):

@@ -10,7 +10,7 @@ from harness.records.evaluation import Evaluation, ProblemRef
 from harness.records.kernelbench import kernelbench_problem, run_and_sample, solution_name
 from harness.records.kernelbench_scores import Field, average_pass_at_k, fields_of, pass_at_k, score
 from harness.records.verdict import Verdict
-from harness.reports.kernelbench import kernelbench_files
+from harness.reports.export import kernelbench_files
 from tests.examples import failed, passed, sim_environment, timing
 
 NAMES = [f"level1_{number}_P" for number in (1, 2, 3, 4)]

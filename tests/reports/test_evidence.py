@@ -12,7 +12,7 @@ from harness.reports.blocks import Span, Table
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import findings, show_report
 from harness.reports.evidence import kernel_rows, numbers_of, seen_by, short_name, trace_words
-from harness.reports.kernelbench import to_kernelbench
+from harness.reports.export import to_kernelbench
 from harness.reports.run import run_report
 from tests.examples import cheated, comparison, failed, passed, trace
 from tests.gate.builders import judged

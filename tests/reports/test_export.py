@@ -13,8 +13,7 @@ from harness.errors import UsageError
 from harness.records.entry import entry_of
 from harness.records.evaluation import Evaluation, ProblemRef
 from harness.records.verdict import Verdict
-from harness.reports.export import to_csv
-from harness.reports.kernelbench import kernelbench_id, to_kernelbench
+from harness.reports.export import kernelbench_id, to_csv, to_kernelbench
 from tests.examples import failed, passed, sim_environment, timing
 
 

@@ -15,8 +15,7 @@ from harness.records.evaluation import Evaluation
 from harness.records.trace import Trace, TracedKernel
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import show_report
-from harness.reports.export import to_csv
-from harness.reports.kernelbench import to_kernelbench
+from harness.reports.export import to_csv, to_kernelbench
 from harness.reports.leaderboard.forms import leaderboard_json, leaderboard_markdown, leaderboard_table
 from harness.reports.numbers import format_own_share
 from harness.reports.run import run_report

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.records.profile import KernelCounters, Profile, Stall, Timeline, TimelineRow
-from harness.reports.profile import profile_json, profile_report
+from harness.reports.tools import profile_json, profile_report
 from tests.reports.printed import printed as shown
 
 KERNEL = KernelCounters(

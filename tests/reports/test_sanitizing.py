@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.cli import exit_codes
 from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
-from harness.reports.sanitizing import sanitizing_json, sanitizing_report
+from harness.reports.tools import sanitizing_json, sanitizing_report
 from tests.reports.printed import printed as shown
 
 OWN = SanitizerFinding(

@@ -17,8 +17,7 @@ from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_o
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, number
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
-from harness.reports.leaderboard.totals import ClassTotal, totals
-from harness.reports.leaderboard.words import problem_note, row_of, rules, total_sentence
+from harness.reports.leaderboard.words import ClassTotal, problem_note, row_of, rules, total_sentence, totals
 from harness.reports.numbers import format_share, light_note
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import bars

@@ -21,8 +21,7 @@ from harness.reports.leaderboard.board import Board, ProblemBoard
 from harness.reports.leaderboard.problem_page import ProblemView
 from harness.reports.leaderboard.rules import title_of
 from harness.reports.leaderboard.solution_page import SolutionView
-from harness.reports.leaderboard.totals import ClassTotal, totals, verdict_counts
-from harness.reports.leaderboard.words import left_out_note, rules
+from harness.reports.leaderboard.words import ClassTotal, left_out_note, rules, totals, verdict_counts
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import Curve, fast_p_chart, page_share

@@ -14,7 +14,7 @@ from harness.errors import MachineError, UsageError
 from harness.records.arms import ArmName, Baseline
 from harness.records.evaluation import Evaluation, Work
 from harness.records.timing import Timing, Turn
-from harness.reports.pictures.files import pictures_json, pictures_of, speed_words, write_pictures
+from harness.reports.pictures import pictures_json, pictures_of, speed_words, write_pictures
 from tests.examples import failed, passed, sim_environment, timing, with_light
 
 POOLING, CONVOLUTION = Work(4_290_000_000, None), Work(790_000_000, 583_000_000_000)
