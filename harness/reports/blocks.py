@@ -74,7 +74,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Pairs:
     """Names with what is known of each; those of which nothing is known are left out."""
 
     known: Sequence[tuple[str, Words]]
@@ -93,7 +93,7 @@ class Section:
     is_inset: bool = True
 
 
-Block = Line | Prose | Table | Facts | Section
+Block = Line | Prose | Table | Pairs | Section
 
 
 @dataclass(frozen=True)

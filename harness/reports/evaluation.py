@@ -16,7 +16,7 @@ from harness.records.environment import Environment
 from harness.records.evaluation import Evaluation, Failure, Work
 from harness.records.roofline import share_of_baseline
 from harness.records.verdict import Verdict
-from harness.reports.blocks import Block, Column, Facts, Line, Prose, Report, Section, Span, Table, number, verdict_span
+from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, number, verdict_span
 from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
 from harness.reports.numbers import (
     derived_words,
@@ -86,13 +86,13 @@ def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> I
     yield Line((Span("next: ", "strong"), failure.next_step))
 
 
-def record(evaluation: Evaluation) -> Facts:
+def record(evaluation: Evaluation) -> Pairs:
     """What was judged, when, and under which names."""
     solution, problem = evaluation.solution, evaluation.problem
     expected = solution.expected_verdict
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in evaluation.stages_s.items())
     when = evaluation.started_at[:19].replace("T", " ")
-    return Facts(
+    return Pairs(
         (
             ("expected was", expected.value if expected is not evaluation.verdict else ""),
             ("author", solution.author or "unknown"),
@@ -140,10 +140,10 @@ def surroundings(evaluation: Evaluation) -> Iterator[Section]:
         yield Section("remarks", [Prose(remark) for remark in evaluation.remarks])
 
 
-def environment_facts(environment: Environment) -> Facts:
+def environment_facts(environment: Environment) -> Pairs:
     """Every fact of the machine, in words."""
     memory = environment.gpu_memory_bytes
-    return Facts(
+    return Pairs(
         (
             ("backend", environment.backend),
             ("GPU", environment.gpu or ""),

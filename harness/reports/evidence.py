@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.records.evaluation import Failure
 from harness.records.evidence import Evidence
 from harness.records.trace import Trace, TracedKernel
-from harness.reports.blocks import Block, Column, Facts, Line, Span, Table, number, several
+from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number, several
 from harness.reports.numbers import format_ms, format_own_share
 from harness.reports.untrusted import one_line
 
@@ -33,7 +33,7 @@ def evidence_blocks(evidence: Sequence[Evidence]) -> Iterator[Block]:
     """Each check, what it saw, and its numbers."""
     for one in evidence:
         yield Line((Span(one.check, "strong"), f": {one.observed}"))
-        yield Facts(numbers_of(one))
+        yield Pairs(numbers_of(one))
         yield Line(f"'harness explain {one.check}' says how it is seen", "faint")
 
 

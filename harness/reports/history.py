@@ -36,7 +36,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Series:
+class SolutionHistory:
     """Evaluations that may be compared, oldest first: one problem, solution, environment, config and baseline.
 
     What wasn't timed (`baseline` is None) stands with the timed ones of its environment and config.
@@ -49,16 +49,18 @@ class Series:
         return self.moments[-1].entry
 
 
-def histories(entries: Sequence[Entry], limit: int | None = None) -> list[Series]:
+def histories(entries: Sequence[Entry], limit: int | None = None) -> list[SolutionHistory]:
     """Entries, oldest first, by what may be compared; of each the newest `limit`."""
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault((entry.problem, entry.solution, entry.environment, entry.config), []).append(entry)
-    found = [Series(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())]
+    found = [
+        SolutionHistory(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())
+    ]
     return sorted(found, key=lambda series: (series.latest.problem, series.latest.solution))
 
 
-def history_json(series: Series) -> Iterator[dict[str, Any]]:
+def history_json(series: SolutionHistory) -> Iterator[dict[str, Any]]:
     """A flat object per evaluation."""
     for moment in series.moments:
         facts = asdict(moment.entry) | {"change": moment.change}
@@ -66,11 +68,11 @@ def history_json(series: Series) -> Iterator[dict[str, Any]]:
         yield facts | verdicts | {"cases": list(moment.entry.cases)}
 
 
-def history_report(found: Sequence[Series]) -> Report:
+def history_report(found: Sequence[SolutionHistory]) -> Report:
     return Report([_section(series) for series in found])
 
 
-def terminal_plot(series: Series) -> str | None:
+def terminal_plot(series: SolutionHistory) -> str | None:
     """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
     intervals = [interval for moment in series.moments if (interval := _speedup(moment.entry))][-_MOST_POINTS:]
     if len(intervals) < 2:
@@ -87,7 +89,7 @@ def terminal_plot(series: Series) -> str | None:
     return "\n".join([*lines, f"{'':>9} └{'─' * len(intervals)} oldest to newest"])
 
 
-def save_history_plot(found: Sequence[Series], path: Path) -> None:
+def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
     """Write every series that was timed to `path`, whose ending decides: .png or .svg.
 
     Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
@@ -127,7 +129,7 @@ def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
             before[entry.baseline] = own
 
 
-def _section(series: Series) -> Section:
+def _section(series: SolutionHistory) -> Section:
     latest = series.latest
     name = Span(f"{latest.problem} / {latest.solution}", "strong")
     title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))

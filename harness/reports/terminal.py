@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from harness.records.verdict import Verdict
-from harness.reports.blocks import Block, Facts, Line, Prose, Section, Table, Tone, Words, spans, verdict_span
+from harness.reports.blocks import Block, Line, Pairs, Prose, Section, Table, Tone, Words, spans, verdict_span
 from harness.reports.untrusted import harmless
 
 _STYLES: dict[Tone, str] = {
@@ -71,7 +71,7 @@ def _table(table: Table) -> Iterator[RenderableType]:
         yield Text(f"… and {len(table.rows) - table.most} more", style="dim")
 
 
-def _facts(facts: Facts) -> Grid:
+def _facts(facts: Pairs) -> Grid:
     grid = Grid.grid(padding=(0, 2))
     for name, words in facts.rows:
         grid.add_row(_text(name, "faint"), _text(words))

@@ -9,7 +9,7 @@ from typing import Any
 from harness.codec import encode
 from harness.records.profile import KernelCounters, Profile, Timeline
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
-from harness.reports.blocks import Block, Column, Facts, Line, Prose, Report, Section, Span, Table, Tone, number
+from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
 
 _STALLS = 4
@@ -42,7 +42,7 @@ def _profile(profile: Profile) -> Iterator[Block]:
     yield from _timeline(profile.timeline)
     for remark in profile.remarks:
         yield Line(f"remark: {remark}", "unsure")
-    yield Facts(list(profile.files.items()))
+    yield Pairs(list(profile.files.items()))
     yield Line("seen inside of the solution's own process: nothing here decides a verdict or a speed", "faint")
 
 
@@ -50,7 +50,7 @@ def _kernel(launches: Sequence[KernelCounters]) -> Section:
     """Of launches in a row that are alike, the one in the middle by duration."""
     kernel = sorted(launches, key=lambda one: one.duration_ns)[len(launches) // 2]
     times = f"  ({len(launches)} launches in a row, the middle one)" if len(launches) > 1 else ""
-    return Section((Span(_name(kernel.kernel), "strong"), Span(times, "faint")), [Facts(list(_facts(kernel)))])
+    return Section((Span(_name(kernel.kernel), "strong"), Span(times, "faint")), [Pairs(list(_facts(kernel)))])
 
 
 def _facts(kernel: KernelCounters) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.reports.blocks import Column, Facts, Line, Prose, Section, Span, Table, number
+from harness.reports.blocks import Column, Line, Pairs, Prose, Section, Span, Table, number
 from harness.reports.markdown import code_span, fenced, rendered
 
 
@@ -16,7 +16,7 @@ def test_code_that_holds_backticks_is_fenced_by_more() -> None:
 
 def test_every_kind_of_block_is_written() -> None:
     table = Table((Column("who", is_name=True), number("ms")), [("x|y", "1.5"), (("z", Span(" (old)")), "2")])
-    blocks = [Section(("of ", Span("a b", "name")), [table, Facts([("gone", ""), ("kept", "1")]), Prose("log\n`")])]
+    blocks = [Section(("of ", Span("a b", "name")), [table, Pairs([("gone", ""), ("kept", "1")]), Prose("log\n`")])]
     assert rendered(blocks, level=2) == (
         "## of `a b`\n\n| who | ms |\n|---|---:|\n| `x¦y` | 1.5 |\n| `z` (old) | 2 |\n\n"
         "- kept: 1\n\n```text\nlog\n`\n```\n"

@@ -17,8 +17,8 @@ from harness.reports.baselines import interval_of
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
     Candidate,
+    Conditions,
     PrecisionClass,
-    Terms,
     Wanted,
     chosen,
     class_of,
@@ -132,9 +132,9 @@ def make_board(
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
     """Of `entries` those that were measured under the board's rules for the problem."""
-    terms = Terms(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
+    conditions = Conditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
     own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
-    return [e for e in own if is_comparable(e, terms)]
+    return [e for e in own if is_comparable(e, conditions)]
 
 
 def speedup_of(entry: Entry) -> Interval | None:
@@ -163,13 +163,13 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     sha256 = version.problem_sha256
     asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
-    terms = Terms(environment, config, sha256, cases, None)
-    comparable = [e for e in entries if is_comparable(e, terms)]
+    conditions = Conditions(environment, config, sha256, cases, None)
+    comparable = [e for e in entries if is_comparable(e, conditions)]
     latest = {e.solution: e.verdict for e in comparable}
     is_invalid = Verdict.INVALID_PROBLEM in latest.values()
-    terms = replace(terms, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
+    conditions = replace(conditions, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
     standings = [
-        _standing(list(group), terms, counts.get((name, sha256, solution), 0))
+        _standing(list(group), conditions, counts.get((name, sha256, solution), 0))
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
     ]
     return ProblemBoard(
@@ -179,17 +179,17 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
         cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
-        metric=terms.metric,
+        metric=conditions.metric,
         is_invalid=is_invalid,
     )
 
 
-def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Standing:
+def _standing(entries: Sequence[Entry], conditions: Conditions, evaluations: int) -> Standing:
     """Of one solution's evaluations, oldest first. Ranks come later."""
-    comparable = [e for e in entries if is_comparable(e, terms)]
-    best = _best(comparable, terms)
-    shown = best or (comparable or [e for e in entries if e.environment == terms.environment] or entries)[-1]
-    reason = None if best else why_unranked(shown, terms)
+    comparable = [e for e in entries if is_comparable(e, conditions)]
+    best = _best(comparable, conditions)
+    shown = best or (comparable or [e for e in entries if e.environment == conditions.environment] or entries)[-1]
+    reason = None if best else why_unranked(shown, conditions)
     return Standing(
         entry=shown,
         precision_class=class_of(shown),
@@ -197,18 +197,18 @@ def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Stand
         why_unranked=reason,
         evaluations=evaluations,
         is_older_source=shown.solution_sha256 != entries[-1].solution_sha256,
-        is_comparable=bool(comparable) and shown.expected_verdict.passed and not terms.is_invalid,
+        is_comparable=bool(comparable) and shown.expected_verdict.passed and not conditions.is_invalid,
     )
 
 
-def _best(comparable: Sequence[Entry], terms: Terms) -> Entry | None:
+def _best(comparable: Sequence[Entry], conditions: Conditions) -> Entry | None:
     """The newest that keeps the rules, of a source whose newest judgement is that it passed.
 
     Not the fastest, neither of one source nor of several: that would be the luckiest. Of twenty evaluations that differ
     by 0.3 % the fastest is 0.56 % too fast, and whoever measures more often, or on more GPUs, would be ahead.
     """
     newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
-    ranked = (e for e in reversed(comparable) if why_unranked(e, terms) is None)
+    ranked = (e for e in reversed(comparable) if why_unranked(e, conditions) is None)
     return next((e for e in ranked if newest_judgement[e.solution_sha256].passed), None)
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.verdict import Verdict
-from harness.reports.blocks import Facts, Words, spans
+from harness.reports.blocks import Pairs, Words, spans
 from harness.reports.evaluation import environment_facts
 from harness.reports.leaderboard.board import Board, ProblemBoard
 from harness.reports.leaderboard.problem_page import ProblemView
@@ -137,11 +137,11 @@ def _anchor(name: str, taken: set[str]) -> str:
     return anchor
 
 
-def _machine(board: Board, evaluations: Mapping[str, Evaluation]) -> Facts:
+def _machine(board: Board, evaluations: Mapping[str, Evaluation]) -> Pairs:
     """The board's own environment; nothing where nothing of it is shown."""
     here = (e.environment for e in evaluations.values() if e.environment.fingerprint == board.environment.key)
     known = environment_facts(first).rows if (first := next(here, None)) else []
-    return Facts([row for row in known if row[0] != "commit"])
+    return Pairs([row for row in known if row[0] != "commit"])
 
 
 def _fast_p(sums: tuple[ClassTotal, ...]) -> tuple[Markup, list[tuple[Curve, Markup]]] | None:

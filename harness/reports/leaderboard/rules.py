@@ -82,7 +82,7 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
 
 
 @dataclass(frozen=True)
-class Terms:
+class Conditions:
     """What the evaluations of one problem are held against."""
 
     environment: str
@@ -96,38 +96,38 @@ class Terms:
     """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
 
-def is_comparable(entry: Entry, terms: Terms) -> bool:
-    here = (terms.environment, terms.config, terms.problem_sha256)
+def is_comparable(entry: Entry, conditions: Conditions) -> bool:
+    here = (conditions.environment, conditions.config, conditions.problem_sha256)
     return (entry.environment, entry.config, entry.problem_sha256) == here
 
 
-def why_unranked(entry: Entry, terms: Terms) -> str | None:
+def why_unranked(entry: Entry, conditions: Conditions) -> str | None:
     """The first rule that the evaluation breaks; None for one that is ranked."""
-    return next(_broken_rules(entry, terms), None)
+    return next(_broken_rules(entry, conditions), None)
 
 
-def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
+def _broken_rules(entry: Entry, conditions: Conditions) -> Iterator[str]:
     if entry.backend == "sim":
         yield "simulated; times are not measured"
-    if entry.environment != terms.environment:
+    if entry.environment != conditions.environment:
         yield f"from another environment, {entry.environment_label}"
-    if entry.problem_sha256 != terms.problem_sha256:
+    if entry.problem_sha256 != conditions.problem_sha256:
         yield "judged against an older version of the problem"
-    if entry.config != terms.config:
+    if entry.config != conditions.config:
         yield f"measured under another config, {entry.config}"
     if not entry.expected_verdict.passed and entry.verdict is not Verdict.UNSUPPORTED:
         yield f"kept as an example of {entry.expected_verdict.value}"
     if not entry.verdict.passed:
         yield entry.verdict.meaning
-    if terms.is_invalid:
+    if conditions.is_invalid:
         yield "the problem is invalid, says the newest evaluation of another solution"
-    if entry.cases != terms.cases and (missing := [case for case in terms.cases if case not in entry.cases]):
+    if entry.cases != conditions.cases and (missing := [case for case in conditions.cases if case not in entry.cases]):
         yield f"judged without case {', '.join(missing)}"
     if "full" not in entry.cases:
         yield "judged without the case full"
     if entry.solution_ns is None:
         yield "not timed"
-    if (other := other_metric(entry.metric, terms.metric)) is not None:
+    if (other := other_metric(entry.metric, conditions.metric)) is not None:
         yield other
     if entry.noise is not None:
         yield f"too noisy: {entry.noise}"

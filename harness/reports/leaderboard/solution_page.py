@@ -18,7 +18,7 @@ from harness.reports.evaluation import again, findings, record, surroundings
 from harness.reports.leaderboard.board import Standing
 from harness.reports.leaderboard.highlight import coloured
 from harness.reports.leaderboard.rules import title_of
-from harness.reports.leaderboard.words import Row, row_of
+from harness.reports.leaderboard.words import StandingRow, row_of
 from harness.reports.numbers import format_error, format_ms
 from harness.reports.pictures.arms import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
@@ -61,7 +61,7 @@ class SolutionView:
         return self.standing.entry
 
     @cached_property
-    def row(self) -> Row:
+    def row(self) -> StandingRow:
         return row_of(self.standing)
 
     @property

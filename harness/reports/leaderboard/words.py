@@ -89,7 +89,7 @@ _OWN = "own: the share of the device's time in the solution's own kernels, copie
 
 
 @dataclass(frozen=True)
-class Row:
+class StandingRow:
     """What all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—' for what
     can't be compared."""
 
@@ -107,12 +107,12 @@ class Row:
     """Why it isn't ranked; the verdict stands before a reason that doesn't say it."""
 
 
-def row_of(standing: Standing) -> Row:
+def row_of(standing: Standing) -> StandingRow:
     entry = standing.entry
     is_shown = standing.is_comparable and standing.speedup is not None
     metric = entry.metric if entry.metric != "gpu_cold" else None
     speed = (entry.speed, metric, "fragile" if entry.is_fragile else None)
-    return Row(
+    return StandingRow(
         rank=str(standing.rank or "—"),
         time=format_time(entry.solution_ns if is_shown else None),
         baseline_time=format_time(entry.baseline_ns if is_shown else None),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.reports.pictures.drawing import Label, Line, Mark, Point
+from harness.reports.pictures.drawing import Label, Mark, Point, Stroke
 
 _SMALLEST = 1e-30
 """On a log axis; its inverse is the largest."""
@@ -48,15 +48,15 @@ class Panel:
     def at(self, x: float, y: float) -> Point:
         return self.across(x), self.down(y)
 
-    def frame(self) -> Line:
+    def frame(self) -> Stroke:
         """The left and the lower border."""
         left, bottom = self.across.start, self.down.start
-        return Line(((left, self.down.end), (left, bottom), (self.across.end, bottom)), "faint", 0.8)
+        return Stroke(((left, self.down.end), (left, bottom), (self.across.end, bottom)), "faint", 0.8)
 
     def rows(self, ticks: Iterable[float], words: Callable[[float], str], size: float = 12) -> list[Mark]:
         """A line across for each tick, and its words left of it."""
         left, right = self.across.start, self.across.end
-        lines: list[Mark] = [Line(((left, self.down(tick)), (right, self.down(tick))), "grid") for tick in ticks]
+        lines: list[Mark] = [Stroke(((left, self.down(tick)), (right, self.down(tick))), "grid") for tick in ticks]
         return lines + [
             Label((left, self.down(tick) + size / 3), words(tick), "faint", "end", -6, size) for tick in ticks
         ]
@@ -67,7 +67,7 @@ class Panel:
         marks: list[Mark] = []
         for tick in ticks:
             x = self.across(tick)
-            marks.append(Line(((x, bottom), (x, bottom + 4)), "faint", 0.8))
+            marks.append(Stroke(((x, bottom), (x, bottom + 4)), "faint", 0.8))
             marks.append(Label((x, bottom + 6 + size), words(tick), "faint", "middle", 0, size))
         return marks
 

@@ -64,7 +64,7 @@ _FONT, _SIZE = "DejaVu Sans, Verdana, sans-serif", 12.0
 
 
 @dataclass(frozen=True)
-class Line:
+class Stroke:
     """`dash`: lengths of strokes and gaps in pixels."""
 
     points: Sequence[Point]
@@ -121,7 +121,7 @@ class Label:
     """Lines that cross it stay off its letters."""
 
 
-Mark = Line | Box | Area | Dots | Label
+Mark = Stroke | Box | Area | Dots | Label
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def require_picture_name(path: Path) -> None:
 
 
 def _svg_mark(mark: Mark, unit: str) -> Markup:
-    if isinstance(mark, Line):
+    if isinstance(mark, Stroke):
         style = {"class": f"line-{mark.colour}"}
         if mark.width != 1:
             style["stroke_width"] = f"{mark.width:g}"
@@ -304,7 +304,7 @@ def _artist(mark: Mark, on: Picture) -> Any:
         return [(x / (on.width or 1), 1 - y / on.height) for x, y in points]
 
     colour: Any = COLOURS[mark.colour][0]
-    if isinstance(mark, Line):
+    if isinstance(mark, Stroke):
         dashes = (0, tuple(length * _POINT for length in mark.dash)) if mark.dash else "-"
         style: Any = {"linestyle": dashes, "solid_capstyle": "butt", "solid_joinstyle": "round"}
         return Line2D(*zip(*at(mark.points), strict=True), color=colour, linewidth=mark.width * _POINT, **style)

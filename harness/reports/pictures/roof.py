@@ -22,7 +22,7 @@ _DRAWN = ("float32", "tf32", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class CeilingLine:
     """Bytes or operations per second, named within a kind: 'memory', 'write'. `is_cache`: of the L2 cache, out of reach
     for work that is larger."""
 
@@ -37,20 +37,20 @@ class Roof:
     """All ceilings, and those that hold for an arm: `memory_bytes_per_s`, and of the arithmetic `bound`, None where no
     operations are counted."""
 
-    memory: tuple[Ceiling, ...]
-    arithmetic: tuple[Ceiling, ...]
+    memory: tuple[CeilingLine, ...]
+    arithmetic: tuple[CeilingLine, ...]
     memory_bytes_per_s: float
-    bound: Ceiling | None
+    bound: CeilingLine | None
 
     @property
-    def of_bytes(self) -> tuple[Ceiling, ...]:
+    def of_bytes(self) -> tuple[CeilingLine, ...]:
         """Memory's ceilings, with the one that holds for the arm where that is none of them, as in records from before
         theory counted."""
         if any(self.bounds_bytes(ceiling) for ceiling in self.memory):
             return self.memory
-        return (*self.memory, Ceiling("memory", "as mixed here", self.memory_bytes_per_s))
+        return (*self.memory, CeilingLine("memory", "as mixed here", self.memory_bytes_per_s))
 
-    def bounds_bytes(self, ceiling: Ceiling) -> bool:
+    def bounds_bytes(self, ceiling: CeilingLine) -> bool:
         return not ceiling.is_cache and math.isclose(ceiling.rate, self.memory_bytes_per_s)
 
     def limit(self, intensity: float | None) -> tuple[float, str]:
@@ -92,17 +92,17 @@ def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
     known = {name: ceilings.arithmetic(name) for name in ceilings.matrix_operations_per_s}
     drawn = (*_DRAWN, light.arithmetic)
     arithmetic = {
-        name: Ceiling(SOURCES[best.source], one_line(name), best.rate)
+        name: CeilingLine(SOURCES[best.source], one_line(name), best.rate)
         for name, best in known.items()
         if best and name in drawn
     }
     peak = ceilings.memory_peak_bytes_per_s
     memory = (
-        *((Ceiling("memory", "in theory", peak),) if peak else ()),
-        Ceiling("memory", "read", ceilings.read_bytes_per_s),
-        Ceiling("memory", "write", ceilings.write_bytes_per_s),
-        Ceiling("memory", "copy", ceilings.copy_bytes_per_s),
-        Ceiling("inside L2", "copy", ceilings.cache_copy_bytes_per_s, is_cache=True),
+        *((CeilingLine("memory", "in theory", peak),) if peak else ()),
+        CeilingLine("memory", "read", ceilings.read_bytes_per_s),
+        CeilingLine("memory", "write", ceilings.write_bytes_per_s),
+        CeilingLine("memory", "copy", ceilings.copy_bytes_per_s),
+        CeilingLine("inside L2", "copy", ceilings.cache_copy_bytes_per_s, is_cache=True),
     )
     bound = arithmetic.get(light.arithmetic) if light.arithmetic else None
     return Roof(memory, tuple(arithmetic.values()), work.least_bytes / light.memory_ns * 1e9, bound)
@@ -130,9 +130,9 @@ def roofline(arms: Sequence[ArmSamples], work: Work, roof: Roof | None, referenc
     return Roofline(work, intensity, tuple(points), roof)
 
 
-def grouped(ceilings: Sequence[Ceiling], close: float) -> list[tuple[Ceiling, ...]]:
+def grouped(ceilings: Sequence[CeilingLine], close: float) -> list[tuple[CeilingLine, ...]]:
     """Highest first; those of a kind whose neighbours' ratio is below `close` stand together, to share a label."""
-    groups: list[tuple[Ceiling, ...]] = []
+    groups: list[tuple[CeilingLine, ...]] = []
     for ceiling in sorted(ceilings, key=lambda one: -one.rate):
         last = groups[-1] if groups else ()
         if last and last[-1].rate / ceiling.rate < close and last[-1].kind == ceiling.kind:
@@ -142,7 +142,7 @@ def grouped(ceilings: Sequence[Ceiling], close: float) -> list[tuple[Ceiling, ..
     return groups
 
 
-def label_of(group: Sequence[Ceiling], unit: str) -> str:
+def label_of(group: Sequence[CeilingLine], unit: str) -> str:
     """'memory: write 3.29, read 3.09, copy 3.03 TB/s'; ceilings of a group are of one kind."""
     texts = [f"{ceiling.name} {format_rate(ceiling.rate, unit)}" for ceiling in group]
     shared = texts[-1].rpartition(" ")[2]

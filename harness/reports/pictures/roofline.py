@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from harness.reports.numbers import format_median, format_rate, format_share, round_rate
 from harness.reports.pictures.axes import Panel, Scale, log_domain, log_ticks, spread
-from harness.reports.pictures.drawing import Box, Dots, Label, Line, Mark, Picture
-from harness.reports.pictures.roof import Achieved, Ceiling, Roof, Roofline, grouped, label_of
+from harness.reports.pictures.drawing import Box, Dots, Label, Mark, Picture, Stroke
+from harness.reports.pictures.roof import Achieved, CeilingLine, Roof, Roofline, grouped, label_of
 
 _LEFT, _RIGHT, _HEIGHT = 101.0, 749.0, 365.0
 _ROW, _LABEL_ROW, _LABELS = 24.0, 17.0, 216.0
@@ -52,7 +52,7 @@ def scatter(rates: Sequence[Rate]) -> Picture:
     rows = spread([down(one.rate) + 4 for one in highest_first], 14, height - 26)
     for one, row in zip(highest_first, rows, strict=True):
         x, y = panel.at(one.intensity, one.rate)
-        marks.append(Line(((x, y), (x + 3, row - 4)), "grid"))
+        marks.append(Stroke(((x, y), (x + 3, row - 4)), "grid"))
         marks.append(
             Dots([(x, y)], "ink" if one.is_baseline else "series0", is_hollow=one.is_baseline, about=one.about)
         )
@@ -68,13 +68,13 @@ def _bytes(roofline: Roofline, top: float) -> tuple[list[Mark], float]:
     fastest = max(*(point.bytes_per_s for point in roofline.points), *(one.rate for one in ceilings))
     panel = Panel(Scale(0, 1.04 * fastest, _LEFT, _RIGHT), Scale(0, 1, bottom, top))
     ticks = panel.across.ticks()
-    marks: list[Mark] = [Line(((x, bottom), (x, top)), "grid") for x in map(panel.across, ticks)]
+    marks: list[Mark] = [Stroke(((x, bottom), (x, top)), "grid") for x in map(panel.across, ticks)]
     marks += [panel.frame(), *panel.columns(ticks, lambda rate: round_rate(rate, "B/s"))]
     for number, ceiling in enumerate(ceilings):
         assert roofline.roof is not None
         x, row = panel.across(ceiling.rate), top - _LABEL_ROW * (number + 0.5)
         marks.append(
-            Line(((x, bottom), (x, row)), _colour(ceiling), 2.7 if roofline.roof.bounds_bytes(ceiling) else 1.3)
+            Stroke(((x, bottom), (x, row)), _colour(ceiling), 2.7 if roofline.roof.bounds_bytes(ceiling) else 1.3)
         )
         marks.append(Label((x - 6, row + 4), label_of([ceiling], "B/s"), _colour(ceiling), "end", size=10.5))
     if not ceilings:
@@ -94,7 +94,7 @@ def _roofs(roofline: Roofline, intensity: float, top: float) -> tuple[list[Mark]
     (left, right), (low, high) = _ranges(intensity, rates, roofline.roof)
     panel = Panel(Scale(left, right, _LEFT, _RIGHT, True), Scale(low, high, bottom, top, True))
     columns = _decades(panel.across)
-    marks: list[Mark] = [Line(((x, bottom), (x, top)), "grid") for x in map(panel.across, columns)]
+    marks: list[Mark] = [Stroke(((x, bottom), (x, top)), "grid") for x in map(panel.across, columns)]
     marks += panel.rows(_decades(panel.down), lambda rate: round_rate(rate, "FLOP/s"))
     marks += [panel.frame(), *panel.columns(columns, lambda value: f"{value:g}")]
     note = _UNKNOWN
@@ -104,7 +104,7 @@ def _roofs(roofline: Roofline, intensity: float, top: float) -> tuple[list[Mark]
         note = f"bold: what bounds the solution, memory{bound}"
     marks.append(Label((_LEFT + 8, top + 14), note, "faint", size=10.5, has_halo=True))
     x = panel.across(intensity)
-    marks.append(Line(((x, bottom), (x, top)), "faint", 1, (1.5, 2.5)))
+    marks.append(Stroke(((x, bottom), (x, top)), "faint", 1, (1.5, 2.5)))
     marks.append(Label((x + 5, bottom - 7), f"{intensity:.3g} FLOP/B", "faint", size=10.5))
     marks += [_dot(point, x, panel.down(rate)) for point, rate in zip(roofline.points, rates, strict=True)]
     work = f"{format_rate(roofline.work.operations or 0, 'FLOP')} over {format_rate(roofline.work.least_bytes, 'B')}"
@@ -137,12 +137,12 @@ def _ceilings(panel: Panel, roof: Roof) -> list[Mark]:
     marks: list[Mark] = []
     for ceiling in roof.memory:
         ends = (panel.at(left, left * ceiling.rate), panel.at(highest / ceiling.rate, highest))
-        marks.append(Line(ends, _colour(ceiling), 0.9, (4, 3) if ceiling.is_cache else ()))
+        marks.append(Stroke(ends, _colour(ceiling), 0.9, (4, 3) if ceiling.is_cache else ()))
     for ceiling in roof.arithmetic:
-        marks.append(Line((panel.at(ceiling.rate / fastest, ceiling.rate), panel.at(right, ceiling.rate)), width=0.9))
+        marks.append(Stroke((panel.at(ceiling.rate / fastest, ceiling.rate), panel.at(right, ceiling.rate)), width=0.9))
     limit = roof.bound.rate if roof.bound else highest
     corner = panel.at(limit / roof.memory_bytes_per_s, limit)
-    marks.append(Line((panel.at(left, left * roof.memory_bytes_per_s), corner, panel.at(right, limit)), width=2.7))
+    marks.append(Stroke((panel.at(left, left * roof.memory_bytes_per_s), corner, panel.at(right, limit)), width=2.7))
     return marks + _ceiling_labels(panel, roof)
 
 
@@ -166,7 +166,7 @@ def _ceiling_labels(panel: Panel, roof: Roof) -> list[Mark]:
     return marks
 
 
-def _colour(ceiling: Ceiling) -> str:
+def _colour(ceiling: CeilingLine) -> str:
     return "faint" if ceiling.is_cache else "ink"
 
 

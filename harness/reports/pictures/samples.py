@@ -9,7 +9,7 @@ from harness.records.spread import FENCE, LEAST_REACH
 from harness.reports.numbers import format_median, format_span, unit_of
 from harness.reports.pictures.arms import ArmSamples, Samples, counts
 from harness.reports.pictures.axes import Panel, Sample, Scale, legend, linear_ticks, plain_words
-from harness.reports.pictures.drawing import Area, Box, Dots, Label, Line, Mark, Point
+from harness.reports.pictures.drawing import Area, Box, Dots, Label, Mark, Point, Stroke
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 75.0, 528.0, 14.0, 134.0
 _COMMON, _CLOSE_UP, _GAP, _FOOT = 173.0, 101.0, 36.0, 96.0
@@ -61,12 +61,12 @@ def _panels(samples: Samples, arms: Sequence[ArmSamples], down: Scale, size: flo
         for first, end in list(pairwise(samples.borders))[::2]:
             marks.append(Box(over_time.at(first - 0.5, down.low), over_time.at(end - 0.5, down.high), "stripe"))
     marks += over_time.rows(ticks, words, 11)
-    marks += [Line((beside.at(0, tick), (RIGHT, down(tick))), "grid") for tick in ticks]
+    marks += [Stroke((beside.at(0, tick), (RIGHT, down(tick))), "grid") for tick in ticks]
     for arm in arms:
         marks += _interval(arm, down, size) if len(arms) == 1 else []
     for first in samples.fresh:
         x = over_time.across(first - 0.5)
-        marks.append(Line(((x, down.start), (x, down.end)), dash=_FRESH))
+        marks.append(Stroke(((x, down.start), (x, down.end)), dash=_FRESH))
     for arm, found in zip(arms, columns, strict=True):
         marks += [*_calls(arm, over_time, size), *_bars(arm, found, edges, beside)]
     whole = [tick for tick in linear_ticks(0, beside.across.high, 3) if tick == int(tick)]
@@ -82,7 +82,7 @@ def _close_up(samples: Samples, arm: ArmSamples, top: float) -> list[Mark]:
     across = Scale(-0.5, samples.calls - 0.5, _LEFT, _LEFT + _ACROSS)
     for block in arm.blocks:
         y = down(block.ns / size)
-        marks.append(Line(((across(block.first - 0.5), y), (across(block.end - 0.5), y)), width=1.5))
+        marks.append(Stroke(((across(block.first - 0.5), y), (across(block.end - 0.5), y)), width=1.5))
     radius = 4.0 if arm.beyond <= _MANY_OUTLIERS else 2.0
     for marker, beyond in _beyond(arm):
         y = top if marker == "^" else top + _CLOSE_UP
@@ -98,7 +98,7 @@ def _interval(arm: ArmSamples, down: Scale, size: float) -> list[Mark]:
     if arm.interval:
         low, high = down(arm.interval.low / size), down(arm.interval.high / size)
         band = [Box((left, low), (right, high), arm.colour, 0.25) for left, right in _SIDES]
-    return band + [Line(((left, y), (right, y)), arm.colour, 1.3) for left, right in _SIDES]
+    return band + [Stroke(((left, y), (right, y)), arm.colour, 1.3) for left, right in _SIDES]
 
 
 _SIDES = ((_LEFT, _LEFT + _ACROSS), (_LEFT + _ACROSS + _BETWEEN, RIGHT))
@@ -123,7 +123,7 @@ def _bars(arm: ArmSamples, found: Sequence[int], edges: Sequence[float], panel: 
     for (low, high), count in zip(pairwise(edges), found, strict=True):
         corners += [panel.at(count, low), panel.at(count, high)]
     corners.append(panel.at(0, edges[-1]))
-    return [Area(corners, arm.colour, 0.35), Line(corners, arm.colour, 1.2)]
+    return [Area(corners, arm.colour, 0.35), Stroke(corners, arm.colour, 1.2)]
 
 
 def _beyond(arm: ArmSamples) -> Iterable[tuple[str, list[int]]]:
@@ -191,8 +191,8 @@ def _dots(colour: str, marker: str, radius: float) -> Sample:
     return lambda at: [Dots([at], colour, radius, marker)]
 
 
-def _dash(at: Point, colour: str, width: float, dash: tuple[float, ...] = ()) -> Line:
-    return Line(((at[0] - 10, at[1]), (at[0] + 10, at[1])), colour, width, dash)
+def _dash(at: Point, colour: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
+    return Stroke(((at[0] - 10, at[1]), (at[0] + 10, at[1])), colour, width, dash)
 
 
 def _swatch(at: Point, colour: str, opacity: float, inset: float = 0) -> Box:

@@ -10,7 +10,7 @@ from harness.records.ranking import FastP
 from harness.records.statistics import Interval
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.axes import Panel, Sample, Scale, heading, legend, log_domain, spread
-from harness.reports.pictures.drawing import MARKERS, Box, Dots, Label, Line, Mark, Picture
+from harness.reports.pictures.drawing import MARKERS, Box, Dots, Label, Mark, Picture, Stroke
 
 FAR_LEFT, FAR_RIGHT = 11.0, 97.0
 """Edges of a chart on the page, in % of its width; left of it stand the labels of the vertical axis."""
@@ -32,8 +32,8 @@ class Curve:
         """Its look, for a legend."""
         return Picture((self.line([(0, 5), (100, 5)]),), 10)
 
-    def line(self, points: Sequence[tuple[float, float]]) -> Line:
-        return Line(points, f"series{self.series}", 1.75, (5, 4) if self.is_best else ())
+    def line(self, points: Sequence[tuple[float, float]]) -> Stroke:
+        return Stroke(points, f"series{self.series}", 1.75, (5, 4) if self.is_best else ())
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ def bar(axis: Scale, speedup: Interval, middle: float) -> list[Mark]:
     colour = "series0" if speedup.estimate >= 1 else "series1"
     low, high, half = axis(speedup.low), axis(speedup.high), _BAR / 2
     ends = (axis(1.0), middle - half), (axis(speedup.estimate), middle + half)
-    whisker = [Line(((x, middle - 5), (x, middle + 5)), width=1.5) for x in (low, high)]
-    return [Box(*ends, colour, 0.7), Line(((low, middle), (high, middle)), width=1.5), *whisker]
+    whisker = [Stroke(((x, middle - 5), (x, middle + 5)), width=1.5) for x in (low, high)]
+    return [Box(*ends, colour, 0.7), Stroke(((low, middle), (high, middle)), width=1.5), *whisker]
 
 
 def page_bar(axis: Scale, speedup: Interval) -> Picture:
     """One row of the page."""
-    one = Line(((axis(1.0), 0), (axis(1.0), 20)), "faint")
+    one = Stroke(((axis(1.0), 0), (axis(1.0), 20)), "faint")
     return Picture((*bar(axis, speedup, 10), one), 20)
 
 
@@ -89,7 +89,7 @@ def bars(title: str, groups: Mapping[str, Sequence[tuple[str, Interval]]], basel
             top += _ROW
         top += 10
     panel = Panel(axis, Scale(0, 1, top, first))
-    marks += [Line((panel.at(1, 0), panel.at(1, 1)), "faint"), Line((panel.at(0, 0), panel.at(1e30, 0)), "faint")]
+    marks += [Stroke((panel.at(1, 0), panel.at(1, 1)), "faint"), Stroke((panel.at(0, 0), panel.at(1e30, 0)), "faint")]
     marks += panel.columns(axis.ticks(8), _times)
     marks.append(Label((435, top + 38), f"speed-up over {baseline}, 95 % interval (log axis)", "faint", "middle"))
     return Picture(tuple(marks), top + 54, _WIDTH, title)
@@ -128,7 +128,7 @@ def history_chart(measurements: Sequence[Measurement]) -> Picture:
         ends.append((*_at(panel, own[-1]), name))
     ends.sort(key=lambda end: end[1])
     for (x, y, name), row in zip(ends, spread([end[1] + 4 for end in ends], 14, height - 26), strict=True):
-        marks += [Line(((x, y), (75.5, row - 4)), "grid"), Label((76, row), name)]
+        marks += [Stroke(((x, y), (75.5, row - 4)), "grid"), Label((76, row), name)]
     return Picture(tuple(marks), height, about="speed-up of each solution over time")
 
 
@@ -161,7 +161,7 @@ def _over_time(measurements: Sequence[Measurement], across: tuple[float, float],
 
 
 def _frame(panel: Panel) -> list[Mark]:
-    one = [Line((panel.at(panel.across.low, 1), panel.at(panel.across.high, 1)), "faint", 1, (4, 3))]
+    one = [Stroke((panel.at(panel.across.low, 1), panel.at(panel.across.high, 1)), "faint", 1, (4, 3))]
     return [*panel.rows(panel.down.ticks(), _times), *(one if panel.down.low < 1 < panel.down.high else [])]
 
 
@@ -176,10 +176,10 @@ def _dates(panel: Panel, measurements: Sequence[Measurement]) -> list[Mark]:
 def _series(panel: Panel, own: Sequence[Measurement], series: int) -> list[Mark]:
     """A line through the estimates, each with its interval."""
     colour = f"series{series % 7}"
-    marks: list[Mark] = [Line([_at(panel, m) for m in own], colour, 1.75)] if len(own) > 1 else []
+    marks: list[Mark] = [Stroke([_at(panel, m) for m in own], colour, 1.75)] if len(own) > 1 else []
     for m in own:
         x = panel.across(m.at.timestamp())
-        marks.append(Line([(x, panel.down(m.speedup.low)), (x, panel.down(m.speedup.high))], colour, 1.75))
+        marks.append(Stroke([(x, panel.down(m.speedup.low)), (x, panel.down(m.speedup.high))], colour, 1.75))
         marks.append(Dots([_at(panel, m)], colour, 3.5, _marker(series), about=m.about))
     return marks
 

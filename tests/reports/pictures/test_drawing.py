@@ -17,8 +17,8 @@ from harness.reports.pictures.drawing import (
     Box,
     Dots,
     Label,
-    Line,
     Picture,
+    Stroke,
     file_svg,
     page_svg,
     require_picture_name,
@@ -29,7 +29,7 @@ from harness.reports.pictures.drawing import (
 ALL = Picture(
     (
         Box((10, 10), (60, 30), "series1", 0.5),
-        Line(((10, 40), (60, 40), (90, 20)), "grid", 2, (4, 3)),
+        Stroke(((10, 40), (60, 40), (90, 20)), "grid", 2, (4, 3)),
         Area(((10, 50), (60, 50), (35, 90)), "series2"),
         *(Dots([(10 + 12 * n, 95)], f"series{n}", marker=marker) for n, marker in enumerate(MARKERS)),
         Dots([(50, 60)], "bad", is_hollow=True),
@@ -40,7 +40,7 @@ ALL = Picture(
     100,
     "all marks",
 )
-FEW = Picture((Line(((0, 0), (50, 5), (100, 0))), Dots([(50, 5)], "ink", about="<x>"), Label((1, 2), "a\"'<")), 10)
+FEW = Picture((Stroke(((0, 0), (50, 5), (100, 0))), Dots([(50, 5)], "ink", about="<x>"), Label((1, 2), "a\"'<")), 10)
 
 
 def test_a_log_scale_puts_equal_ratios_at_equal_distances() -> None:

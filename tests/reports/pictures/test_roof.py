@@ -9,7 +9,7 @@ import pytest
 from harness.records.evaluation import Work
 from harness.records.roofline import speed_of_light
 from harness.reports.pictures.arms import samples_of
-from harness.reports.pictures.roof import Ceiling, Roof, grouped, label_of, roof_of, roofline
+from harness.reports.pictures.roof import CeilingLine, Roof, grouped, label_of, roof_of, roofline
 from tests.examples import ceilings, timing
 
 H100 = ceilings(
@@ -94,7 +94,7 @@ def test_what_bounds_bytes_is_among_their_ceilings_once() -> None:
     assert FLOAT32.of_bytes == FLOAT32.memory
     assert [one.name for one in FLOAT32.memory if FLOAT32.bounds_bytes(one)] == ["write"]
     mixed = replace(FLOAT32, memory_bytes_per_s=3.05e12)
-    assert mixed.of_bytes == (*FLOAT32.memory, Ceiling("memory", "as mixed here", 3.05e12))
+    assert mixed.of_bytes == (*FLOAT32.memory, CeilingLine("memory", "as mixed here", 3.05e12))
 
 
 def test_theory_is_drawn_beside_what_was_measured() -> None:
@@ -116,11 +116,11 @@ def test_ceilings_that_lie_close_share_a_label() -> None:
 
 
 def test_ceilings_of_another_kind_or_further_away_have_their_own_label() -> None:
-    near_cache = Ceiling("inside L2", "copy", 3.3e12, is_cache=True)
+    near_cache = CeilingLine("inside L2", "copy", 3.3e12, is_cache=True)
     assert [len(group) for group in grouped((*FLOAT32.memory[:3], near_cache), close=1.4)] == [1, 3]
     assert [len(group) for group in grouped(FLOAT32.arithmetic, close=1.4)] == [1, 1, 1]
 
 
 def test_a_label_names_each_unit_where_they_differ() -> None:
-    group = (Ceiling("as measured", "tf32", 1.2e12), Ceiling("as measured", "float32", 0.9e12))
+    group = (CeilingLine("as measured", "tf32", 1.2e12), CeilingLine("as measured", "float32", 0.9e12))
     assert label_of(group, "FLOP/s") == "as measured: tf32 1.20 TFLOP/s, float32 900 GFLOP/s"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.records.ranking import FastP
 from harness.records.statistics import Interval
-from harness.reports.pictures.drawing import Box, Dots, Label, Line, Picture
+from harness.reports.pictures.drawing import Box, Dots, Label, Picture, Stroke
 from harness.reports.pictures.roofline import Rate, scatter
 from harness.reports.pictures.speedups import (
     Curve,
@@ -38,7 +38,7 @@ def notes(picture: Picture) -> list[str]:
 
 def positions(picture: Picture) -> Iterator[float]:
     for mark in picture.marks:
-        points = mark.points if isinstance(mark, (Line, Dots)) else [mark.at] if isinstance(mark, Label) else []
+        points = mark.points if isinstance(mark, (Stroke, Dots)) else [mark.at] if isinstance(mark, Label) else []
         yield from (number for point in points for number in point)
 
 
