@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.records.arms import Baseline
 from harness.records.compiled import CompiledBaseline
-from harness.records.entry import Entry
+from harness.records.entry import Entry, entry_of
 from harness.records.evaluation import Evaluation
 from harness.records.fastest import Fastest, fastest_baseline
 from harness.records.statistics import Interval
@@ -36,15 +36,12 @@ class OverBaseline:
 
 
 def over_fastest(evaluation: Evaluation) -> OverBaseline | None:
-    """None where there aren't several baselines."""
-    fastest = fastest_baseline(evaluation.timing) if evaluation.timing else None
-    if fastest is None:
-        return None
-    return OverBaseline(evaluation.solution.name, fastest.baseline, fastest.time_ns, fastest.speedup, fastest.ties)
+    """The fastest; None where there aren't several baselines."""
+    return over_fastest_of(entry_of(evaluation)) if evaluation.timing else None
 
 
 def over_fastest_of(entry: Entry) -> OverBaseline | None:
-    """The same of a row of the index."""
+    """The same for a row of the index."""
     if entry.fastest_baseline is None or entry.fastest_ns is None:
         return None
     speedup = interval_of(entry.fastest_speedup, entry.fastest_speedup_low, entry.fastest_speedup_high)

@@ -49,7 +49,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Column:
-    """Of a table; with names, numbers or words."""
+    """A column of names, numbers or words."""
 
     head: str
     is_number: bool = False

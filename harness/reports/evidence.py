@@ -19,7 +19,7 @@ _UNITS = {
     "_bytes": ("MB", 1e6),
     "_s": ("s", 1.0),
 }
-"""By the end of a number's name, the longest ends first."""
+"""Units by the end of a number's name, the longest ends first."""
 _NAME_LENGTH = 60
 _MOST_KERNELS = 12
 
@@ -75,7 +75,7 @@ def trace_words(trace: Trace) -> str:
 
 
 def short_name(kernel: str) -> str:
-    """Without its parameters, 'void' and '(anonymous namespace)'; the middle of a very long one is left out."""
+    """Leave out its parameters, 'void' and '(anonymous namespace)'; the middle of a very long one is left out."""
     plain = one_line(kernel).removeprefix("void ").replace("(anonymous namespace)::", "")
     name = plain.partition("(")[0] or plain
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 21]}…{name[-20:]}"

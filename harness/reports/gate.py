@@ -97,7 +97,7 @@ def finding_words(finding: GateFinding) -> list[str]:
 
 
 def clipped(text: str, limit: int) -> str:
-    """At most about `limit` characters, with a statement of how many are left out."""
+    """Keep about `limit` characters, with a statement of how many are left out."""
     return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} characters left out"
 
 

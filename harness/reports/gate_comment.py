@@ -53,7 +53,7 @@ def _row(judged: Judged) -> str:
 
 
 def _notable(report: GateReport) -> list[tuple[Judged, GateFinding]]:
-    """What decides comes first."""
+    """All findings but remarks; what decides comes first."""
     pairs = [(judged, finding) for judged in report.judged for finding in judged.findings if finding.level != "remark"]
     return sorted(pairs, key=lambda pair: list(_SIGNS).index(pair[0].outcome))
 

@@ -67,7 +67,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _cell(words: Words, is_name: bool) -> str:
-    """Of a name's cell the first piece is the name."""
+    """In a name's cell the first piece is the name."""
     first, *others = spans(words)
     return (code_span(first.text) if is_name else _inline([first])) + _inline(others)
 

@@ -11,7 +11,7 @@ from harness.records.evaluation import SpeedOfLight, Work
 from harness.records.statistics import Interval
 
 SOURCES: Mapping[Source, str] = {"theory": "in theory", "measured": "as measured"}
-"""Of a ceiling."""
+"""Words for where a ceiling comes from."""
 _LOW_OWN_SHARE = 0.1
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
@@ -78,8 +78,8 @@ def format_share(share: float | None, source: Source | None = None) -> str:
 
 
 def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str | None:
-    """Under a table with a column SOL, of solutions by name: 'SOL: of theory; plain, tiled: of measured'. None where no
-    share is known."""
+    """The note under a table with a column SOL: 'SOL: of theory; plain, tiled: of measured'. None where no share is
+    known."""
     names: dict[Source, list[str]] = {}
     for name, share, source in shares:
         if share is not None and source is not None:
@@ -91,12 +91,12 @@ def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str
 
 
 def format_time(ns: float | None) -> str:
-    """As format_ms(), '—' for what wasn't timed."""
+    """Milliseconds with four significant digits; '—' for what wasn't timed."""
     return "—" if ns is None else format_ms(ns)
 
 
 def format_own_share(share: float | None) -> str:
-    """As format_share(), of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
+    """The share of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
     return format_share(share) + (" (low)" if share is not None and share < _LOW_OWN_SHARE else "")
 
 

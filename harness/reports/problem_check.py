@@ -91,7 +91,7 @@ def _draws(draws: Sequence[Draw]) -> Table:
 
 
 def _reference(check: ProblemCheck) -> Iterator[str]:
-    """Whether it agrees with itself."""
+    """Says whether it agrees with itself."""
     if not check.draws:
         return
     worst = max(check.draws, key=lambda draw: draw.reference_worst)
@@ -104,7 +104,7 @@ def _reference(check: ProblemCheck) -> Iterator[str]:
 
 
 def _work(check: ProblemCheck, verbose: bool) -> Iterator[str]:
-    """Of the case that moves most, or of all."""
+    """The work of the case that moves most, or of all cases."""
     largest_first = sorted(check.works, key=lambda case: -check.works[case].least_bytes)
     for case in largest_first if verbose else largest_first[:1]:
         light = f"; at the device's ceilings {light_words(check.lights[case])}" if case in check.lights else ""

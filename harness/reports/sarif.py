@@ -47,7 +47,7 @@ def sarif_json(report: GateReport) -> str:
 
 
 def _rules() -> list[dict[str, Any]]:
-    """With all texts that GitHub asks for."""
+    """The rules with all texts that GitHub asks for."""
     fields = ("shortDescription", "fullDescription", "help")
     return [{"id": rule, **{field: {"text": text} for field in fields}} for rule, text in RULES.items()]
 

@@ -210,7 +210,7 @@ def _shown(ns: float, unit: _Unit) -> str:
 
 
 def _ratios(timing: Timing, rows: Sequence[ArmNumbers]) -> Table:
-    """What each baseline takes over what the solution takes, by metric; and the baseline over itself."""
+    """The time of each baseline over the solution's, by metric; and the baseline's over its own."""
     written = []
     for row in rows:
         if row.arm != "solution" and (row.ratio is not None or row.metric != "launch"):

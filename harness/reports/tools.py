@@ -14,7 +14,7 @@ from harness.reports.numbers import format_ms
 
 _STALLS = 4
 _FEW_STALLS = 0.03
-"""Shares below this tell nothing."""
+"""Shares below this say nothing."""
 _ROWS = 20
 _ALL_WARPS = 99.9
 _NAME_CHARS = 120
@@ -47,7 +47,7 @@ def _profile(profile: Profile) -> Iterator[Block]:
 
 
 def _kernel(launches: Sequence[KernelCounters]) -> Section:
-    """Of launches in a row that are alike, the one in the middle by duration."""
+    """Launches in a row that are alike, by the one in the middle of their durations."""
     kernel = sorted(launches, key=lambda one: one.duration_ns)[len(launches) // 2]
     times = f"  ({len(launches)} launches in a row, the middle one)" if len(launches) > 1 else ""
     return Section((Span(_name(kernel.kernel), "strong"), Span(times, "faint")), [Pairs(list(_facts(kernel)))])

@@ -37,14 +37,14 @@ class Standing:
     entry: Entry
     precision_class: PrecisionClass
     rank: int | None
-    """Within the problem and the class. Equal ranks are ties. None: not ranked."""
+    """The rank within the problem and the class; equal ranks are ties. None: not ranked."""
     why_unranked: str | None
     evaluations: int
-    """How many the journal has of this solution under the same problem, environment and config."""
+    """The journal has so many of this solution under the same problem, environment and config."""
     is_older_source: bool
     """The solution has been edited since; what is shown is its former source."""
     is_comparable: bool
-    """Of the board's environment, config and version of the problem, which is valid; and meant to pass."""
+    """It has the board's environment, config and version of the problem, which is valid; and is meant to pass."""
 
     @property
     def speedup(self) -> Interval | None:
@@ -74,7 +74,7 @@ class ProblemBoard:
     has_newer_version: bool
     """A newer version of the problem has results, in another environment alone."""
     metric: Metric | None
-    """By which its solutions are ranked; None where none was measured."""
+    """The metric by which its solutions are ranked; None where none was measured."""
     is_invalid: bool = False
     """Nobody can be judged by it: in no rank and no total."""
 
@@ -131,7 +131,7 @@ def make_board(
 
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
-    """Of `entries` those that were measured under the board's rules for the problem."""
+    """Those of `entries` that were measured under the board's rules for the problem."""
     conditions = Conditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
     own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
     return [e for e in own if is_comparable(e, conditions)]
@@ -185,7 +185,7 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
 
 
 def _standing(entries: Sequence[Entry], conditions: Conditions, evaluations: int) -> Standing:
-    """Of one solution's evaluations, oldest first. Ranks come later."""
+    """The standing by one solution's evaluations, oldest first. Ranks come later."""
     comparable = [e for e in entries if is_comparable(e, conditions)]
     best = _best(comparable, conditions)
     shown = best or (comparable or [e for e in entries if e.environment == conditions.environment] or entries)[-1]
@@ -217,8 +217,8 @@ def _is_judgement(entry: Entry) -> bool:
 
 
 def _ranked(standings: Iterable[Standing]) -> list[Standing]:
-    """In the board's order, with ranks: one more than the number of solutions of the class whose whole interval lies
-    above the solution's own."""
+    """The standings in the board's order, with ranks: one more than the number of solutions of the class whose whole
+    interval lies above the solution's own."""
     ordered = sorted(standings, key=_order)
     intervals = [s.speedup if s.why_unranked is None else None for s in ordered]
     lows: dict[PrecisionClass, list[float]] = {name: [] for name in PRECISION_CLASSES}

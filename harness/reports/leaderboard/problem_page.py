@@ -64,7 +64,7 @@ class ProblemView:
 
     @property
     def shapes(self) -> dict[str, str]:
-        """Of each case the shape of the output."""
+        """The shape of the output in each case."""
         shapes: dict[str, str] = {}
         for evaluation in self._evaluations:
             for check in evaluation.checks if evaluation.problem.sha256 == self.problem.sha256 else ():
@@ -130,7 +130,7 @@ class ProblemView:
 
     @cached_property
     def newest(self) -> Sequence[Entry]:
-        """Of the measurements those that are drawn and listed."""
+        """The measurements that are drawn and listed."""
         return self.history[-_MOST_MEASUREMENTS:]
 
     @property

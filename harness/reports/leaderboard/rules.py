@@ -91,7 +91,7 @@ class Conditions:
     cases: tuple[str, ...]
     """All that any evaluation of this version of the problem was asked for."""
     metric: Metric | None
-    """By which solutions are ranked, of those by which any was measured."""
+    """The metric by which solutions are ranked, of those by which any was measured."""
     is_invalid: bool = False
     """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
@@ -144,7 +144,7 @@ def class_of(entry: Entry) -> PrecisionClass:
 
 
 def title_of(precision_class: PrecisionClass) -> str:
-    """For headings: 'strict float32'."""
+    """The class in a heading: 'strict float32'."""
     return _TITLES[precision_class]
 
 

@@ -91,7 +91,7 @@ class SolutionView:
 
     @property
     def share(self) -> float | None:
-        """Of the speed of light."""
+        """The share of the speed of light."""
         return self.entry.share_of_light if self.speedup else None
 
     @property
@@ -148,7 +148,7 @@ class SolutionView:
 
     @cached_property
     def errors_by_case(self) -> dict[str, tuple[str, bool]]:
-        """Of each case that was judged the error as a multiple of the tolerance, or the verdict that ended it; and
+        """Maps each case that was judged to the error as a multiple of the tolerance, or the verdict that ended it; and
         whether it passed."""
         found, failure = {}, self.evaluation.failure
         for case in dict.fromkeys(check.case for check in self.evaluation.checks):

@@ -62,7 +62,7 @@ class ArmSamples:
 
     @cached_property
     def outliers(self) -> tuple[bool, ...]:
-        """For each call whether it lies outside of the fences."""
+        """True for each call that lies outside of the fences."""
         low, high = self.fences_ns
         return tuple(not low <= ns <= high for ns in self.ns)
 
@@ -113,12 +113,12 @@ class Samples:
 
     @cached_property
     def is_log(self) -> bool:
-        """Whether calls lie so far apart that a linear axis would show the slowest alone."""
+        """Calls lie so far apart that a linear axis would show the slowest alone."""
         return self._slowest / self._fastest > _FAR_APART
 
     @cached_property
     def range_ns(self) -> tuple[float, float]:
-        """From below the fastest call to above the slowest."""
+        """The axis of all arms, from below the fastest call to above the slowest."""
         if self.is_log:
             return self._fastest / 1.15, self._slowest * 1.15
         margin = 0.06 * (self._slowest - self._fastest) or 0.01 * self._slowest
@@ -139,7 +139,7 @@ class Samples:
 
 
 def counts(values: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """How many values lie in each bin; those outside of all edges are in none."""
+    """Count the values in each bin; those outside of all edges are in none."""
     found = [0] * (len(edges) - 1)
     for value in values:
         if edges[0] <= value <= edges[-1]:
@@ -184,7 +184,7 @@ def _arm(timing: Timing, name: ArmName, number: int) -> ArmSamples:
 
 
 def _spans(timing: Timing) -> Iterator[tuple[int, int, tuple[Turn, ...]]]:
-    """Of each block the number of its first call, that of the first call behind it, and its turns."""
+    """Yield for each block the number of its first call, that of the first call behind it, and its turns."""
     first = 0
     for _, group in groupby(timing.turns, key=attrgetter("block")):
         turns = tuple(group)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from harness.reports.pictures.drawing import Label, Mark, Point, Stroke
 
 _SMALLEST = 1e-30
-"""On a log axis; its inverse is the largest."""
+"""The least value that a log axis shows; its inverse is the largest."""
 LETTER = 0.6
 """A letter's mean width, in units of its size."""
 

@@ -37,8 +37,8 @@ COLOURS: Mapping[str, tuple[str, str]] = {
     "series5": ("#56b4e9", "#9ad3f5"),
     "series6": ("#7a5c3d", "#bd9a75"),
 }
-"""By theme, light and dark. Series are M. Okabe and K. Ito's palette, which people with any kind of colour vision can
-tell apart; its yellow is too light on white, and a brown stands for it."""
+"""A colour has two shades, for the light and the dark theme. Series are M. Okabe and K. Ito's palette, which people with
+any kind of colour vision can tell apart; its yellow is too light on white, and a brown stands for it."""
 
 MARKERS = "os^DvPX"
 """Shapes say the same as colours, since a picture may be printed in grey. The letters are matplotlib's."""
@@ -55,9 +55,9 @@ _CORNERS: Mapping[str, Sequence[Point]] = {
     "P": _PLUS,
     "X": tuple((0.7 * (x - y), 0.7 * (x + y)) for x, y in _PLUS),
 }
-"""Of markers with a radius of 1."""
+"""Shapes of markers with a radius of 1."""
 _MANY_DOTS = 5000
-"""Beyond so many dots are drawn once a pixel: nobody sees the difference, and the file stays small."""
+"""More dots than these are drawn once a pixel: nobody sees the difference, and the file stays small."""
 _PER_INCH, _DOTS_PER_INCH, _POINT = 96, 160, 0.75
 """Pixels of a picture and of its PNG in an inch, and matplotlib's points in a pixel."""
 _FONT, _SIZE = "DejaVu Sans, Verdana, sans-serif", 12.0
@@ -100,7 +100,7 @@ class Dots:
     marker: str = "o"
     is_hollow: bool = False
     is_ringed: bool = False
-    """With a border in the page's colour, to stand out of lines."""
+    """A border in the page's colour makes them stand out of lines."""
     about: str = ""
 
 
@@ -116,7 +116,7 @@ class Label:
     size: float = _SIZE
     is_bold: bool = False
     tilt: float = 0.0
-    """In degrees."""
+    """An angle in degrees."""
     has_halo: bool = False
     """Lines that cross it stay off its letters."""
 
@@ -135,7 +135,7 @@ class Picture:
 
 
 def stylesheet(is_light: bool = False) -> str:
-    """What gives SVG its colours: the reader's theme, or always light ones."""
+    """The colours of SVG's classes: those of the reader's theme, or always light ones."""
     lines = []
     for name, (light, dark) in COLOURS.items():
         colour = light if is_light else f"light-dark({light}, {dark})"

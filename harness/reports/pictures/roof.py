@@ -18,7 +18,7 @@ from harness.reports.pictures.arms import ArmSamples
 from harness.reports.untrusted import one_line
 
 _DRAWN = ("float32", "tf32", "bfloat16")
-"""Of arithmetic, besides what bounds an arm: a picture of all would be one of lines."""
+"""Arithmetics that are drawn besides what bounds an arm; lines of all would hide the points."""
 
 
 @dataclass(frozen=True)

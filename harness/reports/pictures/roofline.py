@@ -30,7 +30,7 @@ class Rate:
 
 
 def draw_roofline(roofline: Roofline, top: float) -> tuple[list[Mark], float]:
-    """Below `top`, with the arms in numbers; and where the picture ends."""
+    """Draw below `top`, with the arms in numbers; returns the marks and where they end."""
     if roofline.intensity is None:
         marks, bottom = _bytes(roofline, top)
     else:
@@ -118,7 +118,7 @@ def _decades(scale: Scale) -> list[float]:
 
 
 def _ranges(intensity: float, rates: list[float], roof: Roof | None) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of both axes: all ceilings, the corners that they make, and all points are inside, with room for labels."""
+    """The ranges of both axes: all ceilings, their corners and all points are inside, with room for labels."""
     if roof is None:
         return (intensity / 30, intensity * 30), (min(rates) / 5, max(rates) * 5)
     arithmetic = [ceiling.rate for ceiling in roof.arithmetic]

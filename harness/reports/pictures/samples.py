@@ -21,7 +21,7 @@ _FEW_CALLS, _MANY_OUTLIERS, _MOST_STRIPES = 60, 60, 100
 
 
 def draw_samples(samples: Samples, top: float) -> tuple[list[Mark], float]:
-    """Below `top`; and where the picture ends."""
+    """Draw below `top`; returns the marks and where they end."""
     marks, top = _legend_of_arms(samples, top + _GAP - 10)
     unit, size = unit_of(min(arm.median_ns for arm in samples.arms))
     top += 27

@@ -52,7 +52,7 @@ def speedup_axis(speedups: Sequence[Interval], start: float, end: float) -> Scal
 
 
 def bar(axis: Scale, speedup: Interval, middle: float) -> list[Mark]:
-    """From 1× to the estimate, with the interval as a whisker, `middle` pixels from the top."""
+    """A bar from 1× to the estimate, with the interval as a whisker, `middle` pixels from the top."""
     colour = "series0" if speedup.estimate >= 1 else "series1"
     low, high, half = axis(speedup.low), axis(speedup.high), _BAR / 2
     ends = (axis(1.0), middle - half), (axis(speedup.estimate), middle + half)
