@@ -37,8 +37,8 @@ COLOURS: Mapping[str, tuple[str, str]] = {
     "series5": ("#56b4e9", "#9ad3f5"),
     "series6": ("#7a5c3d", "#bd9a75"),
 }
-"""A colour has two shades, for the light and the dark theme. Series are M. Okabe and K. Ito's palette, which people with
-any kind of colour vision can tell apart; its yellow is too light on white, and a brown stands for it."""
+"""A colour has two shades, for the light and the dark theme. Series are M. Okabe and K. Ito's palette, which people
+with any kind of colour vision can tell apart; its yellow is too light on white, and a brown stands for it."""
 
 MARKERS = "os^DvPX"
 """Shapes say the same as colours, since a picture may be printed in grey. The letters are matplotlib's."""
