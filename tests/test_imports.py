@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness import reports
 
 ROOT = Path(harness.__file__).parent
 
@@ -76,6 +77,8 @@ ALLOWED_MODULES = {
         "harness.backends.base",
         "harness.backends.cuda.host",
     },
+    # The face of the room.
+    ("cli", "reports"): {"harness.reports"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
@@ -143,6 +146,23 @@ def test_every_allowed_arrow_is_in_use(room: str) -> None:
             names = _imports(ast.walk(ast.parse(path.read_text())), set(MODULES))
             used |= {_room(name) for name in names if name.startswith("harness.")} - {room}
     assert used == ALLOWED[room]
+
+
+def test_the_face_of_reports_names_what_is_there_and_in_use() -> None:
+    """What it offers to type checkers is what it imports, and no command forgot to drop a name."""
+    tree = ast.parse(MODULES["harness.reports"].read_text())
+    typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(reports))
+    assert all(getattr(reports, name) is not None for name in dir(reports))
+    used = {
+        alias.name
+        for module, path in MODULES.items()
+        if _room(module) == "cli"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "harness.reports"
+        for alias in node.names
+    }
+    assert used == set(dir(reports))
 
 
 def test_every_room_has_its_rule() -> None:

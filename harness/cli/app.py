@@ -39,7 +39,7 @@ from harness.cli.show import show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
-from harness.reports.untrusted import quoted
+from harness.reports import quoted
 from harness.workspace.settings import find_settings
 
 _EPILOG = """Examples:

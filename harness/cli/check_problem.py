@@ -58,7 +58,7 @@ def check_problem(
 def _print(check: ProblemCheck, json: bool, verbose: bool) -> None:
     from rich.console import Console
 
-    from harness.reports.problem_check import problem_check_json, problem_check_report
+    from harness.reports import problem_check_json, problem_check_report
 
     if json:
         typer.echo(json_module.dumps(problem_check_json(check), allow_nan=False))

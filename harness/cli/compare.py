@@ -97,9 +97,9 @@ def compare(
         select_cases(chosen, [settings.timing.case])
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
-        from harness.reports.compare import print_comparison
+        from harness.reports import compare_report
 
-        print_comparison(console, evaluations, kept, verbose)
+        console.print(compare_report(evaluations, kept, verbose))
 
     choices = Choices(
         backend=backend.value,

@@ -21,7 +21,7 @@ def diff(
 
     Example: harness diff 20261121T0434 last
     """
-    from harness.reports.diff import difference, difference_json, difference_report
+    from harness.reports import difference, difference_json, difference_report
 
     with open_store(results) as index:
         found = difference(index.evaluation(first), index.evaluation(second))

@@ -43,7 +43,7 @@ def _show_findings(json: bool) -> None:
     else:
         from rich.console import Console
 
-        from harness.reports.doctor import findings_table
+        from harness.reports import findings_table
 
         Console().print(findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)
@@ -53,7 +53,7 @@ def _show_ceilings(again: bool, json: bool) -> None:
     from rich.console import Console
 
     from harness.executors.roofline import find_ceilings
-    from harness.reports.roofline import ceilings_json, ceilings_table
+    from harness.reports import ceilings_json, ceilings_table
 
     with Console(stderr=True).status("importing torch") as status:
         found = find_ceilings(again, status.update)

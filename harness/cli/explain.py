@@ -50,6 +50,6 @@ def explain(
 def _print(word: str | None, chosen: dict[str, Explanation]) -> None:
     from rich.console import Console
 
-    from harness.reports.explain import explained, listed
+    from harness.reports import all_explained, explained
 
-    Console(highlight=False).print(listed() if word is None else explained(word, chosen[word]))
+    Console(highlight=False).print(all_explained() if word is None else explained(word, chosen[word]))

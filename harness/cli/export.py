@@ -74,13 +74,13 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
 
 
 def _csv(entries: Sequence[Entry]) -> Iterator[str]:
-    from harness.reports.export import to_csv
+    from harness.reports import to_csv
 
     yield to_csv(entries)
 
 
 def _timings(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
-    from harness.reports.export import timings_csv
+    from harness.reports import timings_csv
 
     timed = (entry.id for entry in entries if entry.solution_ns is not None)
     yield from timings_csv(index.evaluations([one])[0] for one in timed)
@@ -96,7 +96,7 @@ def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """The newest evaluation of each solution."""
-    from harness.reports.export import to_kernelbench
+    from harness.reports import to_kernelbench
 
     newest = {(entry.problem, entry.solution): entry.id for entry in entries}
     evaluations = index.evaluations(list(newest.values()))

@@ -13,7 +13,7 @@ def feedback(evaluation: EvaluationId = "last", results: Results = None) -> None
 
     Example: harness feedback last
     """
-    from harness.reports.feedback import feedback_text
+    from harness.reports import feedback_text
 
     with open_store(results) as index:
         typer.echo(feedback_text(index.evaluation(evaluation)), nl=False)

@@ -12,12 +12,18 @@ from rich.console import Console
 
 from harness.errors import JournalError, UsageError
 from harness.records.gate import GateReport
-from harness.reports.gate_console import print_gate
-from harness.reports.gate_json import gate_json
-from harness.reports.gate_markdown import SUMMARY_BYTES, gate_markdown
-from harness.reports.github import annotation_commands, resuming, stopping, without_old_commands
-from harness.reports.junit import junit_xml
-from harness.reports.sarif import sarif_json
+from harness.reports import (
+    SUMMARY_BYTES,
+    annotation_commands,
+    gate_json,
+    gate_markdown,
+    gate_report,
+    junit_xml,
+    resuming,
+    sarif_json,
+    stopping,
+    without_old_commands,
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def _print(report: GateReport, targets: Targets) -> None:
         text = gate_json(report)
         typer.echo(without_old_commands(text) if targets.github else text)
     else:
-        print_gate(Console(), report, targets.verbose)
+        Console().print(gate_report(report, targets.verbose))
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

@@ -11,7 +11,6 @@ import typer
 from harness.cli import completion
 from harness.cli.options import BackendChoice, ProblemName, Results, RunName
 from harness.cli.store import chosen_entries, open_store, say
-from harness.errors import MachineError
 
 
 def history(
@@ -38,18 +37,15 @@ def history(
 
     Example: harness history maxpool2d shared_tile
     """
-    from harness.reports.history import histories, history_json, history_report
+    from harness.reports import histories, history_json, history_report
 
     only = None if backend is BackendChoice.AUTO else backend.value
     with open_store(results) as index:
         found = histories(chosen_entries(index, problem, solution, run=run, backend=only), limit)
     if plot is not None:
-        from harness.reports.history_plot import save_history_plot
+        from harness.reports import save_history_plot
 
-        try:
-            save_history_plot(found, plot)
-        except OSError as error:
-            raise MachineError(f"can't write {plot}: {error.strerror}; choose another --plot") from None
+        save_history_plot(found, plot)
         say(f"wrote {plot}")
     if json:
         for series in found:

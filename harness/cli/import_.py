@@ -34,7 +34,7 @@ def kernelbench(
 
     Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
     """
-    from harness.reports.untrusted import quoted
+    from harness.reports import quoted
     from harness.workspace.kernelbench import import_kernelbench
     from harness.workspace.workspace import Workspace
 

@@ -80,7 +80,7 @@ def _as_json(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> dict[
 
 
 def _print(status: IndexStatus, problems: tuple[JournalProblem, ...]) -> None:
-    from harness.reports.untrusted import harmless
+    from harness.reports import harmless
 
     copies = f", {_count(status.copies, 'further copy', 'further copies')}," if status.copies else ""
     runs, journals = _count(status.runs, "run"), _count(status.journals, "journal")

@@ -35,7 +35,7 @@ def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     """
     end_politely()
     from harness.instruments.bench import ArmFailed
-    from harness.reports.untrusted import quoted
+    from harness.reports import quoted
 
     try:
         with _telling(quiet) as say:

@@ -15,7 +15,7 @@ from harness.errors import MachineError, UsageError
 if TYPE_CHECKING:
     from harness.records.contenders import Tally
     from harness.records.index import Index
-    from harness.reports.leaderboard.board import Board
+    from harness.reports import Board
 
 
 class Format(str, enum.Enum):
@@ -69,8 +69,7 @@ def leaderboard(
     """
     from harness.cli.store import results_folder
     from harness.records.index import open_index
-    from harness.reports.leaderboard.board import make_board
-    from harness.reports.leaderboard.rules import Wanted
+    from harness.reports import Wanted, make_board
 
     shape = _format(format, output, open)
     folder = results_folder(results)
@@ -124,19 +123,18 @@ def _text(shape: Format, board: Board, index: Index) -> str:
     if shape is Format.HTML:
         return _page(board, index)
     if shape is Format.MARKDOWN:
-        from harness.reports.leaderboard.markdown import leaderboard_markdown
+        from harness.reports import leaderboard_markdown
 
         return leaderboard_markdown(board)
     if shape is Format.JSON:
-        from harness.reports.leaderboard.as_json import leaderboard_json
+        from harness.reports import leaderboard_json
 
         return leaderboard_json(board)
     return _table_text(board)
 
 
 def _page(board: Board, index: Index) -> str:
-    from harness.reports.leaderboard.board import measurements
-    from harness.reports.leaderboard.html.page import leaderboard_html
+    from harness.reports import leaderboard_html, measurements
 
     ids = [standing.entry.id for standing in board.standings]
     evaluations = dict(zip(ids, index.evaluations(ids), strict=True))
@@ -149,7 +147,7 @@ def _page(board: Board, index: Index) -> str:
 def _print(board: Board) -> None:
     from rich.console import Console
 
-    from harness.reports.leaderboard.table import leaderboard_table
+    from harness.reports import leaderboard_table
 
     Console().print(leaderboard_table(board))
 
@@ -159,7 +157,7 @@ def _table_text(board: Board) -> str:
 
     from rich.console import Console
 
-    from harness.reports.leaderboard.table import leaderboard_table
+    from harness.reports import leaderboard_table
 
     file = io.StringIO()
     Console(file=file, width=80).print(leaderboard_table(board))
@@ -178,12 +176,9 @@ def _deliver(text: str, output: Path | None) -> None:
 
 
 def _plot(board: Board, path: Path) -> None:
-    from harness.reports.leaderboard.plot import save_plot
+    from harness.reports import save_leaderboard_plot
 
-    try:
-        save_plot(board, path)
-    except OSError as error:
-        raise MachineError(f"can't write {path}: {error.strerror}; choose another --plot") from None
+    save_leaderboard_plot(board, path)
     typer.echo(f"wrote {path}", err=True)
 
 

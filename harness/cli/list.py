@@ -68,7 +68,7 @@ def _print(listing: list[dict[str, Any]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from harness.reports.untrusted import one_line
+    from harness.reports import one_line
 
     console = Console()
     for entry in listing:

@@ -54,11 +54,11 @@ def plot(
 
     Example: harness plot maxpool2d shared_tile --format svg
     """
-    from harness.reports.pictures.files import FORMATS, pictures_json, pictures_of, write_pictures
+    from harness.reports import PICTURE_FORMATS, pictures_json, pictures_of, write_pictures
 
     with open_store(results) as index:
         evaluations = _chosen(index, problem, solution)
-    formats = list(dict.fromkeys(one.value for one in format)) if format else FORMATS
+    formats = list(dict.fromkeys(one.value for one in format)) if format else PICTURE_FORMATS
     for evaluation in evaluations:
         pictures = pictures_of(evaluation)
         files = write_pictures(pictures, output, formats)

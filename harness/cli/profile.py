@@ -84,7 +84,7 @@ def profile(
 def _print(found: Profile, json: bool) -> None:
     from rich.console import Console
 
-    from harness.reports.profile import profile_json, profile_report
+    from harness.reports import profile_json, profile_report
 
     if json:
         typer.echo(json_module.dumps(profile_json(found), allow_nan=False))

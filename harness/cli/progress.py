@@ -15,9 +15,7 @@ from rich.text import Text
 
 from harness.records.evaluation import Evaluation
 from harness.referee.evaluation import Job
-from harness.reports.console import verdict_text
-from harness.reports.numbers import format_speedup
-from harness.reports.untrusted import one_line
+from harness.reports import format_speedup, one_line, verdict_text
 
 _MOST_RESULTS = 12
 _MOST_BUILDS = 4

@@ -14,7 +14,7 @@ def prompt(problem: ProblemName) -> None:
 
     Example: harness prompt level1_26_GELU_
     """
-    from harness.reports.prompt import prompt_text
+    from harness.reports import prompt_text
     from harness.workspace.workspace import find_workspace
 
     found = find_workspace(Path.cwd()).problem(problem)

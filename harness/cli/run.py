@@ -79,9 +79,9 @@ def run(
     select_cases(chosen, [settings.timing.case])
 
     def report(console: Console, evaluations: Sequence[Evaluation], kept: frozenset[str]) -> None:
-        from harness.reports.console import print_report
+        from harness.reports import run_report
 
-        print_report(console, evaluations, verbose)
+        console.print(run_report(evaluations, verbose))
 
     choices = Choices(
         backend=backend.value,

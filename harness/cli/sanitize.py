@@ -80,7 +80,7 @@ def sanitize(
 def _print(found: Sanitizing, json: bool) -> None:
     from rich.console import Console
 
-    from harness.reports.sanitizing import sanitizing_json, sanitizing_report
+    from harness.reports import sanitizing_json, sanitizing_report
 
     if json:
         typer.echo(json_module.dumps(sanitizing_json(found), allow_nan=False))

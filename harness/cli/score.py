@@ -31,7 +31,7 @@ def score(
     """
     from harness.records.kernelbench_scores import fields_of
     from harness.records.kernelbench_scores import score as score_run
-    from harness.reports.kernelbench import files_of, score_json, scores_table
+    from harness.reports import kernelbench_files, score_json, scores_table
 
     ks = sorted(set(k or [1]))
     with open_store(results) as index:
@@ -39,7 +39,7 @@ def score(
     if not fields:
         raise UsageError("no evaluation of a problem named level<L>_<number>…: see 'harness import kernelbench'")
     if export is not None:
-        for path, content in files_of(fields, ks):
+        for path, content in kernelbench_files(fields, ks):
             _write(export / path, content)
         typer.echo(f"wrote {export}", err=True)
     scores = [score_run(field, run, ks) for field in fields for run in field.runs]

@@ -43,20 +43,20 @@ def show(
     elif statistics:
         typer.echo(_statistics(found))
     elif source or log:
-        from harness.reports.show import log_text, source_text
+        from harness.reports import log_text, source_text
 
         typer.echo(source_text(found) if source else log_text(found), nl=False)
     else:
         from rich.console import Console
 
-        from harness.reports.show import show_report
+        from harness.reports import show_report
 
         Console(highlight=False).print(show_report(found, _cases_of(found)))
 
 
 def _statistics(evaluation: Evaluation) -> str:
     """Raises: UsageError for what wasn't timed."""
-    from harness.reports.timing_numbers import timing_json
+    from harness.reports import timing_json
 
     if evaluation.timing is None:
         raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")

@@ -169,7 +169,7 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
 
 def _list(planned: Sequence[Planned], choices: Choices) -> None:
     """What a run would do, a line each."""
-    from harness.reports.untrusted import one_line
+    from harness.reports import one_line
 
     for one in planned:
         result, is_kept = one.result, bool(one.result and choices.resume)

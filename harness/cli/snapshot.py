@@ -106,7 +106,7 @@ def show_snapshot(
         return
     from rich.console import Console
 
-    from harness.reports.snapshot import snapshot_table
+    from harness.reports import snapshot_table
 
     Console().print(snapshot_table(found.accepted))
 

@@ -90,7 +90,7 @@ def check(
     from rich.text import Text
 
     from harness.errors import UsageError
-    from harness.reports.console import print_report
+    from harness.reports import run_report
 
     try:
         task = _task(workspace, *names, cases)
@@ -98,7 +98,7 @@ def check(
     except UsageError as error:
         console.print(Text(str(error), style="red"))
         return None
-    print_report(console, [evaluation], verbose)
+    console.print(run_report([evaluation], verbose))
     return evaluation
 
 

@@ -7,18 +7,24 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from harness.codec import encode
 from harness.records.environment import Environment, of_several_gpus
 from harness.records.evaluation import Evaluation
 from harness.records.statistics import Interval, ratio
-from harness.reports.console import verdict_text
-from harness.reports.numbers import format_error, format_ms, format_speedup
-from harness.reports.untrusted import harmless
+from harness.reports.blocks import (
+    Block,
+    Column,
+    Line,
+    Prose,
+    Report,
+    Section,
+    Span,
+    Table,
+    Tone,
+    Words,
+    verdict_span,
+)
+from harness.reports.numbers import format_error, format_speedup, format_time
 
 
 @dataclass(frozen=True)
@@ -83,21 +89,17 @@ def difference_json(found: Difference) -> dict[str, Any]:
     }
 
 
-def difference_report(found: Difference) -> RenderableType:
-    lines: list[RenderableType] = [_overview(found), Text()]
+def difference_report(found: Difference) -> Report:
     speed = f"speed, second over first: {format_speedup(found.speed)}: " if found.speed else "speed: "
-    lines.append(Text.assemble((speed, "bold"), found.judgement))
+    blocks: list[Block] = [_overview(found), Line(""), Line((Span(speed, "strong"), found.judgement))]
     if found.caution and found.speed:
-        lines.append(Text(f"caution: {found.caution}", style="yellow"))
+        blocks.append(Line(f"caution: {found.caution}", "unsure"))
     for title, changes in (("cases", found.cases), ("config", found.config), ("environment", found.environment)):
         if changes:
-            lines += [
-                Text(),
-                Text(title, style="bold"),
-                *(Padding(_change(change), (0, 0, 0, 2)) for change in changes),
-            ]
-    lines += [Text(), Text("source", style="bold"), *_coloured(found)]
-    return Group(*lines)
+            blocks.append(
+                Section(title, [Line(f"{one.name}: {_plain(one.old)} → {_plain(one.new)}") for one in changes])
+            )
+    return Report([*blocks, Section("source", list(_source_lines(found)), is_inset=False)])
 
 
 def _moves(old: Environment, new: Environment) -> Iterator[Change]:
@@ -160,22 +162,17 @@ def _time_ns(evaluation: Evaluation) -> float | None:
 
 
 def _overview(found: Difference) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("", "first", "second"):
-        table.add_column(column, overflow="fold")
     both = (found.old, found.new)
-    table.add_row("evaluation", *(e.id for e in both))
-    table.add_row("solution", *(harmless(f"{e.problem.name}/{e.solution.name}") for e in both))
-    table.add_row("at (UTC)", *(e.started_at[:19].replace("T", " ") for e in both))
-    table.add_row("verdict", *(verdict_text(e.verdict) for e in both))
-    table.add_row("err/tol", *(format_error(e.checks) for e in both))
-    table.add_row("ms", *("—" if (ns := _time_ns(e)) is None else format_ms(ns) for e in both))
-    table.add_row("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both))
-    return table
-
-
-def _change(change: Change) -> Text:
-    return Text(harmless(f"{change.name}: {_plain(change.old)} → {_plain(change.new)}"))
+    rows: list[tuple[Words, ...]] = [
+        ("evaluation", *(e.id for e in both)),
+        ("solution", *(f"{e.problem.name}/{e.solution.name}" for e in both)),
+        ("at (UTC)", *(e.started_at[:19].replace("T", " ") for e in both)),
+        ("verdict", *(verdict_span(e.verdict) for e in both)),
+        ("err/tol", *(format_error(e.checks) for e in both)),
+        ("ms", *(format_time(_time_ns(e)) for e in both)),
+        ("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both)),
+    ]
+    return Table((Column(""), Column("first"), Column("second")), rows)
 
 
 def _plain(value: Any) -> str:
@@ -184,12 +181,12 @@ def _plain(value: Any) -> str:
     return "—" if value is None else str(value)
 
 
-def _coloured(found: Difference) -> Iterator[RenderableType]:
+def _source_lines(found: Difference) -> Iterator[Block]:
     if not found.old.solution.files or not found.new.solution.files:
         same = found.old.solution.sha256 == found.new.solution.sha256
-        yield Text("  the same" if same else "  not the same; not both records keep their files")
+        yield Line("the same" if same else "not the same; not both records keep their files")
     elif not found.source:
-        yield Text("  the same")
-    styles = {"+": "green", "-": "red", "@": "cyan"}
+        yield Line("the same")
+    tones: dict[str, Tone] = {"+": "good", "-": "bad", "@": "strong"}
     for line in found.source:
-        yield Text(harmless(line), style=styles.get(line[:1], ""))
+        yield Prose(line, tones.get(line[:1], "plain"))

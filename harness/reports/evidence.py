@@ -1,12 +1,13 @@
-"""What was seen of a deception, and which kernels ran: words and rows for every report, all of them harmless."""
+"""What was seen of a deception, and which kernels ran."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.records.evaluation import Failure
 from harness.records.evidence import Evidence
 from harness.records.trace import Trace, TracedKernel
+from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number, several
 from harness.reports.numbers import format_ms, format_own_share
 from harness.reports.untrusted import one_line
 
@@ -18,8 +19,9 @@ _UNITS = {
     "_bytes": ("MB", 1e6),
     "_s": ("s", 1.0),
 }
-"""By the end of a number's name, the longest ends first."""
+"""Units by the end of a number's name, the longest ends first."""
 _NAME_LENGTH = 60
+_MOST_KERNELS = 12
 
 
 def seen_by(failure: Failure | None) -> str | None:
@@ -27,13 +29,27 @@ def seen_by(failure: Failure | None) -> str | None:
     return ", ".join(dict.fromkeys(one.check for one in failure.evidence)) or None if failure else None
 
 
+def evidence_blocks(evidence: Sequence[Evidence]) -> Iterator[Block]:
+    """Each check, what it saw, and its numbers."""
+    for one in evidence:
+        yield Line((Span(one.check, "strong"), f": {one.observed}"))
+        yield Pairs(numbers_of(one))
+        yield Line(f"'harness explain {one.check}' says how it is seen", "faint")
+
+
 def numbers_of(evidence: Evidence) -> list[tuple[str, str]]:
     """Each number under its name, in the unit that its name ends with: ('claimed', '0.1200 ms')."""
     return [_quantity(name, value) for name, value in evidence.numbers.items()]
 
 
+def trace_blocks(trace: Trace) -> list[Block]:
+    """The kernels that ran, the longest first."""
+    heads = (Column("kernel", is_name=True), Column("origin"), number("launches"), number("ms"), number("share"))
+    return [Line(trace_words(trace)), Table(heads, kernel_rows(trace.kernels), _MOST_KERNELS)]
+
+
 def kernel_rows(kernels: Sequence[TracedKernel]) -> list[tuple[str, str, str, str, str]]:
-    """Name, origin, launches, time in ms and its share, what takes longest first; '—' where nothing is timed."""
+    """Name, origin, launches, time in ms and its share; '—' where nothing is timed."""
     total = sum(kernel.ns for kernel in kernels)
     ordered = sorted(kernels, key=lambda kernel: (-kernel.ns, -kernel.launches, kernel.name))
     return [
@@ -50,7 +66,7 @@ def kernel_rows(kernels: Sequence[TracedKernel]) -> list[tuple[str, str, str, st
 
 def trace_words(trace: Trace) -> str:
     """'3 calls of case full; 98.2 % of the device's time in kernels of the solution's own'."""
-    calls = f"{trace.calls} call{'' if trace.calls == 1 else 's'} of case {one_line(trace.case)}"
+    calls = f"{several(trace.calls, 'call')} of case {trace.case}"
     if trace.own_share is not None:
         return f"{calls}; {format_own_share(trace.own_share)} of the device's time in kernels of the solution's own"
     own = sum(kernel.launches for kernel in trace.kernels if kernel.origin == "own")
@@ -59,8 +75,8 @@ def trace_words(trace: Trace) -> str:
 
 
 def short_name(kernel: str) -> str:
-    """Without its parameters and 'void'; the middle of a very long one is left out."""
-    plain = one_line(kernel).removeprefix("void ")
+    """Leave out its parameters, 'void' and '(anonymous namespace)'; the middle of a very long one is left out."""
+    plain = one_line(kernel).removeprefix("void ").replace("(anonymous namespace)::", "")
     name = plain.partition("(")[0] or plain
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 21]}…{name[-20:]}"
 
@@ -69,9 +85,5 @@ def _quantity(name: str, value: float) -> tuple[str, str]:
     for ending, (unit, size) in _UNITS.items():
         if name.endswith(ending):
             shown = format_ms(value) if unit.startswith("ms") and value >= 0 else f"{value / size:.4g}"
-            return _plain(name.removesuffix(ending)), f"{shown} {unit}"
-    return _plain(name), f"{value:.6g}"
-
-
-def _plain(name: str) -> str:
-    return one_line(name.replace("_", " "))
+            return name.removesuffix(ending).replace("_", " "), f"{shown} {unit}"
+    return name.replace("_", " "), f"{value:.6g}"

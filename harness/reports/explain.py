@@ -1,58 +1,40 @@
-"""Explanations of verdicts, checks, the words of a timing and the simulator's findings for the terminal."""
+"""What verdicts, checks, the words of a timing and the simulator's findings mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from harness.records.checks_explained import CHECKS
 from harness.records.explanation import Explanation
 from harness.records.simulator_findings import FINDING_KINDS
 from harness.records.verdicts_explained import VERDICTS
 from harness.records.words_explained import WORDS
+from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table
 
-_MORE = (
-    "'harness explain NAME' tells more of one; docs/referee.md, docs/timing.md\n"
-    "and docs/simulator_faults.md of all together."
-)
+_MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."
 
 
-def explained(name: str, explanation: Explanation) -> RenderableType:
-    parts = [Text.assemble((name, "bold"), f": {explanation.meaning}.")]
-    for title, text in (
-        ("how it is seen", explanation.observed),
-        ("what causes it", explanation.causes),
-        ("what to do", explanation.avoid),
-        ("in the record", explanation.look),
-    ):
-        parts += [Text(), Text(title, style="dim"), Padding(Text(f"{text}."), (0, 0, 0, 2))]  # type: ignore[list-item]
-    return Group(*parts)
+def explained(name: str, explanation: Explanation) -> Report:
+    sections = [
+        Section(Span(title, "faint"), [Line(f"{text}.")])
+        for title, text in (
+            ("how it is seen", explanation.observed),
+            ("what causes it", explanation.causes),
+            ("what to do", explanation.avoid),
+            ("in the record", explanation.look),
+        )
+    ]
+    return Report([Line((Span(name, "strong"), f": {explanation.meaning}.")), *sections])
 
 
-def listed() -> RenderableType:
-    verdicts = ((verdict.value, explanation.meaning) for verdict, explanation in VERDICTS.items())
-    checks = ((name, explanation.meaning) for name, explanation in CHECKS.items())
-    return Group(
-        _table("verdict", verdicts),
-        Text(),
-        _table("check", checks),
-        Text(),
-        _table("timing", ((name, explanation.meaning) for name, explanation in WORDS.items())),
-        Text(),
-        _table("simulator", ((name, kind.meaning) for name, kind in FINDING_KINDS.items())),
-        Text(),
-        Text(_MORE, style="dim"),
+def all_explained() -> Report:
+    kinds: tuple[tuple[str, Iterable[tuple[str, str]]], ...] = (
+        ("verdict", ((verdict.value, explanation.meaning) for verdict, explanation in VERDICTS.items())),
+        ("check", ((name, explanation.meaning) for name, explanation in CHECKS.items())),
+        ("timing", ((name, explanation.meaning) for name, explanation in WORDS.items())),
+        ("simulator", ((name, kind.meaning) for name, kind in FINDING_KINDS.items())),
     )
-
-
-def _table(kind: str, rows: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(kind, no_wrap=True)
-    table.add_column("meaning", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    blocks: list[Block] = []
+    for kind, rows in kinds:
+        blocks += [Table((Column(kind), Column("meaning")), list(rows)), Line("")]
+    return Report([*blocks, Line(_MORE, "faint")])

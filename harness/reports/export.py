@@ -1,4 +1,4 @@
-"""Evaluations in the formats of others."""
+"""Evaluations in the formats of others: CSV, and the files that KernelBench's own scripts read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import Any
 from harness.errors import UsageError
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
+from harness.records.kernelbench_scores import SIMULATOR, Field, Sample, Score, average_pass_at_k, counts, pass_at_k
 from harness.records.verdict import Verdict
+from harness.reports.blocks import Column, Report, Table, number
 from harness.reports.evidence import seen_by
-from harness.reports.timing_numbers import TIMING_CELLS, arm_numbers, timing_cells
+from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
-
-_NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
-"""What KernelBench calls not compiled: it can't load the module."""
 
 
 def to_csv(entries: Iterable[Entry]) -> str:
@@ -48,6 +47,45 @@ def timings_csv(evaluations: Iterable[Evaluation]) -> Iterator[str]:
             cells = dict(zip(names, facts, strict=False)) | timing_cells(row)
             writer.writerow({name: _no_formula(value) for name, value in cells.items()})
         yield file.getvalue()
+
+
+def _no_formula(value: Any) -> Any:
+    """A name that a spreadsheet would compute gets a quote in front: names are a stranger's words."""
+    if not isinstance(value, str):
+        return value
+    text = harmless(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text
+
+
+_BASELINE_FILES = {
+    "eager": "baseline_time_torch",
+    "compile": "baseline_time_torch_compile_inductor_default",
+    "compile-max-autotune": "baseline_time_torch_compile_inductor_max-autotune",
+}
+"""KernelBench's names; other baselines are 'baseline_time_torch_<name>'."""
+
+
+_NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
+"""What KernelBench calls not compiled: it can't load the module."""
+
+
+def kernelbench_files(fields: Sequence[Field], ks: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each file's path and content: runs/<gpu>/level<L>/<run>/*.json and timing/<gpu>/*.json."""
+    timings: dict[str, dict[str, Any]] = {}
+    for field in fields:
+        gpu = re.sub(r"[^A-Za-z0-9.-]+", "_", field.gpu)
+        for run, samples in field.runs.items():
+            folder = f"runs/{gpu}/level{field.level}/{run}"
+            yield f"{folder}/eval_results.json", _eval_results(samples)
+            yield f"{folder}/pass_at_k_results.json", _pass_at_k_results(samples, ks)
+        for baseline in field.baselines() if field.gpu != SIMULATOR else ():
+            name = _BASELINE_FILES.get(baseline, f"baseline_time_torch_{baseline}")
+            times = {
+                problem.file: call_statistics(field.baseline_ns(problem, baseline), field.gpu) or {"mean": None}
+                for problem in field.problems
+            }
+            timings.setdefault(f"timing/{gpu}/{name}.json", {})[f"level{field.level}"] = times
+    yield from timings.items()
 
 
 def to_kernelbench(evaluations: Sequence[Evaluation]) -> dict[str, list[dict[str, Any]]]:
@@ -107,6 +145,60 @@ def call_statistics(calls_ns: Sequence[int], gpu: str | None) -> dict[str, Any]:
     }
 
 
+def score_json(score: Score) -> dict[str, Any]:
+    return {**asdict(score), "pass_at_k": {f"avg_pass@{k}": share for k, share in score.pass_at_k.items()}}
+
+
+def scores_table(scores: Sequence[Score]) -> Report:
+    """A row per GPU, level and run."""
+    shown = (0.0, 1.0, 2.0)
+    ks = list(scores[0].pass_at_k) if scores else []
+    heads = ["problems", "samples", "correct", *(f"fast_{p:g}" for p in shown), "geomean", *(f"pass@{n}" for n in ks)]
+    rows = []
+    for score in scores:
+        speeds = [score.fast_p[p] for p in shown] if score.fast_p else [None] * len(shown)
+        rows.append(
+            (
+                *(score.gpu, str(score.level), score.run),
+                *map(str, (score.problems, score.samples, score.correct)),
+                *map(_number, (*speeds, score.geometric_mean, *score.pass_at_k.values())),
+                *map(str, (score.invalid_problems, score.not_judged, score.not_timed)),
+            )
+        )
+    columns = [Column("GPU"), Column("level"), Column("run")]
+    return Report([Table(columns + list(map(number, [*heads, "invalid", "not judged", "not timed"])), rows)])
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else f"{value:.4f}"
+
+
+def _eval_results(samples: Iterable[Sample]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for sample in samples:
+        found.setdefault(str(sample.problem.number), []).append(kernelbench_sample(sample.number, sample.evaluation))
+    return found
+
+
+def _pass_at_k_results(samples: Sequence[Sample], ks: Sequence[int]) -> dict[str, Any]:
+    found = counts(samples)
+    problems = {str(problem.number): _pass_at_k_row(*found[problem], ks) for problem in sorted(found)}
+    metadata = {
+        "total_problems": len(problems),
+        "problems_with_samples": len(problems),
+        "total_evaluated_samples": sum(total for total, _ in found.values()),
+        "total_correct_samples": sum(passed for _, passed in found.values()),
+        **{f"pass@{k}_count": sum(f"pass@{k}" in row for row in problems.values()) for k in ks},
+    }
+    averages = {f"avg_pass@{k}": share for k, share in average_pass_at_k(list(found.values()), ks).items()}
+    return {"averages": averages, "metadata": metadata, "problems": problems}
+
+
+def _pass_at_k_row(total: int, passed: int, ks: Sequence[int]) -> dict[str, Any]:
+    drawn = {f"pass@{k}": pass_at_k(total, passed, k) for k in (min(total, k) for k in ks)}
+    return {"total_samples": total, "correct_samples": passed, **drawn}
+
+
 def _metadata(evaluation: Evaluation) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "hardware": evaluation.environment.gpu or "simulator",
@@ -123,11 +215,3 @@ def _metadata(evaluation: Evaluation) -> dict[str, Any]:
         if checks := seen_by(evaluation.failure):
             facts["seen_by"] = checks
     return facts
-
-
-def _no_formula(value: Any) -> Any:
-    """A name that a spreadsheet would compute gets a quote in front: names are a stranger's words."""
-    if not isinstance(value, str):
-        return value
-    text = harmless(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text

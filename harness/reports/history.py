@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from harness.errors import UsageError
 from harness.records.entry import Entry
 from harness.records.statistics import Interval
-from harness.reports.console import verdict_text
-from harness.reports.numbers import format_ms, format_speedup
-from harness.reports.untrusted import harmless
+from harness.reports.baselines import interval_of
+from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, number, verdict_span
+from harness.reports.numbers import format_speedup, format_time
+from harness.reports.pictures.drawing import require_picture_name, save
+from harness.reports.pictures.speedups import Measurement, history
+from harness.reports.untrusted import one_line
 
 PLOT_HEIGHT = 7
 """Lines of the plot for the terminal."""
@@ -34,7 +36,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Series:
+class SolutionHistory:
     """Evaluations that may be compared, oldest first: one problem, solution, environment, config and baseline.
 
     What wasn't timed (`baseline` is None) stands with the timed ones of its environment and config.
@@ -47,22 +49,18 @@ class Series:
         return self.moments[-1].entry
 
 
-def histories(entries: Sequence[Entry], limit: int | None = None) -> list[Series]:
+def histories(entries: Sequence[Entry], limit: int | None = None) -> list[SolutionHistory]:
     """Entries, oldest first, by what may be compared; of each the newest `limit`."""
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault((entry.problem, entry.solution, entry.environment, entry.config), []).append(entry)
-    found = [Series(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())]
+    found = [
+        SolutionHistory(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())
+    ]
     return sorted(found, key=lambda series: (series.latest.problem, series.latest.solution))
 
 
-def interval_of(entry: Entry) -> Interval | None:
-    if entry.speedup is None or entry.speedup_low is None or entry.speedup_high is None:
-        return None
-    return Interval(entry.speedup, entry.speedup_low, entry.speedup_high, 0.95)
-
-
-def history_json(series: Series) -> Iterator[dict[str, Any]]:
+def history_json(series: SolutionHistory) -> Iterator[dict[str, Any]]:
     """A flat object per evaluation."""
     for moment in series.moments:
         facts = asdict(moment.entry) | {"change": moment.change}
@@ -70,19 +68,13 @@ def history_json(series: Series) -> Iterator[dict[str, Any]]:
         yield facts | verdicts | {"cases": list(moment.entry.cases)}
 
 
-def history_report(found: Sequence[Series]) -> RenderableType:
-    parts: list[RenderableType] = []
-    for series in found:
-        parts += [Text()] * bool(parts)
-        parts += [_title(series.latest), _table(series)]
-        if plot := terminal_plot(series):
-            parts += [Text(), Text(plot)]
-    return Group(*parts)
+def history_report(found: Sequence[SolutionHistory]) -> Report:
+    return Report([_section(series) for series in found])
 
 
-def terminal_plot(series: Series) -> str | None:
+def terminal_plot(series: SolutionHistory) -> str | None:
     """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
-    intervals = [interval for moment in series.moments if (interval := interval_of(moment.entry))][-_MOST_POINTS:]
+    intervals = [interval for moment in series.moments if (interval := _speedup(moment.entry))][-_MOST_POINTS:]
     if len(intervals) < 2:
         return None
     low, high = min(i.low for i in intervals), max(i.high for i in intervals)
@@ -97,6 +89,27 @@ def terminal_plot(series: Series) -> str | None:
     return "\n".join([*lines, f"{'':>9} └{'─' * len(intervals)} oldest to newest"])
 
 
+def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
+    """Write every series that was timed to `path`, whose ending decides: .png or .svg.
+
+    Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
+    """
+    require_picture_name(path)
+    measured = [(m.entry, interval) for s in found for m in s.moments if (interval := _speedup(m.entry))]
+    if not measured:
+        raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
+    facts = [_facts(entry) for entry, _ in measured]
+    shared = [values[0] for values in zip(*facts, strict=True) if len(set(values)) == 1]
+    named = [", ".join(fact for fact in own if fact not in shared) or own[0] for own in facts]
+    times = [datetime.fromisoformat(entry.started_at) for entry, _ in measured]
+    drawn = [Measurement(*one) for one in zip(named, times, (interval for _, interval in measured), strict=True)]
+    save({path: history(one_line(measured[0][0].problem), ", ".join(shared), drawn)})
+
+
+def _facts(entry: Entry) -> tuple[str, ...]:
+    return one_line(entry.solution), one_line(entry.environment_label), f"config {entry.config}"
+
+
 def _row_of(value: float, low: float, high: float) -> int:
     """0 is the top line."""
     if high <= low:
@@ -108,7 +121,7 @@ def _row_of(value: float, low: float, high: float) -> int:
 def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
     before: dict[str | None, Interval] = {}
     for entry in entries:
-        own, previous = interval_of(entry), before.get(entry.baseline)
+        own, previous = _speedup(entry), before.get(entry.baseline)
         apart = own is not None and previous is not None and (own.low > previous.high or own.high < previous.low)
         change = own.estimate / previous.estimate - 1 if own and previous and apart else None
         yield Moment(entry, change, own is not None and previous is not None)
@@ -116,33 +129,33 @@ def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
             before[entry.baseline] = own
 
 
-def _title(entry: Entry) -> Text:
-    name = harmless(f"{entry.problem} / {entry.solution}")
-    return Text.assemble((name, "bold"), f" on {harmless(entry.environment_label)}, config {entry.config}")
+def _section(series: SolutionHistory) -> Section:
+    latest = series.latest
+    name = Span(f"{latest.problem} / {latest.solution}", "strong")
+    title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
+    heads = (Column("at (UTC)", wraps=False), Column("commit", wraps=False))
+    numbers = map(number, ("ms", "speed-up [95 %]", "change"))
+    blocks: list[Block] = [Table((*heads, *numbers, Column("verdict")), [_row(one) for one in series.moments])]
+    if plot := terminal_plot(series):
+        blocks += [Line(""), Prose(plot)]
+    return Section(title, blocks, is_inset=False)
 
 
-def _table(series: Series) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("at (UTC)", no_wrap=True)
-    table.add_column("commit", no_wrap=True)
-    for column in ("ms", "speed-up [95 %]", "change"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
-    for moment in series.moments:
-        entry = moment.entry
-        table.add_row(
-            entry.started_at[:16].replace("T", " "),
-            harmless(entry.commit or "—")[:7],
-            "—" if entry.solution_ns is None else format_ms(entry.solution_ns),
-            format_speedup(interval_of(entry)),
-            _change(moment),
-            verdict_text(entry.verdict),
-        )
-    return table
+def _row(moment: Moment) -> tuple[str | Span, ...]:
+    """The change is '=' where the intervals overlap: none is shown."""
+    entry = moment.entry
+    change = Span("=" if moment.is_comparable else "")
+    if moment.change is not None:
+        change = Span(f"{moment.change:+.1%}", "good" if moment.change > 0 else "bad")
+    return (
+        entry.started_at[:16].replace("T", " "),
+        (entry.commit or "—")[:7],
+        format_time(entry.solution_ns),
+        format_speedup(_speedup(entry)),
+        change,
+        verdict_span(entry.verdict),
+    )
 
 
-def _change(moment: Moment) -> Text:
-    """'=' where the intervals overlap: no change is shown."""
-    if moment.change is None:
-        return Text("=" if moment.is_comparable else "")
-    return Text(f"{moment.change:+.1%}", style="green" if moment.change > 0 else "red")
+def _speedup(entry: Entry) -> Interval | None:
+    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)

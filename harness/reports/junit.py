@@ -9,7 +9,7 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from harness.records.gate import GateReport, Judged
-from harness.reports.gate_words import clipped, finding_words, measured_words, setting_lines
+from harness.reports.gate import clipped, finding_words, measured_words, setting_lines
 from harness.reports.untrusted import harmless
 
 _LONGEST = 32_000

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from harness.records.ceilings import Source
 from harness.records.check import Check, DerivedTolerance
+from harness.records.evaluation import SpeedOfLight, Work
 from harness.records.statistics import Interval
-from harness.reports.untrusted import one_line
 
+SOURCES: Mapping[Source, str] = {"theory": "in theory", "measured": "as measured"}
+"""Words for where a ceiling comes from."""
 _LOW_OWN_SHARE = 0.1
+_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
 def format_speedup(interval: Interval | None) -> str:
@@ -47,10 +50,10 @@ def format_error(checks: tuple[Check, ...]) -> str:
 
 def derived_words(derived: DerivedTolerance) -> str:
     """'full: held to 0.003 of the local scale, by the reference's own error (eager 0.0015, strict float32 1e-06)'."""
-    errors = ", ".join(f"{one_line(name)} {error:.2g}" for name, error in derived.errors.items())
+    errors = ", ".join(f"{name} {error:.2g}" for name, error in derived.errors.items())
     why = "the least that is asked" if derived.share == derived.least else "by the reference's own error"
     which = f", output {derived.output}" if derived.output else ""
-    return f"{one_line(derived.case)}{which}: held to {derived.share:.2g} of the local scale, {why} ({errors})"
+    return f"{derived.case}{which}: held to {derived.share:.2g} of the local scale, {why} ({errors})"
 
 
 def format_rate(per_second: float, unit: str) -> str:
@@ -75,20 +78,25 @@ def format_share(share: float | None, source: Source | None = None) -> str:
 
 
 def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str | None:
-    """Under a table with a column SOL, of solutions by name: 'SOL: of theory; plain, tiled: of measured'. None where no
-    share is known."""
+    """The note under a table with a column SOL: 'SOL: of theory; plain, tiled: of measured'. None where no share is
+    known."""
     names: dict[Source, list[str]] = {}
     for name, share, source in shares:
         if share is not None and source is not None:
-            names.setdefault(source, []).append(one_line(name))
+            names.setdefault(source, []).append(name)
     if not names:
         return None
     (most, _), *others = sorted(names.items(), key=lambda item: -len(item[1]))
     return "; ".join([f"SOL: of {most}", *(f"{', '.join(few)}: of {source}" for source, few in others)])
 
 
+def format_time(ns: float | None) -> str:
+    """Milliseconds with four significant digits; '—' for what wasn't timed."""
+    return "—" if ns is None else format_ms(ns)
+
+
 def format_own_share(share: float | None) -> str:
-    """As format_share(), of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
+    """The share of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
     return format_share(share) + (" (low)" if share is not None and share < _LOW_OWN_SHARE else "")
 
 
@@ -108,5 +116,53 @@ def scopes_and_variants(checks: Sequence[Check]) -> str:
 
 def variants_of(checks: Sequence[Check]) -> str | None:
     """'variants: negative, few distinct inputs'; None where there are none."""
-    names = list(dict.fromkeys(one_line(check.variant) for check in checks if check.variant))
+    names = list(dict.fromkeys(check.variant for check in checks if check.variant))
     return f"variants: {', '.join(names)} inputs" if names else None
+
+
+def unit_of(ns: float) -> tuple[str, float]:
+    """The unit in which a time has between one and four digits before its point, and the unit's nanoseconds."""
+    return next(((name, size) for name, size in _UNITS if ns >= size), _UNITS[-1])
+
+
+def format_span(ns: float) -> str:
+    """'5.89 s': for orientation."""
+    unit, size = unit_of(ns)
+    return f"{ns / size:.3g} {unit}"
+
+
+def format_median(median_ns: float, interval: Interval | None) -> str:
+    """'10.834 ms [10.829, 10.838]': shown to the second digit of the interval's half-width."""
+    unit, size = unit_of(median_ns)
+    value = median_ns / size
+    if interval is None:
+        return f"{value:.4g} {unit}"
+    half = max((interval.high - interval.low) / 2 / size, value * 1e-4)
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    low, high = interval.low / size, interval.high / size
+    return f"{value:.{digits}f} {unit} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def work_words(work: Work) -> str:
+    """'4.29 GB to move, 2.14 GB of them written; no operations counted'."""
+    written = "" if work.written_bytes is None else f", {format_rate(work.written_bytes, 'B')} of them written"
+    operations = "no operations counted" if work.operations is None else f"{format_rate(work.operations, 'FLOP')}"
+    return f"{format_rate(work.least_bytes, 'B')} to move{written}; {operations}"
+
+
+def light_words(light: SpeedOfLight) -> str:
+    """'1.415 ms, by memory, in theory' and '11.40 ms, by float32 arithmetic, as measured (memory, in theory: 0.2550
+    ms)'."""
+    by_memory = f"memory, {SOURCES[light.memory_source]}"
+    if light.arithmetic_ns is None:
+        return f"{format_ms(light.ns)} ms, by {by_memory}"
+    by_arithmetic = f"{light.arithmetic} arithmetic, {SOURCES[light.arithmetic_source]}"
+    times = {by_memory: light.memory_ns, by_arithmetic: light.arithmetic_ns}
+    (shorter, less_ns), (longer, _) = sorted(times.items(), key=lambda item: item[1])
+    return f"{format_ms(light.ns)} ms, by {longer} ({shorter}: {format_ms(less_ns)} ms)"
+
+
+def round_rate(rate: float, unit: str) -> str:
+    """'10 TFLOP/s': a tick's."""
+    number, _, rest = format_rate(rate, unit).partition(" ")
+    return f"{float(number):g} {rest}".strip() if rate else "0"

@@ -6,16 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from harness.codec import encode
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck
-from harness.reports.numbers import derived_words
-from harness.reports.roofline import light_words, work_words
-from harness.reports.untrusted import one_line
+from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Tone, number
+from harness.reports.numbers import derived_words, light_words, work_words
 
 _FEW = 2
 """So many labels stand in a cell of the table; more are a number."""
@@ -28,39 +22,42 @@ def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
     return {**record, **conclusions}
 
 
-def problem_check_report(check: ProblemCheck, verbose: bool) -> RenderableType:
+def problem_check_report(check: ProblemCheck, verbose: bool) -> Report:
     """`verbose`: every draw of inputs with its tolerance, and which of them miss a mutant."""
-    return Group(*_parts(check, verbose))
+    return Report(list(_parts(check, verbose)))
 
 
-def _parts(check: ProblemCheck, verbose: bool) -> Iterator[RenderableType]:
-    yield _heading(check)
-    yield Text(f"{_counted(check)}, on {one_line(check.device)}, seed {check.seed}", style="dim")
+def _parts(check: ProblemCheck, verbose: bool) -> Iterator[Block]:
+    yield Line((Span(check.problem, "strong"), " ", _conclusion(check)))
+    yield Line(f"{_counted(check)}, on {check.device}, seed {check.seed}", "faint")
     if check.mutants:
         yield _mutants(check, verbose)
     if verbose and check.draws:
-        yield _draws(check.draws)
-    yield from (_line(sentence) for sentence in _reference(check))
-    yield from (_line(derived_words(one)) for one in (check.derived if verbose else check.derived[:1]))
-    yield from (_line(sentence) for sentence in _work(check, verbose))
+        yield Section("inputs", [_draws(check.draws)])
+    yield from map(Line, _reference(check))
+    yield from (Line(derived_words(one)) for one in (check.derived if verbose else check.derived[:1]))
+    yield from map(Line, _work(check, verbose))
     for name, why in check.skipped.items():
-        yield _line(f"not examined: {name}: {why}", "dim")
+        yield Line(f"not examined: {name}: {why}", "faint")
     for remark in check.remarks:
-        yield _line(f"remark: {remark}", "dim")
+        yield Line(f"remark: {remark}", "faint")
     for complaint in check.complaints:
-        yield _line(complaint, "red")
+        yield Line(complaint, "bad")
     for mutant in check.let_pass:
-        yield Text.assemble(("let pass: ", "red"), (_name(mutant, check), "bold"), f": a kernel that {mutant.what}")
-        yield Padding(Text.assemble(("next: ", "bold"), one_line(mutant.advice or "")), (0, 0, 0, 2))
+        title = (
+            Span("let pass: ", "bad"),
+            Span(_name(mutant, check), "strong"),
+            Span(f": a kernel that {mutant.what}"),
+        )
+        yield Section(title, [Line((Span("next: ", "strong"), mutant.advice or ""))])
 
 
-def _heading(check: ProblemCheck) -> Text:
-    words = ("lets none pass", "green") if check.is_sound else ("lets wrong answers pass", "red")
+def _conclusion(check: ProblemCheck) -> Span:
     if not check.let_pass and check.complaints:
-        words = ("can't judge as it is", "red")
-    elif not check.was_examined:
-        words = ("not examined", "yellow")
-    return Text.assemble((one_line(check.problem), "bold"), " ", words)
+        return Span("can't judge as it is", "bad")
+    if not check.was_examined:
+        return Span("not examined", "unsure")
+    return Span("lets none pass", "good") if check.is_sound else Span("lets wrong answers pass", "bad")
 
 
 def _counted(check: ProblemCheck) -> str:
@@ -72,35 +69,29 @@ def _counted(check: ProblemCheck) -> str:
 
 def _mutants(check: ProblemCheck, verbose: bool) -> Table:
     """A row for each: how many draws catch it, how far outside the tolerance it is at best, which draws miss it."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("mutant", overflow="fold")
-    table.add_column("caught by", justify="right", no_wrap=True)
-    table.add_column("error/tol", justify="right", no_wrap=True)
-    table.add_column("missed by", overflow="fold")
+    rows = []
     for mutant in check.mutants:
+        tone: Tone = "bad" if mutant.is_let_pass else "faint" if mutant.harmless else "plain"
         caught = f"{len(mutant.caught_by)} of {len(mutant.trials)}"
-        style = "red" if mutant.is_let_pass else "dim" if mutant.harmless else ""
         missed = mutant.harmless or _labels(mutant.missed_by, verbose)
-        table.add_row(_name(mutant, check), caught, _multiple(mutant.worst), one_line(missed), style=style)
-    return table
+        rows.append([Span(cell, tone) for cell in (_name(mutant, check), caught, _multiple(mutant.worst), missed)])
+    columns = (Column("mutant"), number("caught by"), number("error/tol"), Column("missed by"))
+    return Table(columns, rows)
 
 
 def _draws(draws: Sequence[Draw]) -> Table:
-    table = Table(
-        box=None, pad_edge=False, header_style="dim", title="inputs", title_justify="left", title_style="bold"
-    )
-    for column in ("case", "variant", "size of outputs", "tolerance", "reference/tol", "examined"):
-        table.add_column(column, justify="left" if column in ("case", "variant") else "right", overflow="fold")
+    rows = []
     for draw in draws:
         sizes = ", ".join(f"{rms:.3g}" for rms in draw.rms)
         held = ", ".join(map(str, draw.tolerances))
         part = f"{draw.examined} of {draw.rows}" if draw.examined is not None else "all"
-        table.add_row(one_line(draw.case), draw.variant or "—", sizes, held, _multiple(draw.reference_worst), part)
-    return table
+        rows.append((draw.case, draw.variant or "—", sizes, held, _multiple(draw.reference_worst), part))
+    heads = ("size of outputs", "tolerance", "reference/tol", "examined")
+    return Table((Column("case"), Column("variant"), *(number(head, wraps=True) for head in heads)), rows)
 
 
 def _reference(check: ProblemCheck) -> Iterator[str]:
-    """Whether it agrees with itself."""
+    """Says whether it agrees with itself."""
     if not check.draws:
         return
     worst = max(check.draws, key=lambda draw: draw.reference_worst)
@@ -113,7 +104,7 @@ def _reference(check: ProblemCheck) -> Iterator[str]:
 
 
 def _work(check: ProblemCheck, verbose: bool) -> Iterator[str]:
-    """Of the case that moves most, or of all."""
+    """The work of the case that moves most, or of all cases."""
     largest_first = sorted(check.works, key=lambda case: -check.works[case].least_bytes)
     for case in largest_first if verbose else largest_first[:1]:
         light = f"; at the device's ceilings {light_words(check.lights[case])}" if case in check.lights else ""
@@ -137,7 +128,3 @@ def _multiple(worst: float | None) -> str:
     if math.isinf(worst):
         return "wrong"
     return "0" if worst == 0 else f"{worst:.2g}" if worst < 100 else f"{worst:.1e}"
-
-
-def _line(sentence: str, style: str = "") -> Text:
-    return Text(one_line(sentence), style=style)

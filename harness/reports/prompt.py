@@ -1,10 +1,17 @@
-"""The task for a language model: what to write, what it is judged by, and the reference."""
+"""Texts for a language model: its task, and how its last attempt did."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from harness.reports.untrusted import harmless
+from harness.records.evaluation import Evaluation, Failure
+from harness.records.timing import Timing
+from harness.reports.evidence import seen_by
+from harness.reports.markdown import fenced
+from harness.reports.numbers import format_speedup
+from harness.reports.untrusted import harmless, one_line, shortened
+
+_LONGEST_DETAILS = 6_000
 
 _RULES = """\
 - Define a class ModelNew. Its constructor and its forward() take what Model's take, and forward() returns what
@@ -31,13 +38,9 @@ def prompt_text(title: str, source: str, precision: str, cases: Sequence[str], d
     return "\n\n".join(pieces) + "\n"
 
 
-def fenced(text: str, language: str = "") -> str:
-    """A block of Markdown that its own text can't end."""
-    plain = harmless(text).rstrip()
-    fence = "```"
-    while fence in plain:
-        fence += "`"
-    return f"{fence}{language}\n{plain}\n{fence}"
+def feedback_text(evaluation: Evaluation) -> str:
+    """Verdict, what failed and what to do next, what the compiler said, times, and the source that was judged."""
+    return "\n\n".join(_pieces(evaluation)) + "\n"
 
 
 def _cases(names: Sequence[str]) -> str:
@@ -46,3 +49,53 @@ def _cases(names: Sequence[str]) -> str:
     return (
         f"It must be right in each of these: {', '.join(map(harmless, names))}. 'full' is the reference as it stands."
     )
+
+
+def _pieces(evaluation: Evaluation) -> Iterator[str]:
+    verdict = evaluation.verdict
+    yield f"# Your last attempt at {one_line(evaluation.problem.name)}: {verdict.value}"
+    if not verdict.passed and not verdict.blames_solution:
+        yield "This says nothing of your solution: it couldn't be judged."
+    if evaluation.failure:
+        yield from _failure(evaluation.failure)
+    if evaluation.timing:
+        yield "\n".join(["# Speed", "", *_times(evaluation, evaluation.timing)])
+    elif verdict.passed:
+        yield "It computes the right values. It wasn't timed."
+    if kernels := list(_kernels(evaluation)):
+        yield "\n".join(["# Kernels", "", *kernels])
+    if evaluation.remarks:
+        yield "\n".join(["# Remarks", "", *(f"- {one_line(remark)}" for remark in evaluation.remarks)])
+    for name, text in evaluation.solution.files.items():
+        if name.endswith((".py", ".cu", ".cuh", ".cpp", ".h")):
+            yield f"# {one_line(name)}, as it was judged\n\n{fenced(text)}"
+
+
+def _failure(failure: Failure) -> Iterator[str]:
+    where = f" (case {one_line(failure.case)})" if failure.case else ""
+    yield f"# What failed{where}\n\n{one_line(failure.reason)}"
+    if checks := seen_by(failure):
+        yield f"Seen by: {one_line(str(checks))}"
+    if failure.details:
+        yield fenced(shortened(failure.details, _LONGEST_DETAILS))
+    yield f"# What to do next\n\n{one_line(failure.next_step)}"
+
+
+def _times(evaluation: Evaluation, timing: Timing) -> Iterator[str]:
+    yield f"- your solution: {timing.time_ns('solution') / 1e6:.4g} ms a call"
+    for name in timing.baselines:
+        speedup = timing.speedup_over(name)
+        over = f"; you are {timing.speed_over(name)}, speed-up {format_speedup(speedup)}" if speedup else ""
+        yield f"- {name}: {timing.time_ns(name) / 1e6:.4g} ms{over}"
+    if evaluation.share_of_light is not None:
+        yield f"- {evaluation.share_of_light:.0%} of what the device could do at best"
+
+
+def _kernels(evaluation: Evaluation) -> Iterator[str]:
+    """What the compiler says of each: spills and registers bound the occupancy."""
+    for build in evaluation.builds:
+        for kernel in build.kernels:
+            yield (
+                f"- {one_line(kernel.kernel)}: {kernel.registers} registers, "
+                f"{kernel.shared_bytes} bytes of shared memory, {kernel.spill_store_bytes} bytes spilled"
+            )

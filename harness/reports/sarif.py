@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from harness import __version__
 from harness.records.gate import RULES, GateFinding, GateReport, Judged, Level, Place
-from harness.reports.gate_words import clipped, finding_words
+from harness.reports.gate import clipped, finding_words
 from harness.reports.untrusted import harmless
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -47,7 +47,7 @@ def sarif_json(report: GateReport) -> str:
 
 
 def _rules() -> list[dict[str, Any]]:
-    """With all texts that GitHub asks for."""
+    """The rules with all texts that GitHub asks for."""
     fields = ("shortDescription", "fullDescription", "help")
     return [{"id": rule, **{field: {"text": text} for field in fields}} for rule, text in RULES.items()]
 

@@ -10,7 +10,7 @@ from harness.records.evaluation import Evaluation, ProblemRef
 from harness.records.kernelbench import kernelbench_problem, run_and_sample, solution_name
 from harness.records.kernelbench_scores import Field, average_pass_at_k, fields_of, pass_at_k, score
 from harness.records.verdict import Verdict
-from harness.reports.kernelbench import files_of
+from harness.reports.export import kernelbench_files
 from tests.examples import failed, passed, sim_environment, timing
 
 NAMES = [f"level1_{number}_P" for number in (1, 2, 3, 4)]
@@ -78,7 +78,7 @@ def test_too_few_samples_add_nothing_to_the_average() -> None:
 
 def test_files_hold_true_sample_numbers_and_a_baseline_for_every_valid_problem() -> None:
     invalid = of(4, failed("m_sample_0", Verdict.INVALID_PROBLEM))
-    files = dict(files_of([field_of(of(1, failed("m_sample_0")), of(1, fast(3, 1_000_000)), invalid)], [1, 2]))
+    files = dict(kernelbench_files([field_of(of(1, failed("m_sample_0")), of(1, fast(3, 1_000_000)), invalid)], [1, 2]))
     runs = "runs/NVIDIA_H100_80GB_HBM3/level1/m"
     rows = files[f"{runs}/eval_results.json"]["1"]
     assert [(row["sample_id"], row["correctness"], row["runtime"]) for row in rows] == [

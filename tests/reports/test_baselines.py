@@ -9,11 +9,12 @@ from harness.records.entry import entry_of
 from harness.records.evaluation import Evaluation
 from harness.records.timing import Timing
 from harness.reports.baselines import compiled_lines, over_fastest, over_fastest_of
+from harness.reports.evaluation import show_report
 from harness.reports.numbers import format_flags
-from harness.reports.show import show_report
 from tests.examples import passed, timing
 from tests.records.test_fastest import repeated
-from tests.reports.test_console import printed, report
+from tests.reports.printed import printed
+from tests.reports.test_run import report
 
 
 def against(found: Timing, *compiled: CompiledBaseline, name: str = "tiled") -> Evaluation:

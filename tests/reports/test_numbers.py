@@ -8,7 +8,7 @@ import pytest
 
 from harness.records.check import Tolerance
 from harness.records.statistics import Interval
-from harness.reports.numbers import format_error, format_ms, format_speedup
+from harness.reports.numbers import format_error, format_median, format_ms, format_rate, format_span, format_speedup
 from tests.examples import check, comparison
 
 
@@ -86,3 +86,30 @@ def test_inequality_under_an_exact_tolerance_is_wrong() -> None:
 
 def test_no_checks_are_a_dash() -> None:
     assert format_error(()) == "—"
+
+
+@pytest.mark.parametrize(
+    ("median_ns", "interval", "text"),
+    [
+        (10_830_300.0, Interval(10_830_300, 10_822_000, 10_834_200, 0.95), "10.8303 ms [10.8220, 10.8342]"),
+        (4_702.0, Interval(4702, 4600, 4800, 0.95), "4.70 µs [4.60, 4.80]"),
+        (812.0, Interval(812, 812, 812, 0.95), "812.000 ns [812.000, 812.000]"),
+        (2_500_000_000.0, None, "2.5 s"),
+    ],
+)
+def test_medians_have_the_digits_that_their_interval_supports(
+    median_ns: float, interval: Interval | None, text: str
+) -> None:
+    assert format_median(median_ns, interval) == text
+
+
+@pytest.mark.parametrize(("ns", "text"), [(5_890_000_000, "5.89 s"), (6_470_000, "6.47 ms"), (0.5, "0.5 ns")])
+def test_spans_have_a_fitting_unit(ns: float, text: str) -> None:
+    assert format_span(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2.312e12, "2.31 TB/s"), (846e9, "846 GB/s"), (12.34e6, "12.3 MB/s"), (1e12, "1 TB/s")]
+)
+def test_rates_have_three_digits(value: float, text: str) -> None:
+    assert format_rate(value, "B/s") == text

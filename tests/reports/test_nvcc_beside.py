@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rich.console import Console
-
 from harness.records.build import NvccCheck
 from harness.records.evaluation import Evaluation
-from harness.reports.console import compiled_text, print_report
-from harness.reports.show import log_text, show_report
+from harness.reports.evaluation import log_text, show_report
+from harness.reports.run import compiled_words, run_report
 from tests.examples import build, passed, sim_environment
+from tests.reports.printed import printed as shown
 
 ACCEPTED = NvccCheck("accepted", "13.0.88", ("sm_90",), 9.84, False, output="ptxas info    : Used 32 registers\n")
 KEPT = replace(ACCEPTED, was_cached=True)
@@ -25,10 +24,7 @@ def simulated(name: str, *checks: NvccCheck | None) -> Evaluation:
 
 
 def printed(*evaluations: Evaluation, verbose: bool = False) -> str:
-    console = Console(width=160)
-    with console.capture() as capture:
-        print_report(console, evaluations, verbose)
-    return capture.get()
+    return "\n".join(shown(run_report(evaluations, verbose), 160))
 
 
 def test_solutions_that_nvcc_compiles_are_named_by_version_and_architecture() -> None:
@@ -42,25 +38,22 @@ def test_solutions_that_nvcc_compiles_are_named_by_version_and_architecture() ->
         simulated("none"),
     ]
     words = "nvcc 13.0.88 compiles for sm_90: plain, tiled; nvcc 13.0.88 compiles for sm_80: old"
-    assert str(compiled_text(evaluations)) == words
+    assert compiled_words(evaluations) == words
     assert words in printed(*evaluations)
-    assert compiled_text(evaluations[3:]) is None
+    assert compiled_words(evaluations[3:]) == ""
 
 
 def test_each_build_says_what_nvcc_said() -> None:
     text = printed(simulated("plain", ACCEPTED, KEPT, UNCHECKED), verbose=True)
-    assert "  nvcc 13.0.88 for sm_90: compiles, in 9.8 s\n" in text
-    assert "  nvcc 13.0.88 for sm_90: compiles, as it did before\n" in text
+    assert "  nvcc 13.0.88 for sm_90: compiles, in 9.8 s" in text
+    assert "  nvcc 13.0.88 for sm_90: compiles, as it did before" in text
     assert "  nvcc 13.0.88 for sm_80, sm_90: not checked: no answer within 180 s" in text
     assert "\x1b" not in text
 
 
 def test_show_has_resources_words_and_the_log() -> None:
     evaluation = simulated("plain", ACCEPTED)
-    console = Console(width=160)
-    with console.capture() as capture:
-        console.print(show_report(evaluation, ()))
-    text = capture.get()
+    text = "\n".join(shown(show_report(evaluation, ()), 160))
     assert "nvcc 13.0.88 for sm_90: compiles, in 9.8 s" in text
     assert "constant B" in text
     assert "552" in text

@@ -13,17 +13,15 @@ from harness.codec import decode, encode
 from harness.records.entry import entry_of
 from harness.records.evaluation import Evaluation
 from harness.records.trace import Trace, TracedKernel
-from harness.reports.compare import ranking_table
-from harness.reports.console import results_table
+from harness.reports.compare import compare_report
+from harness.reports.evaluation import show_report
 from harness.reports.export import to_csv, to_kernelbench
-from harness.reports.leaderboard.as_json import leaderboard_json
-from harness.reports.leaderboard.markdown import leaderboard_markdown
-from harness.reports.leaderboard.table import leaderboard_table
+from harness.reports.leaderboard.forms import leaderboard_json, leaderboard_markdown, leaderboard_table
 from harness.reports.numbers import format_own_share
-from harness.reports.show import show_report
-from harness.reports.timing_numbers import timing_json
+from harness.reports.run import run_report
+from harness.reports.timing import timing_json
 from tests.reports.leaderboard.samples import board, html_page, timed
-from tests.reports.test_console import printed
+from tests.reports.printed import printed
 
 
 def traced(name: str, own_ns: int, speedup: float) -> Evaluation:
@@ -60,21 +58,21 @@ def test_no_share_is_more_than_all_of_it() -> None:
 
 def test_tables_have_it_where_any_solution_has() -> None:
     for table in (
-        results_table([WHOLE, TAIL, OLD]),
-        ranking_table([WHOLE, TAIL, OLD], frozenset()),
+        run_report([WHOLE, TAIL, OLD], False),
+        compare_report([WHOLE, TAIL, OLD], frozenset(), False),
         leaderboard_table(board(WHOLE, TAIL, OLD)),
     ):
         lines = printed(table, width=100)
         assert any(" own" in line for line in lines)
-        assert ["100 %" in line for line in lines if "whole" in line] == [True]
-        assert ["4.1 % (low)" in line for line in lines if "tail" in line] == [True]
-    assert not any(" own" in line for line in printed(results_table([OLD]), width=100))
+        assert sum("whole" in line and "100 %" in line for line in lines) == 1
+        assert sum("tail" in line and "4.1 % (low)" in line for line in lines) == 1
+    assert not any(" own" in line for line in printed(run_report([OLD], False), width=100))
 
 
 def test_a_leaderboards_other_forms_have_it() -> None:
     markdown = leaderboard_markdown(board(WHOLE, TAIL, OLD))
-    rows = [row.split(" | ")[-1] for row in markdown.splitlines() if row.startswith(("| 1", "| 2", "| 3"))]
-    assert rows == ["100 % |", "4.1 % (low) |", "— |"]
+    rows = [row.split(" | ")[5] for row in markdown.splitlines() if row.startswith(("| 1", "| 2", "| 3"))]
+    assert rows == ["100 %", "4.1 % (low)", "—"]
     standings = json.loads(leaderboard_json(board(WHOLE, TAIL, OLD)))["problems"][0]["standings"]
     assert [one["own_share"] for one in standings] == [1.0, 0.0412, None]
     page = html_page(WHOLE, TAIL, OLD)

@@ -7,7 +7,7 @@ import json
 from harness.records.check import Tolerance
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
 from harness.reports.problem_check import problem_check_json, problem_check_report
-from tests.reports.test_console import printed
+from tests.reports.printed import printed
 
 SMALL = Draw("small", None, (Tolerance(1e-4, 1e-4),), (0.5,), 0.25, True)
 NEGATIVE = Draw("small", "negative", (Tolerance(1e-4, 1e-4),), (0.5,), 0.5, False)
@@ -72,7 +72,7 @@ def test_several_outputs_are_told_apart() -> None:
 def test_verbose_has_every_draw() -> None:
     out = lines(check(mutant("zeros", 0.5, 5.0, 0.5)), verbose=True, width=120)
     assert "small; full" in out[3]
-    rows = [line.split() for line in out if line.startswith(("small", "full"))]
+    rows = [line.split() for line in out if line.startswith(("  small", "  full"))]
     assert rows[0] == ["small", "—", "0.5", "0.0001", "+", "0.0001·|want|", "0.25", "all"]
     assert rows[2] == ["full", "—", "0.5", "exact", "0", "2", "of", "32"]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from harness.records.profile import KernelCounters, Profile, Stall, Timeline, TimelineRow
-from harness.reports.profile import profile_json, profile_report
+from harness.reports.tools import profile_json, profile_report
+from tests.reports.printed import printed as shown
 
 KERNEL = KernelCounters(
     kernel="pool(float const*, float*)",
@@ -52,9 +51,7 @@ PROFILE = Profile(
 
 
 def printed(profile: Profile, width: int = 100) -> str:
-    out = io.StringIO()
-    Console(file=out, width=width, highlight=False).print(profile_report(profile))
-    return out.getvalue()
+    return "\n".join(shown(profile_report(profile), width)) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +67,7 @@ def printed(profile: Profile, width: int = 100) -> str:
         "local memory    3,117 accesses of warps",
         "shared memory   18.9 KiB a block; bank conflicts: 2.4 % of 210 million passes",
         "timeline of 3 calls: 12.50 ms, 20.0 % of it idle, in 5 gaps, the longest 2000.0 µs",
-        "Nsight Compute: /r/profile.ncu-rep",
+        "Nsight Compute  /r/profile.ncu-rep",
     ],
 )
 def test_each_number_has_its_line(line: str) -> None:
@@ -78,7 +75,7 @@ def test_each_number_has_its_line(line: str) -> None:
 
 
 def test_small_stalls_are_left_out() -> None:
-    assert "warps wait for  long scoreboard 29 %, wait 15 %  " in printed(PROFILE)
+    assert "warps wait for  long scoreboard 29 %, wait 15 %" in printed(PROFILE)
 
 
 def test_shares_of_the_timeline_are_of_the_busy_time() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-
-from rich.console import Console
 
 from harness.cli import exit_codes
 from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
-from harness.reports.sanitizing import sanitizing_json, sanitizing_report
+from harness.reports.tools import sanitizing_json, sanitizing_report
+from tests.reports.printed import printed as shown
 
 OWN = SanitizerFinding(
     tool="memcheck",
@@ -34,14 +32,12 @@ WHOLE = Sanitizing("double", "small", "overrun", "NVIDIA H100", (FAULTY, OTHERS,
 
 
 def printed(sanitizing: Sanitizing) -> str:
-    out = io.StringIO()
-    Console(file=out, width=100, highlight=False).print(sanitizing_report(sanitizing))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    return "\n".join(shown(sanitizing_report(sanitizing), 100)) + "\n"
 
 
 def test_a_finding_says_what_where_and_by_whom() -> None:
     assert (
-        "memcheck: Invalid __global__ write of 4 bytes  ×100\n"
+        "memcheck: Invalid __global__ write of 4 bytes ×100\n"
         "  in twice(float*) at solution.py:13\n"
         "      y[i] = x[i];\n"
         "  first by thread (44, 0, 0) of block (1, 0, 0)\n"

@@ -13,12 +13,15 @@ from harness.records.entry import Entry
 from harness.records.ranking import leading_metric, rank_among
 from harness.records.statistics import Interval
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.precision import PRECISION_CLASSES, PrecisionClass, class_of
+from harness.reports.baselines import interval_of
 from harness.reports.leaderboard.rules import (
+    PRECISION_CLASSES,
     Candidate,
-    Terms,
+    Conditions,
+    PrecisionClass,
     Wanted,
     chosen,
+    class_of,
     configs,
     environments,
     is_comparable,
@@ -34,14 +37,14 @@ class Standing:
     entry: Entry
     precision_class: PrecisionClass
     rank: int | None
-    """Within the problem and the class. Equal ranks are ties. None: not ranked."""
+    """The rank within the problem and the class; equal ranks are ties. None: not ranked."""
     why_unranked: str | None
     evaluations: int
-    """How many the journal has of this solution under the same problem, environment and config."""
+    """The journal has so many of this solution under the same problem, environment and config."""
     is_older_source: bool
     """The solution has been edited since; what is shown is its former source."""
     is_comparable: bool
-    """Of the board's environment, config and version of the problem, which is valid; and meant to pass."""
+    """It has the board's environment, config and version of the problem, which is valid; and is meant to pass."""
 
     @property
     def speedup(self) -> Interval | None:
@@ -50,10 +53,7 @@ class Standing:
     @property
     def control(self) -> Interval | None:
         """What equal arms measured (A/A)."""
-        entry = self.entry
-        if entry.control is None or entry.control_low is None or entry.control_high is None:
-            return None
-        return Interval(entry.control, entry.control_low, entry.control_high, 0.95)
+        return interval_of(self.entry.control, self.entry.control_low, self.entry.control_high)
 
     @property
     def is_sample(self) -> bool:
@@ -74,7 +74,7 @@ class ProblemBoard:
     has_newer_version: bool
     """A newer version of the problem has results, in another environment alone."""
     metric: Metric | None
-    """By which its solutions are ranked; None where none was measured."""
+    """The metric by which its solutions are ranked; None where none was measured."""
     is_invalid: bool = False
     """Nobody can be judged by it: in no rank and no total."""
 
@@ -131,17 +131,15 @@ def make_board(
 
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
-    """Of `entries` those that were measured under the board's rules for the problem."""
-    terms = Terms(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
+    """Those of `entries` that were measured under the board's rules for the problem."""
+    conditions = Conditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
     own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
-    return [e for e in own if is_comparable(e, terms)]
+    return [e for e in own if is_comparable(e, conditions)]
 
 
 def speedup_of(entry: Entry) -> Interval | None:
     """The headline speed-up with its 95 % interval; None where nothing was measured."""
-    if entry.speedup is None or entry.speedup_low is None or entry.speedup_high is None:
-        return None
-    return Interval(entry.speedup, entry.speedup_low, entry.speedup_high, 0.95)
+    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
 
 
 _Counts = Mapping[tuple[str, str, str], int]
@@ -165,13 +163,13 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     sha256 = version.problem_sha256
     asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
-    terms = Terms(environment, config, sha256, cases, None)
-    comparable = [e for e in entries if is_comparable(e, terms)]
+    conditions = Conditions(environment, config, sha256, cases, None)
+    comparable = [e for e in entries if is_comparable(e, conditions)]
     latest = {e.solution: e.verdict for e in comparable}
     is_invalid = Verdict.INVALID_PROBLEM in latest.values()
-    terms = replace(terms, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
+    conditions = replace(conditions, metric=leading_metric(e.metric for e in comparable), is_invalid=is_invalid)
     standings = [
-        _standing(list(group), terms, counts.get((name, sha256, solution), 0))
+        _standing(list(group), conditions, counts.get((name, sha256, solution), 0))
         for solution, group in groupby(sorted(entries, key=attrgetter("solution")), key=attrgetter("solution"))
     ]
     return ProblemBoard(
@@ -181,17 +179,17 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
         cases=cases,
         standings=tuple(_ranked(standings)),
         has_newer_version=newest.problem_sha256 != sha256,
-        metric=terms.metric,
+        metric=conditions.metric,
         is_invalid=is_invalid,
     )
 
 
-def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Standing:
-    """Of one solution's evaluations, oldest first. Ranks come later."""
-    comparable = [e for e in entries if is_comparable(e, terms)]
-    best = _best(comparable, terms)
-    shown = best or (comparable or [e for e in entries if e.environment == terms.environment] or entries)[-1]
-    reason = None if best else why_unranked(shown, terms)
+def _standing(entries: Sequence[Entry], conditions: Conditions, evaluations: int) -> Standing:
+    """The standing by one solution's evaluations, oldest first. Ranks come later."""
+    comparable = [e for e in entries if is_comparable(e, conditions)]
+    best = _best(comparable, conditions)
+    shown = best or (comparable or [e for e in entries if e.environment == conditions.environment] or entries)[-1]
+    reason = None if best else why_unranked(shown, conditions)
     return Standing(
         entry=shown,
         precision_class=class_of(shown),
@@ -199,18 +197,18 @@ def _standing(entries: Sequence[Entry], terms: Terms, evaluations: int) -> Stand
         why_unranked=reason,
         evaluations=evaluations,
         is_older_source=shown.solution_sha256 != entries[-1].solution_sha256,
-        is_comparable=bool(comparable) and shown.expected_verdict.passed and not terms.is_invalid,
+        is_comparable=bool(comparable) and shown.expected_verdict.passed and not conditions.is_invalid,
     )
 
 
-def _best(comparable: Sequence[Entry], terms: Terms) -> Entry | None:
+def _best(comparable: Sequence[Entry], conditions: Conditions) -> Entry | None:
     """The newest that keeps the rules, of a source whose newest judgement is that it passed.
 
     Not the fastest, neither of one source nor of several: that would be the luckiest. Of twenty evaluations that differ
     by 0.3 % the fastest is 0.56 % too fast, and whoever measures more often, or on more GPUs, would be ahead.
     """
     newest_judgement = {e.solution_sha256: e.verdict for e in comparable if _is_judgement(e)}
-    ranked = (e for e in reversed(comparable) if why_unranked(e, terms) is None)
+    ranked = (e for e in reversed(comparable) if why_unranked(e, conditions) is None)
     return next((e for e in ranked if newest_judgement[e.solution_sha256].passed), None)
 
 
@@ -219,8 +217,8 @@ def _is_judgement(entry: Entry) -> bool:
 
 
 def _ranked(standings: Iterable[Standing]) -> list[Standing]:
-    """In the board's order, with ranks: one more than the number of solutions of the class whose whole interval lies
-    above the solution's own."""
+    """The standings in the board's order, with ranks: one more than the number of solutions of the class whose whole
+    interval lies above the solution's own."""
     ordered = sorted(standings, key=_order)
     intervals = [s.speedup if s.why_unranked is None else None for s in ordered]
     lows: dict[PrecisionClass, list[float]] = {name: [] for name in PRECISION_CLASSES}

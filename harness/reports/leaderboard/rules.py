@@ -1,9 +1,10 @@
-"""What an evaluation must be to be ranked, and those choices in words."""
+"""What an evaluation must be to be ranked, and among which it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from harness.errors import UsageError
 from harness.records.arms import Metric
@@ -11,7 +12,26 @@ from harness.records.contenders import Tally
 from harness.records.entry import Entry
 from harness.records.ranking import other_metric
 from harness.records.verdict import Verdict
-from harness.reports.leaderboard.precision import PrecisionClass
+
+PrecisionClass = Literal["float64", "float32", "tf32", "half"]
+"""Classes of arithmetic that are ranked apart: fewer bits are faster, and no merit of the kernel."""
+
+PRECISION_CLASSES: tuple[PrecisionClass, ...] = get_args(PrecisionClass)
+
+_CLASSES: dict[str, PrecisionClass] = {
+    "float64": "float64",
+    "float32": "float32",
+    "tf32": "tf32",
+    "float16": "half",
+    "bfloat16": "half",
+}
+
+_TITLES: dict[PrecisionClass, str] = {
+    "float64": "float64",
+    "float32": "strict float32",
+    "tf32": "tf32",
+    "half": "half (float16, bfloat16)",
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
 
 
 @dataclass(frozen=True)
-class Terms:
+class Conditions:
     """What the evaluations of one problem are held against."""
 
     environment: str
@@ -71,48 +91,61 @@ class Terms:
     cases: tuple[str, ...]
     """All that any evaluation of this version of the problem was asked for."""
     metric: Metric | None
-    """By which solutions are ranked, of those by which any was measured."""
+    """The metric by which solutions are ranked, of those by which any was measured."""
     is_invalid: bool = False
     """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
 
-def is_comparable(entry: Entry, terms: Terms) -> bool:
-    here = (terms.environment, terms.config, terms.problem_sha256)
+def is_comparable(entry: Entry, conditions: Conditions) -> bool:
+    here = (conditions.environment, conditions.config, conditions.problem_sha256)
     return (entry.environment, entry.config, entry.problem_sha256) == here
 
 
-def why_unranked(entry: Entry, terms: Terms) -> str | None:
+def why_unranked(entry: Entry, conditions: Conditions) -> str | None:
     """The first rule that the evaluation breaks; None for one that is ranked."""
-    return next(_broken_rules(entry, terms), None)
+    return next(_broken_rules(entry, conditions), None)
 
 
-def _broken_rules(entry: Entry, terms: Terms) -> Iterator[str]:
+def _broken_rules(entry: Entry, conditions: Conditions) -> Iterator[str]:
     if entry.backend == "sim":
         yield "simulated; times are not measured"
-    if entry.environment != terms.environment:
+    if entry.environment != conditions.environment:
         yield f"from another environment, {entry.environment_label}"
-    if entry.problem_sha256 != terms.problem_sha256:
+    if entry.problem_sha256 != conditions.problem_sha256:
         yield "judged against an older version of the problem"
-    if entry.config != terms.config:
+    if entry.config != conditions.config:
         yield f"measured under another config, {entry.config}"
     if not entry.expected_verdict.passed and entry.verdict is not Verdict.UNSUPPORTED:
         yield f"kept as an example of {entry.expected_verdict.value}"
     if not entry.verdict.passed:
         yield entry.verdict.meaning
-    if terms.is_invalid:
+    if conditions.is_invalid:
         yield "the problem is invalid, says the newest evaluation of another solution"
-    if entry.cases != terms.cases and (missing := [case for case in terms.cases if case not in entry.cases]):
+    if entry.cases != conditions.cases and (missing := [case for case in conditions.cases if case not in entry.cases]):
         yield f"judged without case {', '.join(missing)}"
     if "full" not in entry.cases:
         yield "judged without the case full"
     if entry.solution_ns is None:
         yield "not timed"
-    if (other := other_metric(entry.metric, terms.metric)) is not None:
+    if (other := other_metric(entry.metric, conditions.metric)) is not None:
         yield other
     if entry.noise is not None:
         yield f"too noisy: {entry.noise}"
     if entry.speedup is None:
         yield "no interval of the speed-up"
+
+
+def class_of(entry: Entry) -> PrecisionClass:
+    """What the solution declares that it computes in; the problem's precision where it declares nothing.
+
+    A word that this version doesn't know counts as half: the class in which it can wrong nobody.
+    """
+    return _CLASSES.get(entry.solution_precision or entry.problem_precision, "half")
+
+
+def title_of(precision_class: PrecisionClass) -> str:
+    """The class in a heading: 'strict float32'."""
+    return _TITLES[precision_class]
 
 
 def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, str]]) -> list[Candidate]:

@@ -1,28 +1,135 @@
-"""The board's rules and results in sentences, the same in every form."""
+"""The board's totals, rules and rows in words and numbers, the same in every form."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from harness.records.environment import of_several_gpus
+from harness.records.ranking import FAST_P, FastP
+from harness.records.statistics import Interval, geometric_mean
+from harness.records.verdict import Verdict
+from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
-from harness.reports.leaderboard.precision import title_of
-from harness.reports.leaderboard.totals import ClassTotal
-from harness.reports.numbers import format_speedup
-from harness.reports.untrusted import one_line
+from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
+from harness.reports.numbers import format_own_share, format_share, format_speedup, format_time
+
+
+@dataclass(frozen=True)
+class ClassTotal:
+    """One class of precision. The mean is that of the best solution of each of `measured` out of `problems`.
+
+    All is of gpu_cold headlines: no two metrics are mixed.
+    """
+
+    precision_class: PrecisionClass
+    problems: int
+    measured: int
+    mean_of_best: Interval | None
+    of_all: tuple[FastP, ...]
+    """fast_p, each solution a sample."""
+    of_best: tuple[FastP, ...]
+    """fast_p, each problem's best solution a sample: KernelBench's own, which has one sample per problem."""
+    left_out: tuple[str, ...]
+    """Names of problems that were measured by another metric, and are in none of these numbers."""
+    invalid: tuple[str, ...] = ()
+    """Names of problems by which nobody can be judged, and which are in none of these numbers either."""
+
+
+def totals(board: Board) -> tuple[ClassTotal, ...]:
+    """A total for each class that has samples, or problems that were left out."""
+    found = [_total(board, name) for name in PRECISION_CLASSES]
+    return tuple(total for total in found if total.of_all or total.left_out or total.invalid)
+
+
+def verdict_counts(standings: Sequence[Standing]) -> tuple[tuple[Verdict, tuple[Standing, ...]], ...]:
+    """The failures, most frequent first, each with the solutions that ended so."""
+    failures = [s for s in standings if not s.entry.verdict.passed and s.is_comparable]
+    counts = Counter(s.entry.verdict for s in failures).most_common()
+    return tuple((verdict, tuple(s for s in failures if s.entry.verdict is verdict)) for verdict, _ in counts)
+
+
+def _total(board: Board, name: PrecisionClass) -> ClassTotal:
+    per_problem = [(p, [s for s in p.standings if s.precision_class == name and s.is_sample]) for p in board.problems]
+    tried = [samples for p, samples in per_problem if samples and not _is_left_out(p)]
+    best = [samples[0] for samples in tried]  # standings come fastest first
+    speedups = [s.speedup for s in best if s.rank is not None and s.speedup]
+    return ClassTotal(
+        precision_class=name,
+        problems=len(tried),
+        measured=len(speedups),
+        mean_of_best=geometric_mean(speedups) if speedups else None,
+        of_all=_fast_p([s for samples in tried for s in samples]),
+        of_best=_fast_p(best),
+        left_out=tuple(p.name for p, samples in per_problem if samples and _is_left_out(p)),
+        invalid=tuple(p.name for p in board.problems if p.is_invalid and _has_class(p, name)),
+    )
+
+
+def _has_class(problem: ProblemBoard, name: PrecisionClass) -> bool:
+    return any(standing.precision_class == name for standing in problem.standings)
+
+
+def _is_left_out(problem: ProblemBoard) -> bool:
+    return problem.metric not in (None, "gpu_cold")
+
+
+def _fast_p(samples: Sequence[Standing]) -> tuple[FastP, ...]:
+    speedups = [s.speedup.estimate for s in samples if s.rank is not None and s.speedup]
+    return tuple(FastP(p, sum(s > p for s in speedups), len(samples)) for p in FAST_P) if samples else ()
+
 
 _LIGHT = (
-    "Speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a share of "
-    "the solution's time."
+    "SOL, the speed of light: the least time of a call at the best that the GPU can do, in theory or as measured, as a "
+    "share of the solution's time."
 )
 
-_OWN = "Own kernels: their share of the device's time, copies included; below 10 % it is marked as low."
+_OWN = "own: the share of the device's time in the solution's own kernels, copies included; below 10 % it is low."
+
+
+@dataclass(frozen=True)
+class StandingRow:
+    """What all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—' for what
+    can't be compared."""
+
+    rank: str
+    time: str
+    baseline_time: str
+    speedup: str
+    light: str
+    own: str
+    speed: str
+    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
+    note: str
+    """Says that the source shown is not today's; '' where it is."""
+    reason: str
+    """Why it isn't ranked; the verdict stands before a reason that doesn't say it."""
+
+
+def row_of(standing: Standing) -> StandingRow:
+    entry = standing.entry
+    is_shown = standing.is_comparable and standing.speedup is not None
+    metric = entry.metric if entry.metric != "gpu_cold" else None
+    speed = (entry.speed, metric, "fragile" if entry.is_fragile else None)
+    return StandingRow(
+        rank=str(standing.rank or "—"),
+        time=format_time(entry.solution_ns if is_shown else None),
+        baseline_time=format_time(entry.baseline_ns if is_shown else None),
+        speedup=format_speedup(standing.speedup if is_shown else None),
+        light=format_share(entry.share_of_light if is_shown else None, entry.light_source),
+        own=format_own_share(entry.own_share),
+        speed=", ".join(word for word in speed if word),
+        note="the solution has been edited since; this is its former source" if standing.is_older_source else "",
+        reason=f"{entry.verdict.value}: {standing.why_unranked}" if standing.why_unranked else "",
+    )
 
 
 def rules(board: Board) -> tuple[str, ...]:
     """Which evaluations are ranked, and how: a sentence each."""
-    where = one_line(board.environment.label)
     baseline = board.baseline or "the baseline"
     return (
-        f"Environment: {where}. {_others(len(board.other_environments), 'environment')}",
+        f"Environment: {board.environment.label}. {_others(len(board.other_environments), 'environment')}",
         f"Config: {board.config.key}. {_others(len(board.other_configs), 'config')}",
         f"Speed-up: time of {baseline} over time of the solution, measured in turns, with a 95 % interval.",
         *((_LIGHT,) if any(standing.entry.share_of_light for standing in board.standings) else ()),
@@ -53,13 +160,8 @@ def total_sentence(total: ClassTotal) -> str:
 def left_out_note(total: ClassTotal) -> str | None:
     """'left out: relu, measured end to end'; None where nothing is."""
     why = ((total.left_out, "not measured as gpu_cold"), (total.invalid, "invalid_problem"))
-    notes = [f"left out: {', '.join(map(one_line, names))}, {reason}" for names, reason in why if names]
+    notes = [f"left out: {', '.join(names)}, {reason}" for names, reason in why if names]
     return "; ".join(notes) or None
-
-
-def unranked_reason(standing: Standing) -> str:
-    """'wrong_values: outputs differ …'; the verdict stands before a reason that doesn't say it."""
-    return f"{standing.entry.verdict.value}: {one_line(standing.why_unranked or '')}"
 
 
 def problem_note(problem: ProblemBoard) -> str | None:
@@ -79,20 +181,7 @@ def problem_note(problem: ProblemBoard) -> str | None:
     return " ".join(notes) or None
 
 
-def source_note(standing: Standing) -> str | None:
-    """That the source shown is not today's; None where it is."""
-    return "the solution has been edited since; this is its former source" if standing.is_older_source else None
-
-
-def speed_note(standing: Standing) -> str:
-    """'faster'; 'faster, end_to_end' where times aren't the device's with cold caches; 'faster, fragile'."""
-    entry = standing.entry
-    metric = entry.metric if entry.metric != "gpu_cold" else None
-    words = (entry.speed, metric, "fragile" if entry.is_fragile else None)
-    return ", ".join(word for word in words if word)
-
-
 def _others(count: int, noun: str) -> str:
     if count == 0:
         return f"No other {noun} has results."
-    return f"Results of {count} other {noun}{'' if count == 1 else 's'} are not compared."
+    return f"Results of {several(count, f'other {noun}')} are not compared."

@@ -1,4 +1,157 @@
-"""Pictures of one evaluation: its samples, and its rates below the device's ceilings.
+"""An evaluation's pictures as files, and what they show as numbers."""
 
-What a picture shows is worked out without matplotlib (samples, roofline, heading) and then drawn (draw_*).
-"""
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.records.evaluation import Evaluation
+from harness.records.speed_verdict import SpeedVerdict
+from harness.records.timing import Timing
+from harness.reports.numbers import format_speedup
+from harness.reports.pictures.arms import Samples, samples_of
+from harness.reports.pictures.axes import heading
+from harness.reports.pictures.drawing import Picture, save
+from harness.reports.pictures.roof import Roofline, roofline_of
+from harness.reports.pictures.roofline import draw_roofline
+from harness.reports.pictures.samples import draw_samples
+from harness.reports.untrusted import one_line
+
+PICTURE_FORMATS = ("svg", "png")
+_WIDTH, _LONGEST_NAME, _LONGEST_LINE = 768.0, 34, 118
+
+_SPEEDS: dict[SpeedVerdict, str] = {
+    "faster": "faster than",
+    "slower": "slower than",
+    "same": "the same as",
+    "inconclusive": "not told apart from",
+}
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What the pictures of an evaluation show. `roofline` is None in records that don't say how much work a call is."""
+
+    evaluation: Evaluation
+    timing: Timing
+    samples: Samples
+    roofline: Roofline | None
+
+
+def pictures_of(evaluation: Evaluation) -> Pictures:
+    """Raises: UsageError where nothing was timed."""
+    timing = evaluation.timing
+    if timing is None:
+        raise UsageError(_untimed(evaluation))
+    samples = samples_of(timing)
+    return Pictures(evaluation, timing, samples, roofline_of(evaluation, samples.arms))
+
+
+def write_pictures(pictures: Pictures, folder: Path, formats: Sequence[str]) -> list[Path]:
+    """`<problem>-<solution>-<end of the id>-samples.svg` and the like; `formats` are of PICTURE_FORMATS.
+
+    Raises: MachineError where matplotlib is missing for a PNG, or the folder can't be written.
+    """
+    name = _file_name(pictures.evaluation)
+    files = {folder / f"{name}-{kind}.{ending}": one for kind, one in _drawn(pictures) for ending in formats}
+    save(files)
+    return list(files)
+
+
+def pictures_json(pictures: Pictures, files: Sequence[Path]) -> dict[str, Any]:
+    """The numbers that the pictures show: medians with their intervals, outliers, rates, ceilings."""
+    evaluation, roofline = pictures.evaluation, pictures.roofline
+    return {
+        "id": evaluation.id,
+        "problem": evaluation.problem.name,
+        "solution": evaluation.solution.name,
+        "files": [str(path) for path in files],
+        "operations_per_byte": roofline and roofline.intensity,
+        "ceilings": asdict(roofline.roof) if roofline and roofline.roof else None,
+        "arms": list(_arms_json(pictures)),
+    }
+
+
+def speed_words(timing: Timing) -> str:
+    """'faster than eager: 3.0142× [3.0076, 3.0146], 95 % interval', with the reason where it is too noisy."""
+    baseline, speedup = timing.baselines[0], timing.speedup
+    if speedup is None:
+        return f"against {baseline}: {timing.noise}"
+    noise = "".join(f"; noisy: {reason}" for reason in timing.noises)
+    return f"{_SPEEDS[timing.speed]} {baseline}: {format_speedup(speedup)}, 95 % interval{noise}"
+
+
+def _arms_json(pictures: Pictures) -> Iterator[dict[str, Any]]:
+    points = {point.arm.name: point for point in pictures.roofline.points} if pictures.roofline else {}
+    for arm in pictures.samples.arms:
+        point = points.get(arm.name)
+        yield {
+            "arm": arm.name,
+            "calls": len(arm.ns),
+            "outliers": sum(arm.outliers),
+            "median_ns": arm.median_ns,
+            "typical_ns": arm.typical_ns,
+            "low_ns": arm.interval and arm.interval.low,
+            "high_ns": arm.interval and arm.interval.high,
+            "bytes_per_s": point and point.bytes_per_s,
+            "operations_per_s": point and point.operations_per_s,
+            "share": point and point.share,
+            "bound": point and point.bound,
+        }
+
+
+def _drawn(pictures: Pictures) -> Iterator[tuple[str, Picture]]:
+    title, lines = _heading(pictures.evaluation, pictures.timing)
+    head, top = heading(title, lines)
+    marks, bottom = draw_samples(pictures.samples, top)
+    yield "samples", Picture((*head, *marks), bottom, _WIDTH, f"{title}: the calls of each arm")
+    if pictures.roofline:
+        marks, bottom = draw_roofline(pictures.roofline, top)
+        yield "roofline", Picture((*head, *marks), bottom, _WIDTH, f"{title}: what each arm achieved")
+
+
+def _heading(evaluation: Evaluation, timing: Timing) -> tuple[str, list[tuple[str, str]]]:
+    """Names, speeds, where and when. Names are strangers' texts: harmless, and cut where they are long."""
+    environment = evaluation.environment
+    facts = (
+        one_line(environment.gpu or "unknown GPU"),
+        f"torch {one_line(environment.torch)}",
+        f"case {_short(timing.case)}",
+        f"{one_line(evaluation.started_at[:16].replace('T', ' '))} UTC",
+        f"evaluation {one_line(evaluation.id)}",
+    )
+    lines = [(line, "ink") for line in _wrapped(speed_words(timing))]
+    lines += [(line, "faint") for line in _wrapped(", ".join(facts))]
+    return f"{_short(evaluation.problem.name)} / {_short(evaluation.solution.name)}", lines
+
+
+def _untimed(evaluation: Evaluation) -> str:
+    name = one_line(f"{evaluation.problem.name}/{evaluation.solution.name}")
+    simulated = evaluation.environment.backend == "sim"
+    why = "a simulated run has no times" if simulated else f"it ended as {evaluation.verdict.value}"
+    if evaluation.verdict.passed and not simulated:
+        why = "it ran without timing"
+    return (
+        f"evaluation {one_line(evaluation.id)} of {name} has no times to draw: {why}. 'harness plot PROBLEM' draws the "
+        "newest that was timed, 'harness history PROBLEM' lists all"
+    )
+
+
+def _file_name(evaluation: Evaluation) -> str:
+    """Names in records are strangers' texts: what could lead elsewhere is taken out."""
+    names = (evaluation.problem.name, evaluation.solution.name, evaluation.id.rpartition("-")[2])
+    return "-".join(re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip(".")[:60] or "_" for name in names)
+
+
+def _short(name: str) -> str:
+    plain = one_line(name)
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 1]}…"
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, _LONGEST_LINE, max_lines=2, placeholder=" …")

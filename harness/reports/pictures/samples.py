@@ -1,184 +1,200 @@
-"""What a picture of an evaluation's samples shows: each arm's calls in order, medians, outliers, histograms."""
+"""Draws the samples of an evaluation: all arms on one axis, then each by itself, with histograms beside them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
-from harness.records.arms import ArmName
-from harness.records.spread import fences, quartiles
-from harness.records.statistics import Interval, median
-from harness.records.timing import Timing, Turn
-from harness.reports.untrusted import one_line
+from harness.records.spread import FENCE, LEAST_REACH
+from harness.reports.numbers import format_median, format_span, unit_of
+from harness.reports.pictures.arms import ArmSamples, Samples, counts
+from harness.reports.pictures.axes import Panel, Sample, Scale, legend, linear_ticks, plain_words
+from harness.reports.pictures.drawing import Area, Box, Dots, Label, Mark, Point, Stroke
 
-_FAR_APART = 3.0
-"""Ratio of the slowest call to the fastest from which an axis is logarithmic."""
-_CLOSE_UP, _LEAST_CLOSE_UP = 8.0, 0.002
-"""Interquartile ranges, and share of the median, beyond the quartiles that a close-up reaches at most."""
-_FEWEST_BINS, _MOST_BINS, _COMMON_BINS = 8, 48, 60
+_LEFT, _ACROSS, _BETWEEN, _BESIDE = 75.0, 528.0, 14.0, 134.0
+_COMMON, _CLOSE_UP, _GAP, _FOOT = 173.0, 101.0, 36.0, 96.0
+"""Widths and heights in pixels."""
+RIGHT = _LEFT + _ACROSS + _BETWEEN + _BESIDE
+
+_FRESH = (4.0, 3.0)
+_FEW_CALLS, _MANY_OUTLIERS, _MOST_STRIPES = 60, 60, 100
 
 
-@dataclass(frozen=True)
-class Block:
-    """The arm's value in one block, which spans the calls from `first` to before `end`."""
-
-    first: int
-    end: int
-    ns: float
-
-
-@dataclass(frozen=True)
-class ArmSamples:
-    """All calls of one arm. `numbers` are their places among the calls of all arms, from 0."""
-
-    name: str
-    is_solution: bool
-    numbers: tuple[int, ...]
-    ns: tuple[int, ...]
-    blocks: tuple[Block, ...]
-    interval: Interval | None
-    """The median of the blocks with its 95 % interval; None with too few. Neighbouring calls correlate, blocks much
-    less."""
-
-    @cached_property
-    def median_ns(self) -> float:
-        return median(self.ns)
-
-    @property
-    def typical_ns(self) -> float:
-        """The median of the blocks, the middle of the interval where there is one."""
-        return median([block.ns for block in self.blocks])
-
-    @cached_property
-    def fences_ns(self) -> tuple[float, float]:
-        return fences(self.ns)
-
-    @cached_property
-    def outliers(self) -> tuple[bool, ...]:
-        """For each call whether it lies outside of the fences."""
-        low, high = self.fences_ns
-        return tuple(not low <= ns <= high for ns in self.ns)
-
-    @cached_property
-    def close_up_ns(self) -> tuple[float, float]:
-        """What an axis of this arm alone spans: all calls but those so far out that the rest would be a line."""
-        low, high = quartiles(self.ns)
-        reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
-        near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
-        bounds = (self.interval.low, self.interval.high) if self.interval else ()
-        bottom, top = min(*near, *bounds, self.median_ns), max(*near, *bounds, self.median_ns)
-        margin = 0.09 * (top - bottom) or 1e-3 * self.median_ns
-        return bottom - margin, top + margin
-
-    @property
-    def beyond(self) -> int:
-        """Calls that the close-up doesn't span."""
-        low, high = self.close_up_ns
-        return sum(not low <= ns <= high for ns in self.ns)
-
-    @cached_property
-    def bins_ns(self) -> tuple[float, ...]:
-        """Edges of a histogram over the close-up, as wide as D. Freedman and P. Diaconis (1981) advise."""
-        low, high = self.close_up_ns
-        first, third = quartiles(self.ns)
-        width = 2 * (third - first) / len(self.ns) ** (1 / 3)
-        count = math.ceil((high - low) / width) if width > 0 else _FEWEST_BINS
-        return _edges(low, high, min(max(count, _FEWEST_BINS), _MOST_BINS), is_log=False)
+def draw_samples(samples: Samples, top: float) -> tuple[list[Mark], float]:
+    """Draw below `top`; returns the marks and where they end."""
+    marks, top = _legend_of_arms(samples, top + _GAP - 10)
+    unit, size = unit_of(min(arm.median_ns for arm in samples.arms))
+    top += 27
+    title = f"all arms, {samples.metric}{', log axis' if samples.is_log else ''}"
+    marks += [_title(title, top), Label((_LEFT + _ACROSS + _BETWEEN, top - 7), "histogram", is_bold=True)]
+    low, high = (ns / size for ns in samples.range_ns)
+    down = Scale(low, high, top + _COMMON, top, samples.is_log)
+    marks += _panels(samples, samples.arms, down, size, [edge / size for edge in samples.bins_ns])
+    marks.append(Label((16, top + _COMMON / 2), f"{unit} per call", anchor="middle", tilt=90))
+    top += _COMMON + _GAP
+    for arm in samples.arms:
+        marks += _close_up(samples, arm, top)
+        top += _CLOSE_UP + _GAP
+    marks += _calls_axis(samples, top - _GAP)
+    explained, bottom = legend(_explanations(samples), _LEFT, RIGHT, top + 28)
+    return [*marks, *explained], bottom + 14
 
 
-@dataclass(frozen=True)
-class SamplesPicture:
-    """All arms on one axis. `borders`: the numbers of the calls with which blocks begin, and the number of all. Before
-    those in `fresh` all workers were started anew."""
-
-    arms: tuple[ArmSamples, ...]
-    metric: str
-    borders: tuple[int, ...]
-    fresh: tuple[int, ...]
-    is_averaged: bool
-    """A block's value is a mean of its calls, not their median."""
-    wall_ns: int
-    """The referee's wall clock over all turns together."""
-
-    @property
-    def calls(self) -> int:
-        return self.borders[-1]
-
-    @cached_property
-    def is_log(self) -> bool:
-        """Whether calls lie so far apart that a linear axis would show the slowest alone."""
-        return self._slowest / self._fastest > _FAR_APART
-
-    @cached_property
-    def range_ns(self) -> tuple[float, float]:
-        """From below the fastest call to above the slowest."""
-        if self.is_log:
-            return self._fastest / 1.15, self._slowest * 1.15
-        margin = 0.06 * (self._slowest - self._fastest) or 0.01 * self._slowest
-        return self._fastest - margin, self._slowest + margin
-
-    @cached_property
-    def bins_ns(self) -> tuple[float, ...]:
-        """Edges of the histogram of all arms: equally wide on the axis that is drawn."""
-        return _edges(*self.range_ns, _COMMON_BINS, self.is_log)
-
-    @cached_property
-    def _fastest(self) -> int:
-        return min(min(arm.ns) for arm in self.arms)
-
-    @cached_property
-    def _slowest(self) -> int:
-        return max(max(arm.ns) for arm in self.arms)
+def histogram(arm: ArmSamples, height: float) -> list[Mark]:
+    """The arm's calls by their time, from left to right, over the whole width of the page's picture."""
+    found = counts(arm.ns, arm.bins_ns)
+    steps = [(100 * i / len(found), height - (height - 1) * count / max(found)) for i, count in enumerate(found)]
+    outline = [point for (x, y) in steps for point in ((x, y), (x + 100 / len(found), y))]
+    return [Area(((0, height), *outline, (100, height)), arm.colour, 0.75)]
 
 
-def samples_picture(timing: Timing) -> SamplesPicture:
-    """Baselines come first, in their order, then the control; the solution is last."""
-    spans = list(_spans(timing))
-    return SamplesPicture(
-        arms=tuple(_arm(timing, name) for name in timing.arms),
-        metric=timing.metric,
-        borders=(0, *(end for _, end, _ in spans)),
-        is_averaged=timing.is_averaged,
-        fresh=tuple(first for first, _, turns in spans if turns[0].block in timing.fresh_at),
-        wall_ns=sum(turn.wall_ns for turn in timing.turns),
-    )
+def _panels(samples: Samples, arms: Sequence[ArmSamples], down: Scale, size: float, edges: list[float]) -> list[Mark]:
+    """Calls over time, with a stripe for every other block, and beside it a histogram on the same axis."""
+    over_time = Panel(Scale(-0.5, samples.calls - 0.5, _LEFT, _LEFT + _ACROSS), down)
+    columns = [counts([ns / size for ns in arm.ns], edges) for arm in arms]
+    left = _LEFT + _ACROSS + _BETWEEN
+    beside = Panel(Scale(0, 1.05 * max(map(max, columns)), left, RIGHT), down)
+    ticks = down.ticks(6 if len(arms) > 1 else 5)
+    words = (lambda value: f"{value:g}") if down.is_log else plain_words(ticks)
+    marks: list[Mark] = []
+    if len(samples.borders) <= _MOST_STRIPES:
+        for first, end in list(pairwise(samples.borders))[::2]:
+            marks.append(Box(over_time.at(first - 0.5, down.low), over_time.at(end - 0.5, down.high), "stripe"))
+    marks += over_time.rows(ticks, words, 11)
+    marks += [Stroke((beside.at(0, tick), (RIGHT, down(tick))), "grid") for tick in ticks]
+    for arm in arms:
+        marks += _interval(arm, down, size) if len(arms) == 1 else []
+    for first in samples.fresh:
+        x = over_time.across(first - 0.5)
+        marks.append(Stroke(((x, down.start), (x, down.end)), dash=_FRESH))
+    for arm, found in zip(arms, columns, strict=True):
+        marks += [*_calls(arm, over_time, size), *_bars(arm, found, edges, beside)]
+    whole = [tick for tick in linear_ticks(0, beside.across.high, 3) if tick == int(tick)]
+    frames: list[Mark] = [over_time.frame(), beside.frame()]
+    return marks + frames + beside.columns(whole, lambda value: f"{value:.0f}", 9)
 
 
-def _arm(timing: Timing, name: ArmName) -> ArmSamples:
-    spans = list(_spans(timing))
-    calls: list[tuple[int, int]] = []
-    for first, _, turns in spans:
-        number = first
-        for turn in turns:
-            if turn.arm == name:
-                calls += enumerate(turn.call_ns, number)
-            number += len(turn.call_ns)
-    values = zip(spans, timing.block_ns(name), strict=True)
-    return ArmSamples(
-        name=one_line(name),
-        is_solution=name == "solution",
-        numbers=tuple(number for number, _ in calls),
-        ns=tuple(ns for _, ns in calls),
-        blocks=tuple(Block(first, end, ns) for (first, end, _), ns in values),
-        interval=timing.interval_ns(name),
-    )
+def _close_up(samples: Samples, arm: ArmSamples, top: float) -> list[Mark]:
+    unit, size = unit_of(arm.median_ns)
+    low, high = (ns / size for ns in arm.close_up_ns)
+    down = Scale(low, high, top + _CLOSE_UP, top)
+    marks = _panels(samples, [arm], down, size, [edge / size for edge in arm.bins_ns])
+    across = Scale(-0.5, samples.calls - 0.5, _LEFT, _LEFT + _ACROSS)
+    for block in arm.blocks:
+        y = down(block.ns / size)
+        marks.append(Stroke(((across(block.first - 0.5), y), (across(block.end - 0.5), y)), width=1.5))
+    radius = 4.0 if arm.beyond <= _MANY_OUTLIERS else 2.0
+    for marker, beyond in _beyond(arm):
+        y = top if marker == "^" else top + _CLOSE_UP
+        marks.append(Dots([(across(number), y) for number in beyond], arm.colour, radius, marker))
+    marks.append(Label((16, top + _CLOSE_UP / 2), unit, anchor="middle", tilt=90))
+    return [*marks, _title(arm.name, top, arm.colour), Label((RIGHT, top - 7), _facts(arm), "faint", "end", size=10.5)]
 
 
-def _spans(timing: Timing) -> Iterator[tuple[int, int, tuple[Turn, ...]]]:
-    """Of each block the number of its first call, that of the first call behind it, and its turns."""
-    first = 0
-    for _, group in groupby(timing.turns, key=attrgetter("block")):
-        turns = tuple(group)
-        end = first + sum(len(turn.call_ns) for turn in turns)
-        yield first, end, turns
-        first = end
+def _interval(arm: ArmSamples, down: Scale, size: float) -> list[Mark]:
+    """The median of the blocks as a line over both panels, and its interval as a band."""
+    y = down(arm.typical_ns / size)
+    band: list[Mark] = []
+    if arm.interval:
+        low, high = down(arm.interval.low / size), down(arm.interval.high / size)
+        band = [Box((left, low), (right, high), arm.colour, 0.25) for left, right in _SIDES]
+    return band + [Stroke(((left, y), (right, y)), arm.colour, 1.3) for left, right in _SIDES]
 
 
-def _edges(low: float, high: float, count: int, is_log: bool) -> tuple[float, ...]:
-    if is_log:
-        return tuple(low * (high / low) ** (i / count) for i in range(count + 1))
-    return tuple(low + (high - low) * i / count for i in range(count + 1))
+_SIDES = ((_LEFT, _LEFT + _ACROSS), (_LEFT + _ACROSS + _BETWEEN, RIGHT))
+
+
+def _calls(arm: ArmSamples, panel: Panel, size: float) -> Iterable[Mark]:
+    """Dots, and rings for outliers; what the panel doesn't span is left out."""
+    radius = 2.4 if len(arm.ns) <= _FEW_CALLS else 1.7
+    ring = radius + 1.7 if sum(arm.outliers) <= _MANY_OUTLIERS else radius
+    for is_outlier in (False, True):
+        calls = zip(arm.numbers, arm.ns, arm.outliers, strict=True)
+        chosen = [(number, ns / size) for number, ns, is_far in calls if is_far == is_outlier]
+        points = [panel.at(number, ns) for number, ns in chosen if panel.down.low <= ns <= panel.down.high]
+        if points:
+            marker = "o" if is_outlier else arm.marker
+            yield Dots(points, arm.colour, ring if is_outlier else radius, marker, is_hollow=is_outlier)
+
+
+def _bars(arm: ArmSamples, found: Sequence[int], edges: Sequence[float], panel: Panel) -> list[Mark]:
+    """The histogram, upright: filled, and outlined to be seen behind another."""
+    corners = [panel.at(0, edges[0])]
+    for (low, high), count in zip(pairwise(edges), found, strict=True):
+        corners += [panel.at(count, low), panel.at(count, high)]
+    corners.append(panel.at(0, edges[-1]))
+    return [Area(corners, arm.colour, 0.35), Stroke(corners, arm.colour, 1.2)]
+
+
+def _beyond(arm: ArmSamples) -> Iterable[tuple[str, list[int]]]:
+    """The calls above and below of what the close-up spans, each with the marker at its border."""
+    low, high = arm.close_up_ns
+    calls = list(zip(arm.numbers, arm.ns, strict=True))
+    for marker, numbers in (
+        ("^", [number for number, ns in calls if ns > high]),
+        ("v", [number for number, ns in calls if ns < low]),
+    ):
+        if numbers:
+            yield marker, numbers
+
+
+def _title(text: str, top: float, colour: str = "ink") -> Label:
+    return Label((_LEFT, top - 7), text, colour, is_bold=True)
+
+
+def _calls_axis(samples: Samples, bottom: float) -> list[Mark]:
+    across = Scale(-0.5, samples.calls - 0.5, _LEFT, _LEFT + _ACROSS)
+    panel = Panel(across, Scale(0, 1, bottom, bottom - 1))
+    ticks = [tick for tick in across.ticks(8) if tick == int(tick)]
+    count = len(samples.borders) - 1
+    blocks = f"{count} block{'' if count == 1 else 's'}"
+    words = f"call, in the order of measurement ({blocks}, {format_span(samples.wall_ns)} of turns)"
+    return [
+        *panel.columns(ticks, lambda value: f"{value:.0f}", 11),
+        Label((_LEFT + _ACROSS / 2, bottom + 36), words, anchor="middle"),
+        Label((RIGHT - _BESIDE / 2, bottom + 36), "calls", anchor="middle"),
+    ]
+
+
+def _facts(arm: ArmSamples) -> str:
+    """'median 10.834 ms [10.829, 10.838], 120 calls, 3 outliers (2.5 %)'."""
+    count = sum(arm.outliers)
+    share = f" ({count / len(arm.ns) * 100:.1f} %)" if count else ""
+    outliers = f"{count} outlier{'' if count == 1 else 's'}{share}"
+    beyond = f", {arm.beyond} beyond this panel" if arm.beyond else ""
+    return f"median {format_median(arm.typical_ns, arm.interval)}, {len(arm.ns)} calls, {outliers}{beyond}"
+
+
+def _legend_of_arms(samples: Samples, top: float) -> tuple[list[Mark], float]:
+    return legend([(_dots(arm.colour, arm.marker, 2.6), arm.name) for arm in samples.arms], _LEFT, RIGHT, top, 11)
+
+
+def _explanations(samples: Samples) -> list[tuple[Sample, str]]:
+    entries: list[tuple[Sample, str]] = [
+        (_dots("faint", "o", 2), "call"),
+        (
+            lambda at: [Dots([at], "faint", 3.5, is_hollow=True)],
+            f"outlier: {FENCE:g} IQR and {LEAST_REACH * 100:g} % beyond the quartiles",
+        ),
+        (lambda at: [_dash(at, "ink", 1.5)], "block's mean" if samples.is_averaged else "block's median"),
+        (lambda at: [_swatch(at, "faint", 0.3), _dash(at, "faint", 1.3)], "median of the blocks, 95 % interval"),
+        (lambda at: [_swatch(at, "grid", 1), _swatch(at, "stripe", 1, 0.8)], "every other block"),
+    ]
+    if any(arm.beyond for arm in samples.arms):
+        entries.append((_dots("faint", "^", 3.5), "call beyond the panel"))
+    if samples.fresh:
+        entries.append((lambda at: [_dash(at, "ink", 1, _FRESH)], "fresh processes"))
+    return entries
+
+
+def _dots(colour: str, marker: str, radius: float) -> Sample:
+    return lambda at: [Dots([at], colour, radius, marker)]
+
+
+def _dash(at: Point, colour: str, width: float, dash: tuple[float, ...] = ()) -> Stroke:
+    return Stroke(((at[0] - 10, at[1]), (at[0] + 10, at[1])), colour, width, dash)
+
+
+def _swatch(at: Point, colour: str, opacity: float, inset: float = 0) -> Box:
+    x, y = at
+    return Box((x - 10 + inset, y - 4 + inset), (x + 10 - inset, y + 4 - inset), colour, opacity)

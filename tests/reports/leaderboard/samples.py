@@ -16,7 +16,7 @@ from harness.records.evaluation import Evaluation, ProblemRef, SolutionRef, Work
 from harness.records.timing import Timing, Turn
 from harness.records.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
-from harness.reports.leaderboard.html.page import leaderboard_html
+from harness.reports.leaderboard.page import leaderboard_html
 from harness.reports.leaderboard.rules import Wanted
 from tests.examples import comparison, environment, failed, passed, sim_environment, wrong_comparison
 

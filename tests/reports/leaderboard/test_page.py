@@ -59,8 +59,13 @@ class Document(HTMLParser):
 
 def test_a_solutions_part_tells_its_speed_its_control_and_its_metrics() -> None:
     text = document(timed(timing=measured())).text
-    assert "faster: gpu_cold over eager, equal within 1.0 % equal arms (A/A) 1.0001× [0.9970, 1.0032]" in text
-    assert "gpu_warm 2.9992× [2.9899, 3.0084] launch 1.9836× [1.9777, 1.9896]" in text
+    for said in (
+        "gpu_cold eager / solution 3.0009× [2.9913, 3.0105] faster",
+        "gpu_cold eager / control (A/A) 1.0001× [0.9970, 1.0032]",
+        "gpu_warm eager / solution 2.9992× [2.9899, 3.0084]",
+        "launch eager / solution 1.9836× [1.9777, 1.9896]",
+    ):
+        assert said in text
     assert "SM clock 1755 to 1980 MHz" in text
 
 
@@ -130,20 +135,21 @@ def test_a_solution_shows_its_source_explanation_log_samples_and_errors() -> Non
     text = document(timed(builds=(build("ptxas said this"),))).text
     for said in (
         "One thread computes one value.",
-        "__global__ void relu(const float* in, float* out, int n)",
+        "// One thread, one value.",
         "ptxas said this",
         "120 calls",
         "0.0001 + 1e-05·|want|",
-        "relu(float const*, float*, int)",
+        "relu float const*, float*, int",
         "NVIDIA H100 80GB HBM3",
-        "harness run --problem relu --solution plain --backend cuda --seed 5692163613755307619",
+        "harness run --problem relu --solution plain --backend cuda \\ --seed 5692163613755307619",
     ):
         assert said in text
 
 
 def test_settings_that_arent_the_defaults_are_part_of_the_command() -> None:
     text = document(timed(config=Config(correctness=CorrectnessConfig(seeds=1)))).text
-    assert "--seed 5692163613755307619 --config repeat.yaml with repeat.yaml : correctness: seeds: 1" in text
+    assert "--seed 5692163613755307619 --config repeat.yaml with repeat.yaml" in text
+    assert "correctness: seeds: 1" in text
 
 
 def test_a_failure_shows_its_reason_its_place_and_the_verdict_in_the_matrix() -> None:
@@ -198,7 +204,7 @@ def test_simulated_and_older_records_are_shown_for_what_they_are() -> None:
         timed(), simulated(solution_name="dry"), timed(solution_name="old", solution=solution("old", files={}))
     ).text
     assert "Not ranked: simulated; times are not measured" in text
-    assert "This record is of a version that didn't keep sources." in text
+    assert "keeps no sources" in text
 
 
 def test_an_exact_comparison_is_called_exact() -> None:

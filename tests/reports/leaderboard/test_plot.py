@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.errors import MachineError, UsageError
-from harness.reports.leaderboard.plot import save_plot
+from harness.reports.leaderboard.forms import save_leaderboard_plot
 from tests.reports.leaderboard.samples import board, hostile, simulated, solution, timed
 
 MADE = board(timed("relu", "$fast$", 3.0), timed("softmax", "slow", 0.5, solution=solution("slow", precision="tf32")))
@@ -18,55 +18,49 @@ MADE = board(timed("relu", "$fast$", 3.0), timed("softmax", "slow", 0.5, solutio
 
 def test_a_png_is_a_png(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    save_plot(MADE, tmp_path / "board.png")
+    save_leaderboard_plot(MADE, tmp_path / "board.png")
     assert (tmp_path / "board.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_an_svg_names_every_ranked_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
-    save_plot(MADE, tmp_path / "board.svg")
+def test_an_svg_names_every_ranked_solution(tmp_path: Path) -> None:
+    save_leaderboard_plot(MADE, tmp_path / "board.svg")
     text = " ".join("".join(ElementTree.parse(tmp_path / "board.svg").getroot().itertext()).split())
     for said in ("1 $fast$", "1 slow", "relu, strict float32", "softmax, tf32", "speed-up over eager"):
         assert said in text
 
 
-def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+def test_a_problem_that_was_measured_end_to_end_says_so(tmp_path: Path) -> None:
     waiting = timed("sync", "waits")
     assert waiting.timing is not None
     made = board(timed("relu"), replace(waiting, timing=replace(waiting.timing, metric="end_to_end")))
-    save_plot(made, tmp_path / "board.svg")
+    save_leaderboard_plot(made, tmp_path / "board.svg")
     text = " ".join("".join(ElementTree.parse(tmp_path / "board.svg").getroot().itertext()).split())
     assert "sync, strict float32, end to end" in text
     assert "relu, strict float32, end to end" not in text
 
 
 def test_the_same_board_gives_the_same_svg(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     for name in ("a.svg", "b.svg"):
-        save_plot(MADE, tmp_path / name)
+        save_leaderboard_plot(MADE, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_hostile_names_are_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    save_plot(board(hostile()), tmp_path / "board.svg")
+    save_leaderboard_plot(board(hostile()), tmp_path / "board.svg")
     ElementTree.parse(tmp_path / "board.svg")
 
 
 def test_another_ending_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.png or \.svg"):
-        save_plot(MADE, tmp_path / "board.pdf")
+        save_leaderboard_plot(MADE, tmp_path / "board.pdf")
 
 
 def test_a_board_without_ranks_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no solution is ranked"):
-        save_plot(board(simulated()), tmp_path / "board.png")
+        save_leaderboard_plot(board(simulated()), tmp_path / "board.png")
 
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MachineError, match=r"pip install 'harness\[plots\]'"):
-        save_plot(MADE, tmp_path / "board.png")
+        save_leaderboard_plot(MADE, tmp_path / "board.png")

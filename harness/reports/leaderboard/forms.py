@@ -1,0 +1,202 @@
+"""The board as a table, as Markdown, as JSON and as a picture."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.records.statistics import Interval
+from harness.reports import markdown
+from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
+from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, number
+from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
+from harness.reports.leaderboard.rules import Candidate, title_of
+from harness.reports.leaderboard.words import ClassTotal, problem_note, row_of, rules, total_sentence, totals
+from harness.reports.numbers import format_share, light_note
+from harness.reports.pictures.drawing import require_picture_name, save
+from harness.reports.pictures.speedups import bars
+from harness.reports.run import LIGHT, OWN
+from harness.reports.untrusted import one_line
+
+
+def leaderboard_table(board: Board) -> Report:
+    """Per problem and class the ranked solutions, under them what isn't ranked and why."""
+    head = Line((Span("leaderboard", "strong"), f" {board.environment.label}, config {board.config.key}"))
+    rule = Line("ranked: newest problem files, passed on all cases, not noisy; ties share ranks", "faint")
+    sums = [Line(total_sentence(total)) for total in totals(board)]
+    return Report([head, rule, *_problems(board), *([Section("totals", sums, is_inset=False)] if sums else [])])
+
+
+def leaderboard_markdown(board: Board) -> str:
+    """A whole document, ending in a newline."""
+    where = Line((Span(board.environment.label, "name"), ", config ", Span(board.config.key, "name")))
+    sums = [Section("Totals", [Line(total_sentence(total)) for total in totals(board)])]
+    kept = Section("Rules", [Line(rule) for rule in rules(board)])
+    return "# Leaderboard\n\n" + markdown.rendered([where, *sums, *_problems(board), kept], level=2)
+
+
+def save_leaderboard_plot(board: Board, path: Path) -> None:
+    """Write the ranked solutions' speed-ups with intervals to `path`, whose ending decides: .png or .svg.
+
+    Raises: UsageError for another ending or a board without a rank; MachineError where a PNG can't be made.
+    """
+    require_picture_name(path)
+    groups: dict[str, list[tuple[str, Interval]]] = {}
+    for problem in board.problems:
+        ending = ", end to end" if problem.metric == "end_to_end" else ""
+        for standing in problem.standings:
+            if standing.rank is not None and standing.speedup:
+                name = f"{one_line(problem.name)}, {title_of(standing.precision_class)}{ending}"
+                label = f"{standing.rank}  {textwrap.shorten(one_line(standing.entry.solution), 24)}"
+                groups.setdefault(name, []).append((label, standing.speedup))
+    if not groups:
+        raise UsageError("--plot: no solution is ranked, so there is nothing to draw")
+    title = f"{one_line(board.environment.label)}, config {board.config.key}"
+    save({path: bars(title, groups, board.baseline or "the baseline")})
+
+
+def leaderboard_json(board: Board) -> str:
+    """One object, indented, ending in a newline; times in nanoseconds, absent values null."""
+    data = {
+        "environment": _candidate_json(board.environment),
+        "other_environments": [_candidate_json(c) for c in board.other_environments],
+        "config": _candidate_json(board.config),
+        "other_configs": [_candidate_json(c) for c in board.other_configs],
+        "baseline": board.baseline,
+        "rules": list(rules(board)),
+        "totals": [_total_json(total) for total in totals(board)],
+        "problems": [_problem_json(problem) for problem in board.problems],
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    return {name: value for name, value in asdict(candidate).items() if name != "measured"}
+
+
+def _total_json(total: ClassTotal) -> dict[str, Any]:
+    return {
+        "class": total.precision_class,
+        "problems": total.problems,
+        "measured": total.measured,
+        "left_out": list(total.left_out),
+        "geometric_mean_of_best": _interval_json(total.mean_of_best),
+        "fast_p_of_all": [asdict(point) for point in total.of_all],
+        "fast_p_of_best": [asdict(point) for point in total.of_best],
+    }
+
+
+def _problem_json(problem: ProblemBoard) -> dict[str, Any]:
+    return {
+        "name": problem.name,
+        "sha256": problem.sha256,
+        "precision": problem.precision,
+        "cases": list(problem.cases),
+        "has_newer_version": problem.has_newer_version,
+        "metric": problem.metric,
+        "standings": [_standing_json(standing) for standing in problem.standings],
+    }
+
+
+def _standing_json(standing: Standing) -> dict[str, Any]:
+    entry = standing.entry
+    return {
+        "rank": standing.rank,
+        "solution": entry.solution,
+        "class": standing.precision_class,
+        "verdict": entry.verdict.value,
+        "is_fragile": entry.is_fragile,
+        "why_unranked": standing.why_unranked,
+        "speedup": _interval_json(standing.speedup),
+        "speed": entry.speed,
+        "control": _interval_json(standing.control),
+        "metric": entry.metric,
+        "noise": entry.noise,
+        "solution_ns": entry.solution_ns,
+        "baseline_ns": entry.baseline_ns,
+        "fastest_baseline": _over_json(over_fastest_of(entry)),
+        "like_baseline": _over_json(over_like_of(entry)),
+        "speed_of_light_ns": entry.speed_of_light_ns,
+        "share_of_light": entry.share_of_light,
+        "own_share": entry.own_share,
+        "light_source": entry.light_source,
+        "author": entry.author,
+        "evaluation": entry.id,
+        "run": entry.run,
+        "started_at": entry.started_at,
+        "backend": entry.backend,
+        "environment": entry.environment,
+        "config": entry.config,
+        "commit": entry.commit,
+        "problem_sha256": entry.problem_sha256,
+        "solution_sha256": entry.solution_sha256,
+        "is_older_source": standing.is_older_source,
+        "evaluations": standing.evaluations,
+    }
+
+
+def _over_json(row: OverBaseline | None) -> dict[str, Any] | None:
+    """Null where there is no such baseline beside the first."""
+    if row is None:
+        return None
+    return {
+        "baseline": row.baseline,
+        "ties": list(row.ties),
+        "baseline_ns": row.time_ns,
+        "speedup": _interval_json(row.speedup),
+    }
+
+
+def _interval_json(interval: Interval | None) -> dict[str, float] | None:
+    if interval is None:
+        return None
+    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+
+
+def _problems(board: Board) -> Iterator[Section]:
+    for problem in board.problems:
+        yield Section(Span(problem.name, "name"), list(_problem(problem, board.baseline or "baseline")), is_inset=False)
+
+
+def _problem(problem: ProblemBoard, baseline: str) -> Iterator[Block]:
+    if note := problem_note(problem):
+        yield Line(note, "unsure")
+    ranked = [standing for standing in problem.standings if standing.rank is not None]
+    for precision_class, group in groupby(ranked, key=lambda standing: standing.precision_class):
+        yield Section(title_of(precision_class), list(_ranking(list(group), baseline)), is_inset=False)
+    if not ranked:
+        yield Line("nothing ranked")
+    unranked = [standing for standing in problem.standings if standing.rank is None]
+    reasons = [Line((Span(standing.entry.solution, "name"), f": {row_of(standing).reason}")) for standing in unranked]
+    if reasons:
+        yield Section("not ranked", reasons)
+
+
+def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
+    entries = [standing.entry for standing in standings]
+    light = light_note([(one.solution, one.share_of_light, one.light_source) for one in entries])
+    has_own = any(one.own_share is not None for one in entries)
+    shares = [number(head) for head, is_known in ((LIGHT, light), (OWN, has_own)) if is_known]
+    heads = (number("rank"), Column("solution", is_name=True), number("ms"), number(f"{baseline} ms"))
+    rows = []
+    for standing in standings:
+        entry, row = standing.entry, row_of(standing)
+        name = (entry.solution, Span(f" ({row.note})", "faint")) if row.note else entry.solution
+        known = [*([format_share(entry.share_of_light)] if light else []), *([row.own] if has_own else [])]
+        rows.append((row.rank, name, row.time, row.baseline_time, row.speedup, *known, Span(row.speed, "faint")))
+    yield Table((*heads, number("speed-up [95 %]"), *shares, Column("speed")), rows)
+    if light:
+        yield Line(light, "faint")
+    for title, head, over in (
+        ("over the fastest of several baselines:", "fastest baseline", over_fastest_of),
+        ("over the reference in the same precision:", "in its precision", over_like_of),
+    ):
+        if found := [one for entry in entries if (one := over(entry))]:
+            yield Line(title, "faint")
+            yield over_table(found, head)

@@ -1,1 +1,0 @@
-"""One self-contained HTML file: no request leaves it, and no stranger's text in it runs."""

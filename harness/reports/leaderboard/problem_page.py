@@ -1,0 +1,169 @@
+"""What the page says of one problem: its pictures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby
+
+from markupsafe import Markup
+
+from harness.records.entry import Entry
+from harness.records.evaluation import Evaluation, Work
+from harness.reports.leaderboard.board import ProblemBoard, speedup_of
+from harness.reports.leaderboard.solution_page import SolutionView
+from harness.reports.leaderboard.words import problem_note
+from harness.reports.numbers import format_ms, format_rate, format_speedup, light_words
+from harness.reports.pictures.axes import Scale
+from harness.reports.pictures.drawing import page_svg
+from harness.reports.pictures.roofline import Rate, scatter
+from harness.reports.pictures.speedups import Measurement, history_chart, page_bar, page_bar_ticks, speedup_axis
+from harness.reports.untrusted import one_line
+
+_MOST_MEASUREMENTS = 200
+"""The newest that history draws and lists: a file of a size to be sent around."""
+
+
+@dataclass(frozen=True)
+class ArmRate:
+    """What an arm achieved on the work that a call can't do without; `solution` is None for the baseline."""
+
+    name: str
+    solution: SolutionView | None
+    ns: float
+    work: Work
+
+    @property
+    def bytes_rate(self) -> str:
+        return format_rate(self.work.least_bytes / self.ns * 1e9, "B/s")
+
+    @property
+    def operations_rate(self) -> str:
+        return format_rate(self.work.operations / self.ns * 1e9, "FLOP/s") if self.work.operations else "—"
+
+
+@dataclass(frozen=True)
+class ProblemView:
+    """A problem's section. `history` holds all measurements, oldest first."""
+
+    problem: ProblemBoard
+    solutions: tuple[SolutionView, ...]
+    history: Sequence[Entry]
+    anchor: str
+
+    @property
+    def title(self) -> str:
+        titles = [view.evaluation.problem.title for view in self.solutions if view.evaluation.problem.title]
+        return titles[-1] if titles else ""
+
+    @property
+    def note(self) -> str | None:
+        return problem_note(self.problem)
+
+    @property
+    def shapes(self) -> dict[str, str]:
+        """The shape of the output in each case."""
+        shapes: dict[str, str] = {}
+        for evaluation in self._evaluations:
+            for check in evaluation.checks if evaluation.problem.sha256 == self.problem.sha256 else ():
+                outputs = ", ".join("×".join(map(str, output.shape)) or "scalar" for output in check.outputs)
+                shapes.setdefault(check.case, outputs)
+        return shapes
+
+    @property
+    def bars(self) -> list[tuple[str, list[tuple[SolutionView, Markup]]]]:
+        """Each ranked solution with its bar, by class of precision."""
+        axis = self._axis
+        groups = groupby(self._ranked, key=lambda view: view.precision)
+        return [
+            (precision, [(one, page_svg(page_bar(axis, one.speedup))) for one in group if one.speedup])
+            for precision, group in groups
+            if axis
+        ]
+
+    @property
+    def bar_ticks(self) -> Markup | None:
+        return page_svg(page_bar_ticks(self._axis)) if self._axis else None
+
+    @property
+    def work(self) -> str | None:
+        if not self.rates:
+            return None
+        work = self.rates[-1].work
+        operations = "no operations counted" if work.operations is None else format_rate(work.operations, "FLOP")
+        return f"{format_rate(work.least_bytes, 'B')} at least to move, {operations}"
+
+    @property
+    def limit(self) -> str:
+        """What the GPU's ceilings make of that work: by class of arithmetic, where solutions are held against
+        several."""
+        lights = [view.evaluation.speed_of_light for view in self._ranked if view.evaluation.work]
+        if words := dict.fromkeys(light_words(light) for light in lights if light):
+            return f"at the best that the GPU can do a call takes {' or '.join(words)}"
+        return "the machine's ceilings are not in the records, so none is drawn"
+
+    @cached_property
+    def rates(self) -> list[ArmRate]:
+        """The baseline first, by the fastest solution's evaluation, then the solutions."""
+        rates: list[ArmRate] = []
+        for view in self._ranked:
+            entry, work = view.entry, view.evaluation.work
+            if work and not rates and entry.baseline and entry.baseline_ns:
+                rates.append(ArmRate(f"reference ({entry.baseline})", None, entry.baseline_ns, work))
+            if work and entry.solution_ns:
+                rates.append(ArmRate(entry.solution, view, entry.solution_ns, work))
+        return rates
+
+    @cached_property
+    def roofline(self) -> Markup | None:
+        """None where no operations are counted."""
+        points = []
+        for rate in self.rates:
+            if operations := rate.work.operations:
+                name = one_line(rate.name)
+                about = f"{name}: {rate.operations_rate} in {format_ms(rate.ns)} ms"
+                intensity, per_second = operations / rate.work.least_bytes, operations / rate.ns * 1e9
+                points.append(Rate(name, intensity, per_second, rate.solution is None, about))
+        return page_svg(scatter(points)) if points else None
+
+    @cached_property
+    def newest(self) -> Sequence[Entry]:
+        """The measurements that are drawn and listed."""
+        return self.history[-_MOST_MEASUREMENTS:]
+
+    @property
+    def history_chart(self) -> Markup | None:
+        """None where no solution was measured twice."""
+        measured = [_measurement(entry) for entry in self.newest]
+        return page_svg(history_chart(measured)) if len({one.name for one in measured}) < len(measured) else None
+
+    @property
+    def measurements(self) -> list[tuple[str, str, str, str]]:
+        """Newest first: time, solution, speed-up, commit."""
+        return [
+            (one.started_at[:16].replace("T", " "), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
+            for one in reversed(self.newest)
+        ]
+
+    @property
+    def _evaluations(self) -> list[Evaluation]:
+        return [view.evaluation for view in self.solutions]
+
+    @cached_property
+    def _ranked(self) -> list[SolutionView]:
+        return [view for view in self.solutions if view.standing.rank is not None]
+
+    @cached_property
+    def _axis(self) -> Scale | None:
+        speedups = [view.speedup for view in self._ranked if view.speedup]
+        return speedup_axis(speedups, 1, 99) if speedups else None
+
+
+def _measurement(entry: Entry) -> Measurement:
+    speedup = speedup_of(entry)
+    assert speedup is not None
+    name = one_line(entry.solution)
+    about = f"{name}, {entry.started_at[:16]}: {format_speedup(speedup)}"
+    return Measurement(name, datetime.fromisoformat(entry.started_at), speedup, about)

@@ -1,0 +1,172 @@
+"""What the page says of one solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from markupsafe import Markup
+
+from harness.records.entry import Entry
+from harness.records.evaluation import Evaluation
+from harness.records.spread import quartiles
+from harness.records.statistics import Interval
+from harness.reports.blocks import Section
+from harness.reports.evaluation import again, findings, record, surroundings
+from harness.reports.leaderboard.board import Standing
+from harness.reports.leaderboard.highlight import coloured
+from harness.reports.leaderboard.rules import title_of
+from harness.reports.leaderboard.words import StandingRow, row_of
+from harness.reports.numbers import format_error, format_ms
+from harness.reports.pictures.arms import ArmSamples, samples_of
+from harness.reports.pictures.drawing import Picture, page_svg
+from harness.reports.pictures.samples import histogram
+from harness.reports.untrusted import harmless, shortened
+
+_LONGEST_EXPLANATION = 8_000
+
+
+@dataclass(frozen=True)
+class SourceView:
+    name: str
+    text: Markup
+    lines: int
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """The calls of one arm: half of them lie within `middle`, the picture spans `low` to `high`; in ms."""
+
+    arm: ArmSamples
+    median: str
+    middle: str
+    low: str
+    high: str
+    picture: Markup
+
+
+@dataclass(frozen=True)
+class SolutionView:
+    """A solution's part of the page, and its cells in the tables. `all_cases` are the problem's."""
+
+    standing: Standing
+    evaluation: Evaluation
+    anchor: str
+    all_cases: Sequence[str]
+
+    @property
+    def entry(self) -> Entry:
+        return self.standing.entry
+
+    @cached_property
+    def row(self) -> StandingRow:
+        return row_of(self.standing)
+
+    @property
+    def kind(self) -> str:
+        """ranked, passed, failed or unjudged: decides the colour and the filter."""
+        if self.standing.rank is not None:
+            return "ranked"
+        verdict = self.entry.verdict
+        return "passed" if verdict.passed else "failed" if verdict.blames_solution else "unjudged"
+
+    @property
+    def precision(self) -> str:
+        return title_of(self.standing.precision_class)
+
+    @property
+    def speedup(self) -> Interval | None:
+        """None for what can't be compared."""
+        return self.standing.speedup if self.standing.is_comparable else None
+
+    @property
+    def estimate(self) -> str:
+        return self.row.speedup.partition(" ")[0]
+
+    @property
+    def bounds(self) -> str:
+        return self.row.speedup.partition(" ")[2]
+
+    @property
+    def share(self) -> float | None:
+        """The share of the speed of light."""
+        return self.entry.share_of_light if self.speedup else None
+
+    @property
+    def error(self) -> str:
+        return format_error(self.evaluation.checks)
+
+    @property
+    def worst(self) -> str:
+        """The error for sorting, in JavaScript's notation; '' where nothing was compared."""
+        worst = self.evaluation.worst
+        return "" if worst is None or math.isnan(worst) else "Infinity" if math.isinf(worst) else repr(worst)
+
+    @property
+    def short(self) -> str:
+        """What a small cell says."""
+        if self.kind == "ranked":
+            return self.estimate
+        return "simulated" if self.kind == "passed" and self.entry.backend == "sim" else self.entry.verdict.value
+
+    @property
+    def tint(self) -> str:
+        """The class of that cell: how far from 1× it is."""
+        if self.kind != "ranked" or self.speedup is None:
+            return self.kind
+        if self.speedup.low <= 1 <= self.speedup.high:
+            return "level"
+        size = max(self.speedup.estimate, 1 / self.speedup.estimate)
+        return ("up" if self.speedup.estimate > 1 else "down") + ("2" if size >= 2 else "1")
+
+    @property
+    def explanation(self) -> str:
+        return shortened(self.evaluation.solution.explanation, _LONGEST_EXPLANATION).strip()
+
+    @property
+    def arms(self) -> list[ArmView]:
+        """Baselines first, then their control, the solution last."""
+        return list(map(_arm, samples_of(self.evaluation.timing).arms)) if self.evaluation.timing else []
+
+    @property
+    def sections(self) -> list[Section]:
+        return [*findings(self.evaluation), again(self.evaluation, self.all_cases)]
+
+    @property
+    def facts(self) -> list[Section]:
+        return [Section("evaluation", [record(self.evaluation)]), *surroundings(self.evaluation)]
+
+    @property
+    def sources(self) -> list[SourceView]:
+        return [_source(name, text) for name, text in sorted(self.evaluation.solution.files.items())]
+
+    @property
+    def logs(self) -> list[tuple[str, str]]:
+        return [(build.name, shortened(build.output)) for build in self.evaluation.builds if build.output.strip()]
+
+    @cached_property
+    def errors_by_case(self) -> dict[str, tuple[str, bool]]:
+        """Maps each case that was judged to the error as a multiple of the tolerance, or the verdict that ended it; and
+        whether it passed."""
+        found, failure = {}, self.evaluation.failure
+        for case in dict.fromkeys(check.case for check in self.evaluation.checks):
+            checks = tuple(check for check in self.evaluation.checks if check.case == case)
+            found[case] = (format_error(checks), all(check.passed for check in checks))
+        if failure and failure.case and found.get(failure.case, ("", True))[1]:
+            found[failure.case] = (self.entry.verdict.value, False)
+        return found
+
+
+def _arm(arm: ArmSamples) -> ArmView:
+    q1, q3 = quartiles(arm.ns)
+    low, high = arm.close_up_ns
+    picture = page_svg(Picture(tuple(histogram(arm, 24)), 24))
+    middle = f"{format_ms(q1)} – {format_ms(q3)}"
+    return ArmView(arm, format_ms(arm.typical_ns), middle, format_ms(low), format_ms(high), picture)
+
+
+def _source(name: str, text: str) -> SourceView:
+    plain = harmless(text)
+    return SourceView(name, coloured(name, plain), plain.count("\n") + (not plain.endswith("\n")))

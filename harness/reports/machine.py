@@ -1,0 +1,79 @@
+"""What the doctor says of a machine: findings, and the device's ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.codec import encode
+from harness.records.ceilings import ARITHMETICS, Ceilings
+from harness.records.finding import MachineFinding
+from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
+from harness.reports.numbers import format_rate
+
+_TONES: dict[str, Tone] = {"good": "good", "warning": "unsure", "missing": "bad"}
+
+
+def findings_table(findings: Sequence[MachineFinding]) -> Report:
+    rows = [
+        row
+        for one in findings
+        for row in (
+            (one.name, Span(one.state, _TONES[one.state]), one.detail),
+            *([("", "", f"→ {one.remedy}")] if one.remedy else []),
+        )
+    ]
+    return Report([Table((Column("finding"), Column("state"), Column("detail")), rows)])
+
+
+def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, Any]:
+    """The record, with whether an earlier run measured it, and the file that keeps it."""
+    return {"ceilings": encode(ceilings), "was_cached": was_cached, "file": path}
+
+
+def ceilings_table(ceilings: Ceilings, was_cached: bool) -> Report:
+    """Every rate with its unit; of memory also the share of what its clock and bus allow."""
+    when = ceilings.measured_at[:16].replace("T", " ")
+    measured = f"measured {when} UTC with torch {ceilings.torch}"
+    blocks: list[Block] = [
+        Line((Span(ceilings.device, "strong"), f", driver {ceilings.driver}")),
+        Line(f"{measured}; --again measures anew" if was_cached else measured, "faint"),
+        Table((Column("memory"), number("rate"), number("of peak")), list(_memory(ceilings))),
+        Line(""),
+        Table((Column("arithmetic"), number("measured"), number("in theory")), list(_arithmetic(ceilings))),
+    ]
+    if ceilings.theory:
+        blocks.append(Line(f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz"))
+    return Report(blocks)
+
+
+def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
+    peak = ceilings.memory_peak_bytes_per_s
+    for name, rate in (
+        ("read", ceilings.read_bytes_per_s),
+        ("write", ceilings.write_bytes_per_s),
+        ("copy, read + written", ceilings.copy_bytes_per_s),
+    ):
+        yield name, format_rate(rate, "B/s"), f"{100 * rate / peak:.0f} %" if peak else "—"
+    if peak:
+        yield "peak: clock × bus width", format_rate(peak, "B/s"), ""
+    yield "copy within the L2 cache", format_rate(ceilings.cache_copy_bytes_per_s, "B/s"), ""
+    yield "size of the L2 cache", f"{ceilings.cache_bytes / 2**20:.0f} MiB", ""
+
+
+def _arithmetic(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:
+    """Theory stands once for each arithmetic, at the clock that was seen."""
+    rates, theory = ceilings.matrix_operations_per_s, ceilings.theory
+    for name in (*ARITHMETICS, *sorted(set(rates) - set(ARITHMETICS))):
+        if name in rates:
+            strict = ", no tensor cores" if name == "float32" else ""
+            unit = "OP/s" if name.startswith("int") else "FLOP/s"
+            most = _tera(theory[name], unit) if name in theory else "—"
+            yield f"matrix product, {name}{strict}", _tera(rates[name], unit), most
+    if ceilings.vector_operations_per_s is not None:
+        yield "multiply-adds in registers, float32", _tera(ceilings.vector_operations_per_s, "FLOP/s"), ""
+
+
+def _tera(rate: float, unit: str) -> str:
+    """All under one prefix, to be compared at a glance."""
+    return f"{rate / 1e12:.{1 if rate < 1e14 else 0}f} T{unit}"
