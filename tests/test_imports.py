@@ -15,15 +15,15 @@ ROOT = Path(harness.__file__).parent
 # harness itself (its version) may be imported anywhere.
 ALLOWED = {
     "suggest": set(),
-    "codec": {"suggest"},
+    "complaints": {"suggest"},
     "errors": set(),
     "__main__": {"cli"},
-    "records": {"codec", "errors", "suggest"},
-    "reports": {"records", "codec", "errors"},
-    "workspace": {"records", "codec", "errors", "suggest"},
+    "records": {"complaints", "errors", "suggest"},
+    "reports": {"records", "errors"},
+    "workspace": {"records", "complaints", "errors", "suggest"},
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
-    "gate": {"workspace", "records", "codec", "errors", "suggest"},
-    "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
+    "gate": {"workspace", "records", "complaints", "errors", "suggest"},
+    "protocol": {"backends"},  # backends.base alone, see below: the handles and findings that it carries
     "backends": {"records", "errors"},  # arms and timing alone, see below: metrics, and the GPU's state
     "worker": {"backends", "protocol"},
     # protocol: the referee is one of its two sides.
@@ -33,7 +33,7 @@ ALLOWED = {
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
     "instruments": {
         *{"executors", "referee", "worker", "protocol", "backends"},
-        *{"workspace", "records", "codec", "errors"},
+        *{"workspace", "records", "errors"},
     },
     # What a session takes and gives, and what a caller may name instead.
     "api": {"executors", "workspace", "records", "errors"},

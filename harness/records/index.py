@@ -16,13 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
 from harness.records.contenders import DECISIVE, TALLIES, Tally, tally_from
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.index_file import FILE_NAME, IndexFile, is_damage
-from harness.records.line import from_line
+from harness.records.line import NoRecord, from_line
 from harness.records.reading import JournalProblem, contradiction, read_lines
 from harness.records.tables import COLUMNS, entry_from
 from harness.suggest import did_you_mean
@@ -203,7 +202,7 @@ class Index:
             if line is not None and line.digest == digest:
                 return from_line(line.data)
             what = "is not the line any more that was indexed"
-        except (OSError, CodecError) as error:
+        except (OSError, NoRecord) as error:
             what = f"can't be read: {error}"
         raise JournalError(f"{file}:{number} {what}; restore the file, then 'harness index --rebuild'")
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import CodecError
 from harness.records.entry import Entry, entry_of
+from harness.records.line import NoRecord
 from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
 from harness.records.tables import COLUMNS, values_of
@@ -130,7 +130,7 @@ def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[
         try:
             entry = entry_of(outline_from_line(line.data))
             values = values_of(entry)
-        except CodecError as error:
+        except NoRecord as error:
             found = unreadable(path, line, error)
             database.execute(
                 "INSERT INTO problem VALUES (?, ?, ?, ?)", (journal, line.number, found.what, found.remedy)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from harness.codec import CodecError
 from harness.records.entry import Entry
 from harness.records.evaluation import SCHEMA
+from harness.records.line import NoRecord
 from harness.records.verdict import Verdict
 
 VERSION = 1000 * 13 + SCHEMA
@@ -89,7 +89,7 @@ def is_current(database: sqlite3.Connection) -> bool:
 
 
 def values_of(entry: Entry) -> list[Any]:
-    """In the order of COLUMNS. Raises: CodecError for a number that SQLite can't hold."""
+    """In the order of COLUMNS. Raises: NoRecord for a number that SQLite can't hold."""
     return [_to_sql(getattr(entry, name)) for name in _NAMES]
 
 
@@ -123,5 +123,5 @@ def _to_sql(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="replace").decode()  # a lone surrogate, as in a file's name that is no UTF-8
     if isinstance(value, int) and value.bit_length() > 63:
-        raise CodecError(f"{value} is too large a number")
+        raise NoRecord(f"{value} is too large a number")
     return value

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+
+from pydantic.dataclasses import dataclass
 
 from harness.records.arms import ArmName, Baseline, Metric
 from harness.records.noise import is_doubtful, reasons, reasons_over, remarks
+from harness.records.record import RECORD
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
 from harness.records.statistics import (
@@ -27,7 +30,7 @@ SHORT_NS = 20_000
 """Calls under it are measured many at a time and averaged: a mean has digits that events don't have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class GpuState:
     """The GPU while a turn was taken, as NVML tells it; None what it doesn't tell."""
 
@@ -44,7 +47,7 @@ class GpuState:
     """Programs on this GPU that are none of the harness's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Turn:
     """One turn of one arm. `call_ns` are the worker's claims, `wall_ns` is the referee's clock around all of them.
 
@@ -73,7 +76,7 @@ class Turn:
                 raise ValueError(f"a timed turn has a {name} for every call or for none, and none is negative")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Floors:
     """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
     the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
@@ -91,7 +94,7 @@ class Floors:
             raise ValueError("an empty kernel takes some time")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Row:
     """A further metric, measured after the headline with the same arms in blocks of its own; `fresh_at` as of the
     headline."""
@@ -101,7 +104,7 @@ class Row:
     fresh_at: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class PeakMemory:
     """An arm's share of the GPU's memory, in bytes: what its calls took at most of torch's allocator beyond inputs and
     parameters, as its worker claims; and what its process held at most, as the driver tells and samples every 10 ms
@@ -112,7 +115,7 @@ class PeakMemory:
     process_bytes: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Timing:
     """All turns in the order in which they were taken. A block holds turns of every arm.
 

@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.codec import encode
 from harness.records.environment import Environment, of_several_gpus
 from harness.records.evaluation import Evaluation
+from harness.records.record import as_json
 from harness.records.statistics import Interval, ratio
 from harness.reports.console import verdict_text
 from harness.reports.numbers import format_error, format_ms, format_speedup
@@ -58,7 +58,7 @@ def difference(old: Evaluation, new: Evaluation) -> Difference:
     return Difference(
         old=old,
         new=new,
-        config=tuple(_changes(encode(old.config), encode(new.config))),
+        config=tuple(_changes(as_json(old.config), as_json(new.config))),
         environment=tuple(_moves(old.environment, new.environment)),
         cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
         source=tuple(_source(old, new)),
@@ -109,7 +109,7 @@ def _moves(old: Environment, new: Environment) -> Iterator[Change]:
 
 
 def _facts(environment: Environment) -> dict[str, Any]:
-    return {**encode(environment), "flags": environment.telling_flags}
+    return {**as_json(environment), "flags": environment.telling_flags}
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[Change]:

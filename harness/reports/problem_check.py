@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.codec import encode
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck
+from harness.records.record import as_json
 from harness.reports.numbers import derived_words
 from harness.reports.roofline import light_words, work_words
 from harness.reports.untrusted import one_line
@@ -24,7 +24,7 @@ _FEW = 2
 def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
     """The record, with its conclusions."""
     conclusions = {"is_sound": check.is_sound, "let_pass": [_name(mutant, check) for mutant in check.let_pass]}
-    record: dict[str, Any] = encode(check)
+    record: dict[str, Any] = as_json(check)
     return {**record, **conclusions}
 
 

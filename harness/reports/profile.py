@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.codec import encode
 from harness.records.profile import KernelCounters, Profile, Timeline
+from harness.records.record import as_json
 from harness.reports.numbers import format_ms
 from harness.reports.untrusted import one_line
 
@@ -27,7 +27,7 @@ _NAME_CHARS = 120
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     """The record, with the timeline's conclusion."""
-    record: dict[str, Any] = encode(profile)
+    record: dict[str, Any] = as_json(profile)
     record["timeline"]["idle_ns"] = profile.timeline.idle_ns
     return record
 

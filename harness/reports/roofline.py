@@ -9,16 +9,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.codec import encode
 from harness.records.ceilings import ARITHMETICS, Ceilings, Source
 from harness.records.evaluation import SpeedOfLight, Work
+from harness.records.record import as_json
 from harness.reports.numbers import format_ms, format_rate
 from harness.reports.untrusted import one_line
 
 
 def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, Any]:
     """The record, with whether an earlier run measured it, and the file that keeps it."""
-    return {"ceilings": encode(ceilings), "was_cached": was_cached, "file": path}
+    return {"ceilings": as_json(ceilings), "was_cached": was_cached, "file": path}
 
 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> RenderableType:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.codec import encode
+from harness.records.record import as_json
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.untrusted import one_line
 
@@ -20,7 +20,7 @@ _TEXT_CHARS = 160
 
 def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     """The record, with its conclusion."""
-    record: dict[str, Any] = encode(sanitizing)
+    record: dict[str, Any] = as_json(sanitizing)
     return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 

@@ -106,9 +106,7 @@ def _undescribed(schema: Any, path: str = "") -> list[str]:
         is_section = "properties" in below
         missing += [] if is_section or below.get("description") else [f"{path}.{name}"]
         missing += _undescribed(below, f"{path}.{name}")
-    for key in ("items", "additionalProperties"):
-        missing += _undescribed(schema.get(key), f"{path}[]")
-    return missing + [item for part in schema.get("anyOf", []) for item in _undescribed(part, path)]
+    return missing + [item for name, part in schema.get("$defs", {}).items() for item in _undescribed(part, name)]
 
 
 @pytest.mark.parametrize("name", ["problem", "solution", "config", "gate", "harness"])

@@ -363,10 +363,11 @@ def test_several_who_index_at_once_do_it_once(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_unicode_is_kept_readable(tmp_path: Path) -> None:
-    keep(tmp_path, at(1, passed("a\udcffb")))
+    path = keep(tmp_path, at(1, passed("a!b")))
+    path.write_text(path.read_text().replace("a!b", "a\\udcffb"))
     with open_index(tmp_path) as index:
         assert [entry.solution for entry in index.entries()] == ["a?b"]
-        assert index.evaluation("last").solution.name == "a\udcffb"
+        assert index.evaluation("last").solution.name == "a?b"
 
 
 def test_a_number_that_no_column_holds_is_a_line_that_cannot_be_used(tmp_path: Path) -> None:

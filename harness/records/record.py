@@ -1,0 +1,20 @@
+"""The form of all records: frozen, without unknown keys, in JSON with words for NaN and the infinities."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic_core import to_json
+
+RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
+"""How pydantic reads and writes a record."""
+
+SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="strings", use_attribute_docstrings=True)
+"""A record that people also write, into a YAML file: what stands below its fields explains them to an editor."""
+
+
+def as_json(record: object) -> Any:
+    """Plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for what JSON lacks."""
+    return json.loads(to_json(record, inf_nan_mode="strings"))
