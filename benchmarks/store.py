@@ -12,6 +12,7 @@ import argparse
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -82,12 +83,20 @@ def _measure(results: Path, evaluations: Iterator[Evaluation]) -> None:
         print(f"append_all, {GROUP} a sync: {written / spent:.0f}/s")
     seconds = _timed(lambda: sum(1 for _ in islice(read_journals(results), READ)))
     print(f"records read whole: {min(READ, written + len(alone)) / seconds:.0f}/s")
-    count, seconds = written + len(alone), _timed(lambda: open_index(results).close())
-    print(f"index of {count} evaluations built in {seconds:.1f} s: {count / seconds:.0f}/s")
+    os.sync()  # what was just written isn't the index's work
+    count, seconds = written + len(alone), _timed(lambda: _command("index", "--results", str(results)))
+    print(f"harness index of {count} evaluations: {seconds:.1f} s, {count / seconds:.0f}/s")
+    seconds = _timed(lambda: _command("leaderboard", "--results", str(results)))
+    print(f"harness leaderboard of them: {seconds:.1f} s, printed")
     print(f"opened again, nothing new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
     Journal(results, "late").append(replace(alone[0], id="late", run="late"))
     print(f"opened again, one line new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
     _query(results, alone)
+
+
+def _command(*words: str) -> None:
+    """In a process of its own, as people call it."""
+    subprocess.run([sys.executable, "-m", "harness", *words], cwd=ROOT, check=True, capture_output=True)
 
 
 def _disk_rate(folder: Path, size: int) -> float:
@@ -101,11 +110,10 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
     boards: list[Board] = []
     seconds = _timed(lambda: boards.append(_board(results)))
     print(f"leaderboard, index opened and board made: {seconds * 1e3:.1f} ms for {len(boards[0].standings)} solutions")
-    place, config = boards[0].environment.key, boards[0].config.key
     with open_index(results) as index:
         for name, query in {
             "  tallies()": index.tallies,
-            "  decisive()": lambda: index.decisive(place, config),
+            "  newest()": index.newest,
             "history of one solution": lambda: index.entries(problem=one.problem.name, solution=one.solution.name),
             "entries of one run": lambda: index.entries(run=one.run),
             "latest_by_key(1000 keys)": lambda: index.latest_by_key([evaluation.key for evaluation in some[:1000]]),
@@ -120,7 +128,7 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
 def _board(results: Path) -> Board:
     """As `harness leaderboard` makes it, before it is printed."""
     with open_index(results) as index:
-        return make_board(index.tallies(), index.decisive, Wanted())
+        return make_board(index.tallies(), index.newest(), Wanted())
 
 
 def _timed(job: Callable[[], object]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -172,6 +173,7 @@ class Config:
         """The same with another `min_own_share`; None changes nothing."""
         return self if least is None else replace(self, correctness=replace(self.correctness, min_own_share=least))
 
+    @cached_property
     def identity(self) -> Any:
         """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
         what was found before it came still answers the same question."""

@@ -238,7 +238,7 @@ def evaluation_key(
         solution.name,
         solution.sha256,
         sorted(cases),
-        config.identity(),
+        config.identity,
         environment.fingerprint,
     ]
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pydantic import ConfigDict
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 """How pydantic reads and writes a record."""
@@ -17,4 +17,7 @@ SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="strings", use_attribute_
 
 def as_json(record: object) -> Any:
     """Plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for what JSON lacks."""
-    return json.loads(to_json(record, inf_nan_mode="strings"))
+    try:
+        return json.loads(to_json(record, inf_nan_mode="strings"))
+    except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
+        return json.loads(json.dumps(to_jsonable_python(record)), parse_constant=str)

@@ -164,7 +164,11 @@ class Timing:
 
     def median_ns(self, arm: ArmName) -> float:
         """Of all calls; `time_ns` is what reports say that a call takes."""
-        return median(self.calls_ns(arm))
+        return self._medians_ns[arm]
+
+    @cached_property
+    def _medians_ns(self) -> dict[ArmName, float]:
+        return {arm: median(self.calls_ns(arm)) for arm in self.arms}
 
     @cached_property
     def is_averaged(self) -> bool:
@@ -182,19 +186,23 @@ class Timing:
 
         Neighbouring calls correlate, blocks much less: blocks are what intervals are made of.
         """
+        return self._values_by_block[arm]
+
+    @cached_property
+    def _values_by_block(self) -> dict[ArmName, tuple[float, ...]]:
         value_of = usual_mean if self.is_averaged else median
-        return tuple(map(value_of, self._calls_by_block(arm)))
+        return {arm: tuple(map(value_of, blocks)) for arm, blocks in self._calls_by_block.items()}
 
     def held_up(self, arm: ArmName) -> int:
         """How many calls are in no block's value, since it `is_averaged` and they were held up."""
-        return sum(map(held_up, self._calls_by_block(arm))) if self.is_averaged else 0
+        return sum(map(held_up, self._calls_by_block[arm])) if self.is_averaged else 0
 
-    def _calls_by_block(self, arm: ArmName) -> list[list[int]]:
-        blocks: dict[int, list[int]] = {}
+    @cached_property
+    def _calls_by_block(self) -> dict[ArmName, list[list[int]]]:
+        found: dict[ArmName, dict[int, list[int]]] = {arm: {} for arm in self.arms}
         for turn in self.turns:
-            if turn.arm == arm:
-                blocks.setdefault(turn.block, []).extend(turn.call_ns)
-        return [blocks[number] for number in sorted(blocks)]
+            found[turn.arm].setdefault(turn.block, []).extend(turn.call_ns)
+        return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
 
     def spread(self, arm: ArmName) -> Spread:
         """Of all calls, in ns."""

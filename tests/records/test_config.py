@@ -70,16 +70,16 @@ def test_the_default_file_says_what_the_defaults_are(folder: str) -> None:
 
 def test_a_younger_key_counts_where_it_is_set() -> None:
     """Journals from before it came keep their answers."""
-    assert "pass_environment" not in Config().identity()["limits"]
+    assert "pass_environment" not in Config().identity["limits"]
     other = Config(limits=LimitsConfig(pass_environment=("CUTLASS_PATH",)))
-    assert other.identity()["limits"]["pass_environment"] == ["CUTLASS_PATH"]
-    assert "lock_sm_mhz" not in Config().identity()["timing"]
-    assert Config().at_clock(1410).identity()["timing"]["lock_sm_mhz"] == 1410
-    assert "fragile" not in Config().identity()["correctness"]
+    assert other.identity["limits"]["pass_environment"] == ["CUTLASS_PATH"]
+    assert "lock_sm_mhz" not in Config().identity["timing"]
+    assert Config().at_clock(1410).identity["timing"]["lock_sm_mhz"] == 1410
+    assert "fragile" not in Config().identity["correctness"]
     strict = Config(correctness=CorrectnessConfig(fragile="fail"))
-    assert strict.identity()["correctness"]["fragile"] == "fail"
-    assert "sanitize" not in Config().sanitized(False).identity()["correctness"]
-    assert Config().sanitized(True).identity()["correctness"]["sanitize"] is True
+    assert strict.identity["correctness"]["fragile"] == "fail"
+    assert "sanitize" not in Config().sanitized(False).identity["correctness"]
+    assert Config().sanitized(True).identity["correctness"]["sanitize"] is True
 
 
 def test_a_turn_may_take_longer_where_every_access_is_looked_at() -> None:
@@ -89,7 +89,7 @@ def test_a_turn_may_take_longer_where_every_access_is_looked_at() -> None:
 
 
 def test_the_least_own_share_is_part_of_the_question_where_it_is_asked_for() -> None:
-    assert "min_own_share" not in Config().with_own_share(None).identity()["correctness"]
-    assert Config().with_own_share(0.25).identity()["correctness"]["min_own_share"] == 0.25
+    assert "min_own_share" not in Config().with_own_share(None).identity["correctness"]
+    assert Config().with_own_share(0.25).identity["correctness"]["min_own_share"] == 0.25
     with pytest.raises(ValueError, match="min_own_share"):
         Config().with_own_share(1.5)
