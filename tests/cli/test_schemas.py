@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 import yaml
 
@@ -47,6 +48,12 @@ def test_each_schema_is_a_schema(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
 
 
+of_fields = pytest.mark.skipif(
+    tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11), reason="this pydantic describes no fields of dataclasses"
+)
+
+
+@of_fields
 @pytest.mark.parametrize("name", sorted(schema_texts()))
 def test_the_committed_schemas_are_up_to_date(name: str) -> None:
     """If not: harness config schema --output docs/schemas"""
@@ -109,6 +116,7 @@ def _undescribed(schema: Any, path: str = "") -> list[str]:
     return missing + [item for name, part in schema.get("$defs", {}).items() for item in _undescribed(part, name)]
 
 
+@of_fields
 @pytest.mark.parametrize("name", ["problem", "solution", "config", "gate", "harness"])
 def test_every_key_is_explained(name: str) -> None:
     assert _undescribed(schema(name)) == []
