@@ -82,7 +82,8 @@ def _read(line: JournalLine) -> tuple[bytes, list[Any] | NoRecord]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Whoever is killed takes its readers along, which hold its lock (PR_SET_PDEATHSIG(2const))."""
+    """A parent that is killed takes its readers along, which hold its lock (PR_SET_PDEATHSIG(2const))."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
