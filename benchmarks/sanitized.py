@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.codec import decode
+from pydantic import TypeAdapter
+
 from harness.records.sanitizing import Sanitizing
 from harness.workspace.solution import Solution
 from harness.workspace.workspace import Workspace
@@ -105,8 +106,8 @@ def sanitize(problem: str, solution: str, case: str, folder: Path) -> Sanitizing
     try:
         record = json.loads(ended.stdout)
         del record["is_clean"]
-        return decode(Sanitizing, record)
-    except (ValueError, KeyError, TypeError):  # CodecError is a ValueError
+        return TypeAdapter(Sanitizing).validate_python(record)
+    except (ValueError, KeyError, TypeError):  # ValidationError is a ValueError
         said = [line for line in ended.stderr.splitlines() if line.strip()]
         return said[-1] if said else f"exit code {ended.returncode}"
 

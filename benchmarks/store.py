@@ -1,7 +1,9 @@
 """How fast the store is, and whether it survives kills: python benchmarks/store.py [--evaluations N] [--kills N].
 
-Makes N realistic evaluations out of the committed H100 records, in a folder that is removed at the end, and prints the
-rate of appending, the time for building the index and the time of each query on it.
+Makes N evaluations out of the committed H100 records, in a folder that is removed at the end, and prints the rates of
+appending and reading, the time for building the index and the time of each query on it. The records are cut to what
+`harness run` leaves by default of a problem with two cases; `--published` takes them as they are, with hundreds of
+blocks and checks each.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import argparse
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,13 +27,15 @@ sys.path.insert(0, str(ROOT))
 from harness.records.evaluation import Evaluation, Failure  # noqa: E402
 from harness.records.index import open_index  # noqa: E402
 from harness.records.journal import Journal, read_journals  # noqa: E402
-from harness.records.timing import Timing, Turn  # noqa: E402
+from harness.records.timing import Row, Timing, Turn  # noqa: E402
 from harness.records.verdict import Verdict  # noqa: E402
 from harness.reports.leaderboard.board import Board, make_board  # noqa: E402
 from harness.reports.leaderboard.rules import Wanted  # noqa: E402
 from tests.records.fault_injection import kill_at_random  # noqa: E402
 
-PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 3000, 500, 5000
+PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 1000, 500, 5000
+BLOCKS, BLOCKS_OF_A_ROW, ROWS, CHECKS, READ = 12, 6, 2, 40, 10_000
+"""What a run by configs/default.yaml leaves; and how many records are read whole."""
 
 
 def main() -> None:
@@ -40,7 +45,7 @@ def main() -> None:
         if options.kills:
             _kill(folder / "killed", options.kills, options.seed)
         if options.evaluations:
-            _measure(folder / "results", options.evaluations, options.seed)
+            _measure(folder / "results", _evaluations(options.evaluations, options.seed, _models(options.published)))
     finally:
         shutil.rmtree(folder)
 
@@ -49,6 +54,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=int, default=100_000, help="0: none (default: %(default)s)")
     parser.add_argument("--kills", type=int, default=0, help="kill writers that often, too")
+    parser.add_argument("--published", action="store_true", help="whole records, as by configs/publish.yaml")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None, help="on the disk to be measured (default: temporary)")
     return parser.parse_args()
@@ -63,8 +69,7 @@ def _kill(results: Path, kills: int, seed: int) -> None:
     )
 
 
-def _measure(results: Path, count: int, seed: int) -> None:
-    evaluations = _evaluations(count, seed)
+def _measure(results: Path, evaluations: Iterator[Evaluation]) -> None:
     alone = list(islice(evaluations, SYNCED_ALONE))
     seconds = _timed(lambda: [Journal(results, one.run).append(one) for one in alone])
     size = sum(path.stat().st_size for path in results.rglob("*.jsonl"))
@@ -76,11 +81,22 @@ def _measure(results: Path, count: int, seed: int) -> None:
         written += len(group)
     if written:
         print(f"append_all, {GROUP} a sync: {written / spent:.0f}/s")
-    print(f"index of {count} evaluations built in {_timed(lambda: open_index(results).close()):.1f} s")
+    seconds = _timed(lambda: sum(1 for _ in islice(read_journals(results), READ)))
+    print(f"records read whole: {min(READ, written + len(alone)) / seconds:.0f}/s")
+    os.sync()  # what was just written isn't the index's work
+    count, seconds = written + len(alone), _timed(lambda: _command("index", "--results", str(results)))
+    print(f"harness index of {count} evaluations: {seconds:.1f} s, {count / seconds:.0f}/s")
+    seconds = _timed(lambda: _command("leaderboard", "--results", str(results)))
+    print(f"harness leaderboard of them: {seconds:.1f} s, printed")
     print(f"opened again, nothing new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
     Journal(results, "late").append(replace(alone[0], id="late", run="late"))
     print(f"opened again, one line new: {_timed(lambda: open_index(results).close()) * 1e3:.1f} ms")
     _query(results, alone)
+
+
+def _command(*words: str) -> None:
+    """In a process of its own, as people call it."""
+    subprocess.run([sys.executable, "-m", "harness", *words], cwd=ROOT, check=True, capture_output=True)
 
 
 def _disk_rate(folder: Path, size: int) -> float:
@@ -94,11 +110,10 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
     boards: list[Board] = []
     seconds = _timed(lambda: boards.append(_board(results)))
     print(f"leaderboard, index opened and board made: {seconds * 1e3:.1f} ms for {len(boards[0].standings)} solutions")
-    place, config = boards[0].environment.key, boards[0].config.key
     with open_index(results) as index:
         for name, query in {
             "  tallies()": index.tallies,
-            "  decisive()": lambda: index.decisive(place, config),
+            "  newest()": index.newest,
             "history of one solution": lambda: index.entries(problem=one.problem.name, solution=one.solution.name),
             "entries of one run": lambda: index.entries(run=one.run),
             "latest_by_key(1000 keys)": lambda: index.latest_by_key([evaluation.key for evaluation in some[:1000]]),
@@ -113,7 +128,7 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
 def _board(results: Path) -> Board:
     """As `harness leaderboard` makes it, before it is printed."""
     with open_index(results) as index:
-        return make_board(index.tallies(), index.decisive, Wanted())
+        return make_board(index.tallies(), index.newest(), Wanted())
 
 
 def _timed(job: Callable[[], object]) -> float:
@@ -122,11 +137,14 @@ def _timed(job: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def _evaluations(count: int, seed: int, models: Sequence[Evaluation] = ()) -> Iterator[Evaluation]:
-    """Like `models`, by default the committed records: of two environments and 250 problems with 32 solutions each,
-    edited once; a third didn't pass."""
+def _models(published: bool) -> list[Evaluation]:
+    committed = read_journals(ROOT / "results")
+    return list(committed) if published else list(map(_usual, committed))
+
+
+def _evaluations(count: int, seed: int, models: Sequence[Evaluation]) -> Iterator[Evaluation]:
+    """Like `models`: of two environments and 250 problems with 32 solutions each, edited once; a third didn't pass."""
     chance = random.Random(seed)
-    models = models or list(read_journals(ROOT / "results"))
     for number in range(count):
         problem, solution, edit = (chance.randrange(count) for count in (PROBLEMS, SOLUTIONS, EDITS))
         model = models[problem % len(models)]
@@ -143,6 +161,19 @@ def _evaluations(count: int, seed: int, models: Sequence[Evaluation] = ()) -> It
             environment=replace(model.environment, driver=chance.choice(["580.1", "580.2"])),
             **(_failure(chance) if chance.random() < 1 / 3 else {"timing": _faster(model.timing, chance)}),
         )
+
+
+def _usual(record: Evaluation) -> Evaluation:
+    timing = record.timing
+    assert timing is not None
+    rows = tuple(Row(row.metric, _first(row.turns, BLOCKS_OF_A_ROW)) for row in timing.rows[:ROWS])
+    timing = replace(timing, turns=_first(timing.turns, BLOCKS), rows=rows, fresh_at=())
+    return replace(record, timing=timing, checks=record.checks[:CHECKS])
+
+
+def _first(turns: Sequence[Turn], blocks: int) -> tuple[Turn, ...]:
+    kept = set(sorted({turn.block for turn in turns})[:blocks])
+    return tuple(turn for turn in turns if turn.block in kept)
 
 
 def _faster(timing: Timing | None, chance: random.Random) -> Timing:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,15 +18,15 @@ ROOT = Path(harness.__file__).parent
 # harness itself (its version) may be imported anywhere.
 ALLOWED = {
     "suggest": set(),
-    "codec": {"suggest"},
+    "complaints": {"suggest"},
     "errors": set(),
     "__main__": {"cli", "executors"},  # executors: where compiled modules are kept, before torch is imported
-    "records": {"codec", "errors", "suggest"},
-    "reports": {"records", "codec", "errors"},
-    "workspace": {"records", "codec", "errors", "suggest"},
+    "records": {"complaints", "errors", "suggest"},
+    "reports": {"records", "errors"},
+    "workspace": {"records", "complaints", "errors", "suggest"},
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
-    "gate": {"workspace", "records", "codec", "errors", "suggest"},
-    "protocol": {"backends", "codec"},  # backends.base alone, see below: the handles and findings that it carries
+    "gate": {"workspace", "records", "complaints", "errors", "suggest"},
+    "protocol": {"backends"},  # backends.base alone, see below: the handles and findings that it carries
     "backends": {"records", "errors"},  # arms and timing alone, see below: metrics, and the GPU's state
     "worker": {"backends", "protocol"},
     # protocol: the referee is one of its two sides.
@@ -34,7 +36,7 @@ ALLOWED = {
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
     "instruments": {
         *{"executors", "referee", "worker", "protocol", "backends"},
-        *{"workspace", "records", "codec", "errors"},
+        *{"workspace", "records", "errors"},
     },
     # What a session takes and gives, and what a caller may name instead.
     "api": {"executors", "workspace", "records", "errors"},
@@ -175,15 +177,48 @@ def test_the_package_itself_imports_none_of_its_rooms() -> None:
     assert _imports(at_import, set(MODULES)) == {"__future__", "importlib", "typing"}
 
 
-def test_nothing_that_the_command_line_imports_at_its_top_imports_torch() -> None:
+def _reached(roots: set[str], is_lazy_too: bool) -> set[str]:
+    """Modules, ours and others', that those import at their top, or anywhere."""
     reached: set[str] = set()
-    waiting = {"harness.cli.app"}
+    waiting = set(roots)
     while waiting:
         module = waiting.pop()
         reached.add(module)
         if module in MODULES:
-            imported = _imports(_at_import(ast.parse(MODULES[module].read_text()).body), set(MODULES))
+            tree = ast.parse(MODULES[module].read_text())
+            nodes = _at_run_time(tree.body) if is_lazy_too else _at_import(tree.body)
+            imported = _imports(nodes, set(MODULES))
             parents = {".".join(name.split(".")[:i]) for name in imported for i in range(1, name.count(".") + 1)}
             waiting |= (imported | parents) - reached
+    return reached
+
+
+def _at_run_time(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All statements but those for type checkers."""
+    for node in nodes:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        yield node
+        for block in ("body", "orelse", "finalbody", "handlers"):
+            yield from _at_run_time(getattr(node, block, []))
+
+
+def test_help_needs_neither_torch_nor_pydantic() -> None:
+    reached = _reached({"harness.cli.app"}, is_lazy_too=False)
     assert "harness.records.verdict" in reached  # the walk walks
-    assert {name for name in reached if name.split(".")[0] in ("torch", "numpy")} == set()
+    assert {name.split(".")[0] for name in reached} & {"torch", "numpy", "pydantic", "pydantic_core"} == set()
+
+
+def test_no_worker_needs_pydantic() -> None:
+    """It takes a fifth of a second to import, in each."""
+    inside = {"harness.backends.cuda.device", "harness.backends.sim.device"}
+    reached = _reached({name for name in MODULES if _room(name) == "worker"} | inside, is_lazy_too=True)
+    assert {"torch", "harness.protocol.messages"} <= reached  # the walk walks
+    assert {name.split(".")[0] for name in reached} & {"pydantic", "pydantic_core"} == set()
+
+
+def test_what_starts_a_worker_or_help_has_imported_no_pydantic() -> None:
+    """As Python sees it, whatever the source says."""
+    modules = "harness.cli.app", "harness.worker.__main__", "harness.worker.fork_server", "harness.worker.serve"
+    code = f"import sys, {', '.join(modules)}; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0

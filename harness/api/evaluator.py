@@ -138,13 +138,8 @@ class Evaluator:
 
 def load_config(config: Config | Path | str | None, workspace: Path | None = None) -> Config:
     """A config as it is, by the name it has in configs/ of the workspace, or by its file. Raises: UsageError."""
-    if config is None:
-        return Config()
-    if isinstance(config, Config):
-        try:
-            return config.checked()
-        except (ValueError, TypeError) as error:
-            raise UsageError(str(error)) from error
+    if config is None or isinstance(config, Config):
+        return config or Config()
     if not isinstance(config, (str, Path)):
         raise UsageError(f"a config is a Config, a name or a Path; not {type(config).__name__}")
     if Path(config).is_file():

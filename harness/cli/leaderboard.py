@@ -80,7 +80,7 @@ def leaderboard(
         if not tallies:
             raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
         wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
-        board = make_board(tallies, index.decisive, wanted, _problems(problem, tallies))
+        board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
             _plot(board, plot)
         if shape is Format.TABLE and output is None:

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+from pydantic.dataclasses import dataclass
 
 from harness.errors import UsageError
 from harness.gate.git import file_at
 from harness.records.gate import Waiver, WaiverScope
+from harness.records.record import SETTINGS
 from harness.workspace.yaml_file import parse_yaml, read_yaml
 
 DEFAULT_FILE = "gate.yaml"
 
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Speedup = Annotated[float, Field(gt=0, lt=1e6)]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=SETTINGS)
 class WaiverEntry:
-    """A waiver as it is written; YAML makes a date of an unquoted 2026-12-31."""
+    """A waiver as it is written."""
 
-    problem: str
-    solution: str
+    problem: Words
+    """A name or a pattern."""
+    solution: Words
+    """A name or a pattern."""
     what: WaiverScope
-    reason: str
-    owner: str
-    expires: datetime.date | str
-
-    def __post_init__(self) -> None:
-        for name in ("problem", "solution", "reason", "owner"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"'{name}' must not be empty: a waiver says what, why, who and how long")
-        _iso_date(self.expires)
+    """What is waived."""
+    reason: Words
+    """Why."""
+    owner: Words
+    """Who sees to it."""
+    expires: datetime.date
+    """The last day, such as 2026-12-31."""
 
     def waiver(self) -> Waiver:
-        expires = _iso_date(self.expires)
-        return Waiver(self.problem, self.solution, self.what, self.reason.strip(), self.owner.strip(), expires)
+        return Waiver(self.problem, self.solution, self.what, self.reason, self.owner, self.expires.isoformat())
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Demands:
     """What is asked of one problem's solutions.
 
@@ -51,36 +59,40 @@ class Demands:
     correctness_only: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class ProblemDemands:
-    """What a policy says of the problems that a pattern names; None: as for all."""
+    """What a policy says of the problems that a pattern names; None: the same as for all."""
 
-    least_speedup: float | None = None
-    largest_slowdown: float | None = None
+    least_speedup: Speedup | None = None
+    """The least speed-up, for these problems."""
+    largest_slowdown: Share | None = None
+    """How much longer than in the snapshot a solution may take, for these problems."""
     correctness_only: bool | None = None
-
-    def __post_init__(self) -> None:
-        _check_numbers(self.least_speedup, self.largest_slowdown)
+    """Don't judge performance, for these problems."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class Policy:
     """gate.yaml as it is written. Of patterns that name the same problem the last one that says a thing decides it."""
 
-    least_speedup: float | None = None
-    largest_slowdown: float = 0.05
+    least_speedup: Speedup | None = None
+    """The least speed-up, the baseline's time over the solution's."""
+    largest_slowdown: Share = 0.05
+    """How much longer than in the snapshot a solution may take: 0.05 for 5 %."""
     correctness_only: bool = False
-    remeasure: int = 2
+    """Don't judge performance."""
+    remeasure: Annotated[int, Field(ge=0, le=10)] = 2
+    """How often a suspect is measured again before it fails."""
     inconclusive: Literal["allow", "forbid"] = "allow"
+    """Whether performance that couldn't be judged ends the gate with exit code 4."""
     unsupported: Literal["allow", "forbid"] = "forbid"
+    """Whether what the backend can't run is let through."""
     other_environment: Literal["refuse", "allow"] = "refuse"
+    """Whether a snapshot of another environment is compared with."""
     problems: dict[str, ProblemDemands] = field(default_factory=dict)
+    """By the pattern of the problems' names; the last that says a thing decides it."""
     waivers: tuple[WaiverEntry, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_numbers(self.least_speedup, self.largest_slowdown)
-        if not 0 <= self.remeasure <= 10:
-            raise ValueError("remeasure must be 0 to 10")
+    """What is let through, why, by whom, and how long."""
 
     def demands(self, problem: str) -> Demands:
         found = Demands(self.least_speedup, self.largest_slowdown, self.correctness_only)
@@ -107,18 +119,3 @@ def load_policy(named: str | None, workspace: Path) -> Policy:
         if path.is_file():
             return read_yaml(Policy, path)
     raise UsageError(f"--policy {named}: no such file")
-
-
-def _check_numbers(least_speedup: float | None, largest_slowdown: float | None) -> None:
-    if least_speedup is not None and not 0 < least_speedup < 1e6:
-        raise ValueError("least_speedup must be above 0: the baseline's time over the solution's")
-    if largest_slowdown is not None and not 0 <= largest_slowdown <= 1:
-        raise ValueError("largest_slowdown is a share from 0 to 1: 0.05 for 5 %")
-
-
-def _iso_date(value: datetime.date | str) -> str:
-    try:
-        day = datetime.date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        raise ValueError(f"expires: {value!r} is no date; write it as 2026-12-31") from None
-    return day.strftime("%Y-%m-%d")

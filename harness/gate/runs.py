@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
 from harness.records.evaluation import Evaluation
-from harness.records.line import from_line
+from harness.records.line import NoRecord, from_line
 from harness.records.reading import JournalProblem, contradiction, read_lines, unreadable
 from harness.suggest import did_you_mean
 
@@ -56,7 +55,7 @@ def _read(path: Path, found: dict[str, tuple[Evaluation, bytes]]) -> list[Journa
     for line in read_lines(path):
         try:
             evaluation = from_line(line.data)
-        except CodecError as error:
+        except NoRecord as error:
             problems.append(unreadable(path, line, error))
             continue
         _, digest = found.setdefault(evaluation.id, (evaluation, line.digest))

@@ -10,14 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import CodecError, decode, encode
+from pydantic import TypeAdapter, ValidationError
+
+from harness.complaints import complaint
 from harness.errors import InvalidFile, JournalError, UsageError
 from harness.gate.git import file_at
 from harness.gate.runs import latest_of_each, read_run
 from harness.records.accepted import Accepted, AcceptedTimes
 from harness.records.evaluation import Evaluation
+from harness.records.record import as_json
 
 DEFAULT_FILE = "snapshot.jsonl"
+
+_ENTRY = TypeAdapter(Accepted)
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,9 @@ def parse(text: str, source: str) -> tuple[Accepted, ...]:
             raise InvalidFile(f"{source}:{number}: git left a conflict here; keep one side, or accept again")
         if line.strip():
             try:
-                entries.append(decode(Accepted, json.loads(line), "entry"))
-            except (ValueError, RecursionError) as error:
-                what = f"{error}" if isinstance(error, CodecError) else "not JSON"
+                entries.append(_ENTRY.validate_json(line))
+            except ValidationError as error:
+                what = complaint(error, Accepted)
                 raise InvalidFile(f"{source}:{number}: {what}; restore it, or accept again") from None
     return tuple(entries)
 
@@ -97,7 +102,7 @@ def merged(old: Iterable[Accepted], new: Iterable[Accepted], known: set[tuple[st
 
 def render(accepted: Sequence[Accepted]) -> str:
     """The file's text: sorted, a line an entry, so that git's differences show what changed."""
-    lines = [json.dumps(encode(entry), separators=(", ", ": "), allow_nan=False) for entry in accepted]
+    lines = [json.dumps(as_json(entry), separators=(", ", ": "), allow_nan=False) for entry in accepted]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.cuda.host import CudaHost
-from harness.codec import CodecError, decode, encode
 from harness.errors import InvalidFile, MachineError
 from harness.executors.cache import cache_folder
 from harness.instruments.assignment import REPORT, TRACE, Assignment, Mode, Stage, SubjectReport
 from harness.instruments.target import Target
 from harness.instruments.tool_process import Ended, run_tool
 from harness.protocol.cell import Cell
+from harness.protocol.codec import CodecError, decode, encode
 from harness.protocol.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
 from harness.records.build import ExtensionBuild
 from harness.records.config import LimitsConfig

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.codec import decode, encode
 from harness.instruments.assignment import REPORT, TRACE, Assignment, Source, Stage, SubjectReport
+from harness.protocol.codec import decode, encode
 from harness.protocol.layout import scratch_folder
 
 if TYPE_CHECKING:

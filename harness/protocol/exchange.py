@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.codec import CodecError, decode, encode
+from harness.protocol.codec import CodecError, decode, encode
 from harness.protocol.frames import FrameError
 
 READY = "ready"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.codec import decode, encode
+from harness.protocol.codec import decode, encode
 
 _MOST_CHARS = 2**20
 """Of a text: an eighth of what a message may have."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.codec import decode, encode
+from harness.protocol.codec import decode, encode
 from harness.protocol.layout import WORKER_PLACE
 from harness.protocol.messages import CompiledForGpu, NvccCall, NvccRun
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 
 from harness.records.arms import Baseline, Metric
 from harness.records.environment import Environment
+from harness.records.record import RECORD
 from harness.records.statistics import Interval, paired_ratio
 from harness.records.verdict import Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class AcceptedTimes:
     """The blocks' values in ns, paired: what the accepted speed-up and its interval follow from. `fresh_at`: the pairs
     before which new processes begin."""
@@ -33,7 +34,7 @@ class AcceptedTimes:
         return paired_ratio(self.baseline_ns, self.solution_ns, self.fresh_at)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Accepted:
     """One accepted evaluation, without its samples and sources."""
 

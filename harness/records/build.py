@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from pydantic.dataclasses import dataclass
 
-@dataclass(frozen=True)
+from harness.records.record import RECORD
+
+
+@dataclass(frozen=True, config=RECORD)
 class KernelResources:
     """What ptxas reports for one kernel and one architecture (`-Xptxas -v`)."""
 
@@ -21,7 +24,7 @@ class KernelResources:
     """Of `__constant__` variables and of constants that the compiler made; None where nothing told."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class NvccCheck:
     """What the real nvcc said of an extension that was compiled for the simulator.
 
@@ -44,7 +47,7 @@ class NvccCheck:
             raise ValueError("what nvcc accepts needs no words, and the rest does")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class ExtensionBuild:
     """One extension of a solution. `was_cached`: found built under the same key."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from harness.codec import CodecError, decode, encode
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import RECORD, as_json
 from harness.records.theory import theoretical_operations_per_s
 
 Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
@@ -20,7 +22,7 @@ ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 Source = Literal["theory", "measured"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Ceiling:
     """Bytes or operations per second that nothing exceeds, and whether theory or a measurement says so."""
 
@@ -28,7 +30,7 @@ class Ceiling:
     source: Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Ceilings:
     """Rates per second. A copy's bytes are those read and those written, together; an operation is a multiplication or
     an addition. `cache_bytes` is the L2 cache's size, `cache_copy_bytes_per_s` a copy that stays inside it.
@@ -105,8 +107,8 @@ _NARROW = {"float8_e4m3", "int8"}
 def read_ceilings(path: Path) -> Ceilings | None:
     """What write_ceilings() left; None where there is nothing, or something else, such as an older version's."""
     try:
-        return decode(Ceilings, json.loads(path.read_bytes()))
-    except (OSError, ValueError, CodecError):
+        return TypeAdapter(Ceilings).validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
 
 
@@ -114,5 +116,5 @@ def write_ceilings(path: Path, ceilings: Ceilings) -> None:
     """Whole or not at all. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.with_suffix(f".{os.getpid()}")
-    whole.write_text(json.dumps(encode(ceilings)))
+    whole.write_text(json.dumps(as_json(ceilings)))
     whole.replace(path)

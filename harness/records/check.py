@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import RECORD
 
 OracleKind = Literal["float64", "float32"]
 Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Tolerance:
     """A value is accepted if |got − want| ≤ atol + rtol·|want| + of_scale·rms; NaN and infinities must coincide.
 
@@ -44,7 +47,7 @@ class Tolerance:
         return " + ".join([*parts, f"{self.of_scale:.3g}·rms"] if self.of_scale else parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class DerivedTolerance:
     """What an output of a case is held to where problem.yaml names no tolerance; see docs/tolerance.md.
 
@@ -60,7 +63,7 @@ class DerivedTolerance:
     errors: dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Mismatch:
     """One element outside the tolerance."""
 
@@ -69,7 +72,7 @@ class Mismatch:
     want: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class OutputComparison:
     """One output tensor against the oracle's.
 
@@ -94,7 +97,7 @@ class OutputComparison:
         return self.mismatches == 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Check:
     """One call of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from pydantic.dataclasses import dataclass
 
 from harness.records.arms import Baseline
+from harness.records.record import RECORD
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class CompiledBaseline:
     """`compile_s`: by the referee's clock, how much longer the first call took than the second. The counts are torch's
     own, up to the end of the timing, but for CUDA graphs; None of what this torch doesn't count. Where a measurement

@@ -1,4 +1,4 @@
-"""What a leaderboard asks of the index: counts, and the evaluations that can decide where a solution stands."""
+"""What a leaderboard asks of the index: counts, and the evaluations that no newer one supersedes."""
 
 from __future__ import annotations
 
@@ -43,47 +43,10 @@ SELECT environment, min(environment_label), config, problem, problem_sha256, sol
 FROM entry WHERE counts GROUP BY environment, config, problem, problem_sha256, solution
 """
 
-_WHEN = "max(started_at || ' ' || id)"
-"""The one highest value of a group, which makes SQLite take the group's other columns from its row, too."""
-
-# Each step walks along an index that covers it and has its order; the wide rows are read for the chosen alone.
-DECISIVE = f"""
-WITH newest AS (
-    SELECT journal, offset, {_WHEN} FROM entry
-    WHERE counts AND environment = :environment AND config = :config GROUP BY problem, problem_sha256, solution
-), judgement AS (
-    SELECT journal, offset, verdict AS newest_verdict, {_WHEN} FROM entry
-    WHERE counts AND is_judgement AND environment = :environment AND config = :config
-    GROUP BY problem, problem_sha256, solution, solution_sha256
-), rankable AS (
-    SELECT journal, offset, row_number() OVER (
-        PARTITION BY problem, problem_sha256, solution, solution_sha256, cases, metric
-        ORDER BY started_at DESC, id DESC
-    ) AS place
-    FROM entry WHERE counts AND is_rankable AND environment = :environment AND config = :config
-), newest_here AS (
-    SELECT journal, offset, {_WHEN} FROM entry
-    WHERE counts AND environment = :environment GROUP BY problem, solution
-), newest_anywhere AS (
-    SELECT journal, offset, {_WHEN} FROM entry WHERE counts GROUP BY problem, solution
-), asked AS (
-    SELECT journal, offset, min(id) FROM entry WHERE counts GROUP BY problem, problem_sha256, cases
-), measured AS (
-    SELECT journal, offset, min(id) FROM entry
-    WHERE counts AND metric IS NOT NULL AND environment = :environment AND config = :config
-    GROUP BY problem, problem_sha256, metric
-), timed AS (
-    SELECT journal, offset, {_WHEN} FROM entry
-    WHERE counts AND baseline IS NOT NULL AND environment = :environment AND config = :config GROUP BY environment
-), chosen AS (
-    SELECT journal, offset FROM newest
-    UNION SELECT journal, offset FROM judgement WHERE newest_verdict <> 'passed'
-    UNION SELECT journal, offset FROM rankable WHERE place = 1
-    UNION SELECT journal, offset FROM newest_here
-    UNION SELECT journal, offset FROM newest_anywhere
-    UNION SELECT journal, offset FROM asked
-    UNION SELECT journal, offset FROM measured
-    UNION SELECT journal, offset FROM timed
-)
-SELECT {", ".join(COLUMNS)} FROM chosen JOIN entry USING (journal, offset)
+NEWEST = f"""
+SELECT {", ".join(f"entry.{column}" for column in COLUMNS)} FROM entry JOIN (
+    SELECT journal, offset, max(started_at || ' ' || id) FROM entry WHERE counts
+    GROUP BY environment, config, problem, problem_sha256, solution, solution_sha256, cases, metric, standing
+) USING (journal, offset)
 """
+"""Beside the highest value of a group SQLite takes the group's other columns from the row that has it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 _SUSPECTED = 1.0
@@ -31,7 +32,8 @@ def independent(values: Sequence[float]) -> Sequence[float]:
 
 def _do_neighbours_resemble(values: Sequence[float]) -> bool:
     n = len(values)
-    ranks = [sum(other < value for other in values) + values.count(value) / 2 for value in values]
+    ordered = sorted(values)
+    ranks = [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
     spread = sum((rank - n / 2) ** 2 for rank in ranks)
     if not spread:
         return False

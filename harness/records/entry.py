@@ -157,4 +157,4 @@ def like_baseline(evaluation: Evaluation) -> Baseline | None:
 
 def config_hash(config: Config) -> str:
     """Eight hexadecimal digits; equal for equal settings."""
-    return hashlib.sha256(json.dumps(config.identity(), sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(config.identity, sort_keys=True).encode()).hexdigest()[:8]

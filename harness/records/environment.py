@@ -6,11 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
-from harness.codec import encode
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import RECORD, as_json
 
 BackendName = Literal["cuda", "sim"]
 Flag = bool | str
@@ -31,7 +33,7 @@ YOUNG_FLAGS: dict[str, Flag] = {
 before ran under these."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Environment:
     """Facts read off the machine. None where the machine couldn't say."""
 
@@ -66,7 +68,7 @@ class Environment:
         model it was have no part in it, and neither no variables nor torch's defaults change what it was before they
         were recorded."""
         ignored = {"commit", "gpu_uuid"} if self.variables else {"commit", "gpu_uuid", "variables"}
-        facts = {key: value for key, value in encode(self).items() if key not in ignored}
+        facts = {key: value for key, value in as_json(self).items() if key not in ignored}
         facts["flags"] = self.telling_flags
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
 

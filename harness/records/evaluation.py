@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from pydantic.dataclasses import dataclass
 
 from harness.records.build import ExtensionBuild
 from harness.records.ceilings import Ceilings, Source
@@ -16,6 +18,7 @@ from harness.records.config import Config
 from harness.records.environment import Environment
 from harness.records.evidence import Evidence
 from harness.records.precision import missed_precision
+from harness.records.record import RECORD
 from harness.records.timing import Timing
 from harness.records.trace import Trace
 from harness.records.verdict import Verdict
@@ -30,7 +33,7 @@ WeightsSource = Literal["none", "reference_state", "same_seed", "partly_referenc
 shapes; construction under the same seed alone; or some of each."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class ProblemRef:
     """Which problem: its name and the hash of its files."""
 
@@ -40,7 +43,7 @@ class ProblemRef:
     title: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class SolutionRef:
     """Which solution: its name, the hash of its files but for its prose, and what its author declares."""
 
@@ -55,7 +58,7 @@ class SolutionRef:
     the folder."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Failure:
     """Why an evaluation didn't pass: what happened, where, and what its author can do next."""
 
@@ -69,7 +72,7 @@ class Failure:
     """Of a deception: there is some exactly where the verdict is `cheating`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Work:
     """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
     the formulas of problem.yaml give."""
@@ -91,7 +94,7 @@ class Work:
             raise ValueError(f"{self.written_bytes} bytes written are no part of {self.least_bytes}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class SpeedOfLight:
     """The least time of a call of the timed case: its work at the device's ceilings; see records.roofline for the rule.
 
@@ -127,7 +130,7 @@ class SpeedOfLight:
         return self.ns == self.memory_ns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Evaluation:
     """Immutable; one line of the journal."""
 
@@ -235,7 +238,7 @@ def evaluation_key(
         solution.name,
         solution.sha256,
         sorted(cases),
-        config.identity(),
+        config.identity,
         environment.fingerprint,
     ]
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
+
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import RECORD
 
 CheckName = Literal[
     "private_socket",
@@ -23,7 +27,7 @@ CheckName = Literal[
 CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Evidence:
     """One observation. `numbers` have their units in their names, e.g. {"wall_ns": 5.1e6, "claimed_ns": 1.2e5}."""
 

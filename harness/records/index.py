@@ -16,13 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from harness.codec import CodecError
 from harness.errors import JournalError, UsageError
-from harness.records.contenders import DECISIVE, TALLIES, Tally, tally_from
+from harness.records.contenders import NEWEST, TALLIES, Tally, tally_from
 from harness.records.entry import Entry
 from harness.records.evaluation import Evaluation
 from harness.records.index_file import FILE_NAME, IndexFile, is_damage
-from harness.records.line import from_line
+from harness.records.line import NoRecord, from_line
 from harness.records.reading import JournalProblem, contradiction, read_lines
 from harness.records.tables import COLUMNS, entry_from
 from harness.suggest import did_you_mean
@@ -107,17 +106,14 @@ class Index:
         with _uncollected():
             return [tally_from(row) for row in self._rows(TALLIES)]
 
-    def decisive(self, environment: str, config: str) -> list[Entry]:
-        """The evaluations that a leaderboard of this environment and config can rest on, oldest first.
+    def newest(self) -> list[Entry]:
+        """The evaluations that a leaderboard can rest on, oldest first.
 
-        Of each solution under equal conditions the newest, and of each of its sources the newest judgement where that
-        is a failure, and the newest that may be ranked, for each set of cases and each metric; of each solution the
-        newest here and anywhere; every set of cases that a version of a problem was judged with, and every metric that
-        it was measured by; the newest that was timed. What is left out is superseded.
+        What is left out is superseded by a newer evaluation that is equal to it in all that a leaderboard's rules look
+        at: environment, config, problem and solution with their versions, cases, metric, and standing_of() it.
         """
         with _uncollected():
-            rows = self._rows(DECISIVE, {"environment": environment, "config": config})
-            return sorted(map(entry_from, rows), key=attrgetter("started_at", "id"))
+            return sorted(map(entry_from, self._rows(NEWEST)), key=attrgetter("started_at", "id"))
 
     def evaluation(self, name: str) -> Evaluation:
         """The evaluation of an id, of a unique beginning of an id or of its last part, or the newest for 'last'.
@@ -203,11 +199,11 @@ class Index:
             if line is not None and line.digest == digest:
                 return from_line(line.data)
             what = "is not the line any more that was indexed"
-        except (OSError, CodecError) as error:
+        except (OSError, NoRecord) as error:
             what = f"can't be read: {error}"
         raise JournalError(f"{file}:{number} {what}; restore the file, then 'harness index --rebuild'")
 
-    def _rows(self, query: str, values: Sequence[Any] | dict[str, str] = ()) -> list[Any]:
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             return self._file.connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:

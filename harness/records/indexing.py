@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import multiprocessing
 import os
+import signal
 import sqlite3
-from collections.abc import Callable, Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from harness.codec import CodecError
-from harness.records.entry import Entry, entry_of
+from harness.records.entry import entry_of
+from harness.records.line import NoRecord
 from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, journal_files, read_lines, unreadable
-from harness.records.tables import COLUMNS, values_of
+from harness.records.tables import COLUMNS, ID, values_of
 
 _A_TRANSACTION = 2000
 _A_TRANSACTION_BYTES = 32_000_000
 _WORTH_SAYING_BYTES = 50_000_000
+_LINES_AT_ONCE = 20
+"""Of those that a reader gets."""
 
-_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (8 + len(COLUMNS)))})"
+_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (7 + len(COLUMNS)))})"
 
 
 def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[[str], None]) -> None:
@@ -36,9 +46,48 @@ def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[
     size = sum(files[name].stat().st_size - (known[name].next_offset if name in known else 0) for name in changed)
     if size > _WORTH_SAYING_BYTES:
         say(f"indexing {size / 1e6:.0f} MB of journals")
-    for name in changed:
-        while _read_some(database, name, files[name]):
-            pass
+    with _readers(size) as read:
+        for name in changed:
+            while _read_some(database, name, files[name], read):
+                pass
+
+
+ReadAll = Callable[[Path, list[JournalLine]], Iterable[tuple[bytes, list[Any] | NoRecord]]]
+"""Gives for each line of a file its digest and values_of() it."""
+
+
+@contextmanager
+def _readers(size: int) -> Iterator[ReadAll]:
+    """One process for each core where there is much to read; but where torch may have threads, a fork could hang."""
+    cores = len(os.sched_getaffinity(0))
+    if size <= _WORTH_SAYING_BYTES or cores == 1 or threading.active_count() > 1 or "torch" in sys.modules:
+        yield lambda path, lines: map(_read, lines)
+        return
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("fork"), _end_with_parent, (os.getpid(),)) as pool:
+        yield lambda path, lines: pool.map(
+            _read_at, *zip(*((path, line.offset, line.number) for line in lines), strict=True), chunksize=_LINES_AT_ONCE
+        )
+
+
+def _read_at(path: Path, offset: int, number: int) -> tuple[bytes, list[Any] | NoRecord]:
+    """In another process, which reads the file itself: that costs less than to send it the line."""
+    return _read(next(read_lines(path, offset, number)))
+
+
+def _read(line: JournalLine) -> tuple[bytes, list[Any] | NoRecord]:
+    try:
+        return line.digest, values_of(entry_of(outline_from_line(line.data)))
+    except NoRecord as error:
+        return line.digest, error
+
+
+def _end_with_parent(parent: int) -> None:
+    """A parent that is killed takes its readers along, which hold its lock (PR_SET_PDEATHSIG(2const))."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    gc.freeze()  # what the parent had is not theirs to look through
 
 
 @dataclass(frozen=True)
@@ -83,7 +132,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("COMMIT")
 
 
-def _read_some(database: sqlite3.Connection, name: str, path: Path) -> bool:
+def _read_some(database: sqlite3.Connection, name: str, path: Path, read: ReadAll) -> bool:
     """The next lines of one file; True where more may follow."""
     with _transaction(database):
         try:
@@ -93,7 +142,7 @@ def _read_some(database: sqlite3.Connection, name: str, path: Path) -> bool:
         except FileNotFoundError:
             return False  # gone since it was listed: the next opening forgets it
         database.execute("DELETE FROM problem WHERE journal = ? AND line >= ?", (journal.number, journal.next_line))
-        again = _insert(database, journal.number, path, lines)
+        again = _insert(database, journal.number, path, lines, read)
         _count_once(database, again)
         _note_progress(database, journal, lines, now, is_finished)
         return not is_finished
@@ -123,34 +172,22 @@ def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_res
     return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1, None, None)
 
 
-def _insert(database: sqlite3.Connection, journal: int, path: Path, lines: list[JournalLine]) -> set[str]:
+def _insert(
+    database: sqlite3.Connection, journal: int, path: Path, lines: list[JournalLine], read: ReadAll
+) -> set[str]:
     """Rows for lines, or what is wrong with them; returns ids that there was a row for already."""
     again = set()
-    for line in lines:
-        try:
-            entry = entry_of(outline_from_line(line.data))
-            values = values_of(entry)
-        except CodecError as error:
-            found = unreadable(path, line, error)
+    for line, (digest, values) in zip(lines, read(path, lines), strict=True):
+        if isinstance(values, NoRecord):
+            found = unreadable(path, line, values)
             database.execute(
                 "INSERT INTO problem VALUES (?, ?, ?, ?)", (journal, line.number, found.what, found.remedy)
             )
             continue
-        if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (entry.id,)).fetchone():
-            again.add(entry.id)
-        place = (journal, line.offset, line.number, len(line.data), line.digest)
-        database.execute(_ROW, (*place, 1, _is_judgement(entry), _is_rankable(entry), *values))
+        if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (values[ID],)).fetchone():
+            again.add(values[ID])
+        database.execute(_ROW, (journal, line.offset, line.number, len(line.data), digest, 1, *values))
     return again
-
-
-def _is_judgement(entry: Entry) -> bool:
-    return entry.verdict.passed or entry.verdict.blames_solution
-
-
-def _is_rankable(entry: Entry) -> bool:
-    """A leaderboard's rules that need no other row; what is measured on a simulator has no speed-up."""
-    is_meant_to = entry.verdict.passed and entry.expected_verdict.passed
-    return is_meant_to and entry.backend != "sim" and entry.speedup is not None and entry.noise is None
 
 
 def _note_progress(

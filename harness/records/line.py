@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import functools
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
-from harness.codec import CodecError, Json, decode, encode
-from harness.records.evaluation import Evaluation
-from harness.records.migration import upgrade
+from pydantic import TypeAdapter, ValidationError
+
+from harness.complaints import complaint
+from harness.records.evaluation import SCHEMA, Evaluation
+from harness.records.migration import UnknownSchema, upgrade
+from harness.records.record import as_json
+
+T = TypeVar("T")
+
+_RECORD = TypeAdapter(Evaluation)
+_OURS = f'"schema":{SCHEMA}}}'.encode()
+"""How a line ends that to_line() has written."""
+
+
+class NoRecord(ValueError):
+    """A line that holds no evaluation; says why."""
 
 
 def to_line(evaluation: Evaluation) -> str:
     """The record as one line of JSON, without its newline."""
-    try:
-        return _dumps(evaluation, default=_shallow)
-    except ValueError:  # a NaN or an infinity in it: encode() has words for them
-        return _dumps(encode(evaluation))
+    return json.dumps(as_json(evaluation), separators=(",", ":"), allow_nan=False)
 
 
 def from_line(line: str | bytes) -> Evaluation:
-    """An evaluation of this schema or an older one. Raises: CodecError."""
-    return decode(Evaluation, parse_line(line))
+    """An evaluation of this schema or an older one. Raises: NoRecord."""
+    return read_line(line, _RECORD)
 
 
-def parse_line(line: str | bytes) -> Json:
-    """The data of an evaluation in today's schema, not yet checked. Raises: CodecError."""
+def read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
+    """A line as another type than Evaluation, which needs less of it. Raises: NoRecord."""
+    data = line.encode(errors="replace") if isinstance(line, str) else line
+    if data.rstrip().endswith(_OURS):
+        try:
+            return record.validate_json(data)
+        except ValidationError:
+            pass  # what pydantic's parser has no words for, Python's may read: half of a surrogate pair
+    return _read_carefully(data, record)
+
+
+def _read_carefully(line: bytes, record: TypeAdapter[T]) -> T:
+    """A line of an older schema, or one that somebody else has written."""
     try:
-        text = line if isinstance(line, str) else line.decode("utf-8", errors="replace")
-        data = json.loads(text)
+        data = upgrade(json.loads(line.decode(errors="replace")))
+        return record.validate_json(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
+    except UnknownSchema as error:
+        raise NoRecord(str(error)) from None
+    except ValidationError as error:
+        raise NoRecord(complaint(error, Evaluation)) from None
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
-        raise CodecError(f"not JSON: {error}") from None
-    return upgrade(data)
-
-
-def _dumps(data: object, default: Callable[[object], Json] | None = None) -> str:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False, default=default)
-
-
-def _shallow(value: Any) -> Json:
-    """One level of encode(), for json's own encoder to go on from: three times as fast."""
-    if isinstance(value, enum.Enum):
-        return value.value
-    kind: Any = type(value)
-    names, facts = _field_names(kind), vars(value)
-    return facts if len(facts) == len(names) else {name: facts[name] for name in names}  # else: cached properties, too
-
-
-@functools.cache
-def _field_names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+        raise NoRecord(f"not JSON: {error}") from None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import CodecError
 from harness.errors import UsageError
 from harness.records.journal import append_lines
+from harness.records.line import NoRecord
 from harness.records.outline import outline_from_line
 from harness.records.reading import JournalLine, JournalProblem, journal_files, read_lines, unreadable
 
@@ -61,7 +61,7 @@ def _evaluations(path: Path, problems: list[JournalProblem]) -> Iterator[tuple[s
     for line in read_lines(path):
         try:
             evaluation = outline_from_line(line.data)
-        except CodecError as error:
+        except NoRecord as error:
             problems.append(unreadable(path, line, error))
             continue
         run = evaluation.run

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from harness.codec import CodecError, Json
 from harness.records.content_hash import hash_contents, is_prose
 from harness.records.evaluation import SCHEMA
 
 
-def upgrade(data: Json) -> Json:
-    """The data of an evaluation in today's schema. Raises: CodecError for a schema that is unknown or newer."""
+class UnknownSchema(ValueError):
+    """A record of a newer harness, or none at all; says what to do."""
+
+
+def upgrade(data: Any) -> Any:
+    """The data of an evaluation in today's schema, for pydantic to validate. Raises: UnknownSchema."""
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is int and schema in (1, 2):
         return _from_2(_from_1(data) if schema == 1 else data)
     if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         remedy = "update harness to read it" if newer else "not a record of harness"
-        raise CodecError(f"schema {schema!r}, {SCHEMA} is the newest known here: {remedy}")
+        raise UnknownSchema(f"schema {schema!r}, {SCHEMA} is the newest known here: {remedy}")
     return data
 
 
@@ -29,14 +32,14 @@ def _from_1(data: dict[str, Any]) -> dict[str, Any]:
         failed_in = (data.get("failure") or {}).get("case")
         cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
     except (AttributeError, KeyError, TypeError) as error:
-        raise CodecError(f"a record of schema 1 whose checks or failure can't be read: {error!r}") from None
+        raise UnknownSchema(f"a record of schema 1 whose checks or failure can't be read: {error!r}") from None
     return {**data, "schema": 2, "cases": list(cases)}
 
 
 def _from_2(data: dict[str, Any]) -> dict[str, Any]:
     """In 2 a solution's prose had a part in its hash. What it is without is known where the record has all files."""
     data = {**data, "schema": 3}
-    with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # decode() says what is wrong
+    with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # pydantic says what is wrong
         solution: dict[str, Any] = data["solution"]
         contents = [(name, text.encode()) for name, text in solution["files"].items()]
         if hash_contents(contents) == solution["sha256"]:

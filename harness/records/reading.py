@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import CodecError
 from harness.records.evaluation import Evaluation
-from harness.records.line import from_line
+from harness.records.line import NoRecord, from_line
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
         for line in read_lines(path):
             try:
                 evaluation = from_line(line.data)
-            except CodecError as error:
+            except NoRecord as error:
                 yield unreadable(path, line, error)
                 continue
             if evaluation.id not in seen:
@@ -101,7 +100,7 @@ def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
                 yield contradiction(path, line.number, evaluation.id)
 
 
-def unreadable(path: Path, line: JournalLine, error: CodecError) -> JournalProblem:
+def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem:
     """What to say of a line that is no evaluation."""
     if not line.is_whole:
         what = f"an unfinished line of {len(line.data)} bytes: its writer was stopped, or is writing now"

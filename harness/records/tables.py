@@ -7,20 +7,23 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal
 
-from harness.codec import CodecError
 from harness.records.entry import Entry
 from harness.records.evaluation import SCHEMA
+from harness.records.line import NoRecord
 from harness.records.verdict import Verdict
 
-VERSION = 1000 * 13 + SCHEMA
+VERSION = 1000 * 14 + SCHEMA
 """Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
 
 COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
 """Quoted: `commit` is a word of SQL."""
 
 _NAMES = tuple(field.name for field in fields(Entry))
+
+ID = 1 + _NAMES.index("id")
+"""Where values_of() has the id."""
 
 _TABLES = f"""
 DROP TABLE IF EXISTS journal;
@@ -44,8 +47,7 @@ CREATE TABLE entry (                -- a row per line, so that the same evaluati
     length INTEGER NOT NULL,
     digest BLOB NOT NULL,
     counts INTEGER NOT NULL,        -- 1 for one row of each id: the first in the order of paths
-    is_judgement INTEGER NOT NULL,  -- says something about the solution: passed, or failed by its own fault
-    is_rankable INTEGER NOT NULL,   -- a leaderboard may rank it, as far as a row by itself can tell
+    standing TEXT NOT NULL,         -- what it says of a solution, see standing_of()
     {", ".join(COLUMNS)},
     PRIMARY KEY (journal, offset)
 ) WITHOUT ROWID;
@@ -55,26 +57,9 @@ CREATE TABLE problem (
     what TEXT NOT NULL,
     remedy TEXT NOT NULL
 );
--- `counts` stands in some of them so that they cover their queries: rows are wide.
 CREATE INDEX entry_id ON entry (id);
-CREATE INDEX entry_key ON entry (key) WHERE counts;
-CREATE INDEX entry_when ON entry (started_at, id) WHERE counts;
-CREATE INDEX entry_run ON entry (run) WHERE counts;
-CREATE INDEX entry_what ON entry (problem, solution, started_at DESC, id DESC, counts) WHERE counts;
-CREATE INDEX entry_here ON entry (environment, problem, solution, started_at DESC, id DESC, counts) WHERE counts;
-CREATE INDEX entry_asked ON entry (problem, problem_sha256, cases, id, counts) WHERE counts;
-CREATE INDEX entry_measured ON entry (environment, config, problem, problem_sha256, metric, id, counts)
-    WHERE counts AND metric IS NOT NULL;
-CREATE INDEX entry_timed ON entry (environment, config, started_at DESC, id DESC, baseline, counts)
-    WHERE counts AND baseline IS NOT NULL;
-CREATE INDEX entry_newest ON entry (
-    environment, config, problem, problem_sha256, solution, solution_sha256, is_judgement, started_at DESC, id DESC,
-    verdict, speedup, backend, environment_label, counts
-) WHERE counts;
-CREATE INDEX entry_rankable ON entry (
-    environment, config, problem, problem_sha256, solution, solution_sha256, cases, metric, started_at DESC, id DESC,
-    counts, is_rankable
-) WHERE counts AND is_rankable;
+CREATE INDEX entry_key ON entry (key);
+CREATE INDEX entry_what ON entry (problem, solution);
 """
 
 
@@ -89,8 +74,16 @@ def is_current(database: sqlite3.Connection) -> bool:
 
 
 def values_of(entry: Entry) -> list[Any]:
-    """In the order of COLUMNS. Raises: CodecError for a number that SQLite can't hold."""
-    return [_to_sql(getattr(entry, name)) for name in _NAMES]
+    """Its standing, and what it says in the order of COLUMNS. Raises: NoRecord for a number that SQLite can't hold."""
+    return [standing_of(entry), *(_to_sql(getattr(entry, name)) for name in _NAMES)]
+
+
+def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudged"]:
+    """Whether a leaderboard may rank it, as far as it alone can tell; else whose fault it is that it can't."""
+    if not entry.verdict.passed:
+        return "failed" if entry.verdict.blames_solution else "unjudged"
+    is_meant_to_pass = entry.expected_verdict.passed and entry.backend != "sim"
+    return "rankable" if is_meant_to_pass and entry.speedup is not None and entry.noise is None else "passed"
 
 
 def entry_from(values: Sequence[Any]) -> Entry:
@@ -116,6 +109,8 @@ def _cases(text: str) -> tuple[str, ...]:
 
 
 def _to_sql(value: Any) -> Any:
+    if value is None or isinstance(value, float):
+        return value
     if isinstance(value, Verdict):
         return value.value
     if isinstance(value, tuple):
@@ -123,5 +118,5 @@ def _to_sql(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="replace").decode()  # a lone surrogate, as in a file's name that is no UTF-8
     if isinstance(value, int) and value.bit_length() > 63:
-        raise CodecError(f"{value} is too large a number")
+        raise NoRecord(f"{value} is too large a number")
     return value

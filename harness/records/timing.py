@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+
+from pydantic.dataclasses import dataclass
 
 from harness.records.arms import ArmName, Baseline, Metric
 from harness.records.noise import is_doubtful, reasons, reasons_over, remarks
+from harness.records.record import RECORD
 from harness.records.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.records.spread import Spread, spread
 from harness.records.statistics import (
@@ -27,7 +30,7 @@ SHORT_NS = 20_000
 """Calls under it are measured many at a time and averaged: a mean has digits that events don't have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class GpuState:
     """The GPU while a turn was taken, as NVML tells it; None what it doesn't tell."""
 
@@ -45,7 +48,7 @@ class GpuState:
     """Programs on this GPU that are none of the harness's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Turn:
     """One turn of one arm. `call_ns` are the worker's claims, `wall_ns` is the referee's clock around all of them.
 
@@ -74,7 +77,7 @@ class Turn:
                 raise ValueError(f"a timed turn has a {name} for every call or for none, and none is negative")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Floors:
     """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
     the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
@@ -92,7 +95,7 @@ class Floors:
             raise ValueError("an empty kernel takes some time")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Row:
     """A further metric, measured after the headline with the same arms in blocks of its own; `fresh_at` as of the
     headline."""
@@ -102,7 +105,7 @@ class Row:
     fresh_at: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class PeakMemory:
     """An arm's share of the GPU's memory, in bytes: what its calls took at most of torch's allocator beyond inputs and
     parameters, as its worker claims; and what its process held at most, as the driver tells and samples every 10 ms
@@ -113,7 +116,7 @@ class PeakMemory:
     process_bytes: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Timing:
     """All turns in the order in which they were taken. A block holds turns of every arm.
 
@@ -162,7 +165,11 @@ class Timing:
 
     def median_ns(self, arm: ArmName) -> float:
         """Of all calls; `time_ns` is what reports say that a call takes."""
-        return median(self.calls_ns(arm))
+        return self._medians_ns[arm]
+
+    @cached_property
+    def _medians_ns(self) -> dict[ArmName, float]:
+        return {arm: median(self.calls_ns(arm)) for arm in self.arms}
 
     @cached_property
     def is_averaged(self) -> bool:
@@ -180,19 +187,23 @@ class Timing:
 
         Neighbouring calls correlate, blocks much less: blocks are what intervals are made of.
         """
+        return self._values_by_block[arm]
+
+    @cached_property
+    def _values_by_block(self) -> dict[ArmName, tuple[float, ...]]:
         value_of = usual_mean if self.is_averaged else median
-        return tuple(map(value_of, self._calls_by_block(arm)))
+        return {arm: tuple(map(value_of, blocks)) for arm, blocks in self._calls_by_block.items()}
 
     def held_up(self, arm: ArmName) -> int:
         """How many calls are in no block's value, since it `is_averaged` and they were held up."""
-        return sum(map(held_up, self._calls_by_block(arm))) if self.is_averaged else 0
+        return sum(map(held_up, self._calls_by_block[arm])) if self.is_averaged else 0
 
-    def _calls_by_block(self, arm: ArmName) -> list[list[int]]:
-        blocks: dict[int, list[int]] = {}
+    @cached_property
+    def _calls_by_block(self) -> dict[ArmName, list[list[int]]]:
+        found: dict[ArmName, dict[int, list[int]]] = {arm: {} for arm in self.arms}
         for turn in self.turns:
-            if turn.arm == arm:
-                blocks.setdefault(turn.block, []).extend(turn.call_ns)
-        return [blocks[number] for number in sorted(blocks)]
+            found[turn.arm].setdefault(turn.block, []).extend(turn.call_ns)
+        return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
 
     def spread(self, arm: ArmName) -> Spread:
         """Of all calls, in ns."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import RECORD
 
 KernelOrigin = Literal["own", "framework", "move"]
 """`own`: the solution's. `framework`: torch's and its libraries', with what torch.compile generates. `move`: copies,
 fills, casts and layout changes, which are held against nobody."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class TracedKernel:
     """All launches of one kernel in a traced turn. `ns` is their device time together. On the simulator, which times
     nothing, `elements` are those of the tensors that an operator of torch was given."""
@@ -26,7 +29,7 @@ class TracedKernel:
             raise ValueError("a traced kernel was launched")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=RECORD)
 class Trace:
     """The kernels of a traced turn of a case. On the simulator, which times nothing, `ns` is 0 and launches count."""
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.codec import encode
 from harness.records.environment import Environment, of_several_gpus
 from harness.records.evaluation import Evaluation
+from harness.records.record import as_json
 from harness.records.statistics import Interval, ratio
 from harness.reports.blocks import (
     Block,
@@ -64,7 +64,7 @@ def difference(old: Evaluation, new: Evaluation) -> Difference:
     return Difference(
         old=old,
         new=new,
-        config=tuple(_changes(encode(old.config), encode(new.config))),
+        config=tuple(_changes(as_json(old.config), as_json(new.config))),
         environment=tuple(_moves(old.environment, new.environment)),
         cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
         source=tuple(_source(old, new)),
@@ -111,7 +111,7 @@ def _moves(old: Environment, new: Environment) -> Iterator[Change]:
 
 
 def _facts(environment: Environment) -> dict[str, Any]:
-    return {**encode(environment), "flags": environment.telling_flags}
+    return {**as_json(environment), "flags": environment.telling_flags}
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[Change]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.codec import encode
 from harness.records.accepted import Accepted
 from harness.records.gate import OUTCOMES, Attempt, GateFinding, GateReport, Judged
+from harness.records.record import as_json
 from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, Tone, number, several
 from harness.reports.numbers import format_speedup
 
@@ -24,8 +24,8 @@ def gate_report(report: GateReport, verbose: bool) -> Report:
 
 def gate_json(report: GateReport) -> str:
     """One object: the report's fields, with 'outcome' for the whole and for each solution."""
-    judged = [{"outcome": one.outcome, **encode(one)} for one in report.judged]
-    return json.dumps({"outcome": report.outcome, **encode(report), "judged": judged}, indent=2, allow_nan=False)
+    judged = [{"outcome": one.outcome, **as_json(one)} for one in report.judged]
+    return json.dumps({"outcome": report.outcome, **as_json(report), "judged": judged}, indent=2, allow_nan=False)
 
 
 def snapshot_table(accepted: Sequence[Accepted]) -> Report:

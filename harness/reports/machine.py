@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.codec import encode
 from harness.records.ceilings import ARITHMETICS, Ceilings
 from harness.records.finding import MachineFinding
+from harness.records.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
 from harness.reports.numbers import format_rate
 
@@ -28,7 +28,7 @@ def findings_table(findings: Sequence[MachineFinding]) -> Report:
 
 def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, Any]:
     """The record, with whether an earlier run measured it, and the file that keeps it."""
-    return {"ceilings": encode(ceilings), "was_cached": was_cached, "file": path}
+    return {"ceilings": as_json(ceilings), "was_cached": was_cached, "file": path}
 
 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> Report:

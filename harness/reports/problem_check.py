@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.codec import encode
 from harness.records.problem_check import Draw, MutantResult, ProblemCheck
+from harness.records.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Tone, number
 from harness.reports.numbers import derived_words, light_words, work_words
 
@@ -18,7 +18,7 @@ _FEW = 2
 def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
     """The record, with its conclusions."""
     conclusions = {"is_sound": check.is_sound, "let_pass": [_name(mutant, check) for mutant in check.let_pass]}
-    record: dict[str, Any] = encode(check)
+    record: dict[str, Any] = as_json(check)
     return {**record, **conclusions}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from harness.codec import encode
 from harness.records.profile import KernelCounters, Profile, Timeline
+from harness.records.record import as_json
 from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
@@ -23,7 +23,7 @@ _NAME_CHARS = 120
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     """The record, with the timeline's conclusion."""
-    record: dict[str, Any] = encode(profile)
+    record: dict[str, Any] = as_json(profile)
     record["timeline"]["idle_ns"] = profile.timeline.idle_ns
     return record
 
@@ -166,7 +166,7 @@ _TEXT_CHARS = 160
 
 def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     """The record, with its conclusion."""
-    record: dict[str, Any] = encode(sanitizing)
+    record: dict[str, Any] = as_json(sanitizing)
     return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 

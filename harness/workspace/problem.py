@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from harness.errors import InvalidFile
 from harness.records.check import Tolerance
+from harness.records.record import SETTINGS
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.formula import FormulaError
@@ -17,6 +22,8 @@ from harness.workspace.work_formulas import Amount, WorkFormulas
 from harness.workspace.yaml_file import read_yaml
 
 Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]
+
+Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 FULL = "full"
 
@@ -33,43 +40,52 @@ as KernelBench's evaluator, tf32 from the error of torch's own tf32 convolution 
 room for another order of summation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class Case:
     """One setting of the problem: values for its constants, and init inputs instead of get_init_inputs()'s."""
 
     constants: dict[str, Any] = field(default_factory=dict)
+    """Other values for constants of problem.py."""
     init_inputs: tuple[Any, ...] | None = None
+    """Arguments of the constructor, instead of get_init_inputs()."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class NamedTolerance:
     """What problem.yaml says: |got − want| ≤ atol + rtol·|want|."""
 
-    atol: float
-    rtol: float
+    atol: Error
+    """Largest absolute error where the right value is 0."""
+    rtol: Error
+    """Further error allowed, as a share of the right value."""
 
-    def __post_init__(self) -> None:
-        Tolerance(self.atol, self.rtol)  # which says what is wrong with them
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class ProblemFile:
     """problem.yaml as it is written."""
 
     title: str | None = None
+    """One line for tables and pages. Default: the folder's name."""
     description: str = ""
+    """What is computed."""
     tags: tuple[str, ...] = ()
+    """Words to find it by."""
     precision: Precision = "float32"
+    """The arithmetic that outputs are held to."""
     tolerance: Literal["exact"] | NamedTolerance | None = None
+    """exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived."""
     independent_batch: bool = False
+    """Rows along dimension 0 don't depend on each other; verified before it is used."""
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
     work: WorkFormulas = field(default_factory=WorkFormulas)
+    """What a call can't do without, where counting tells it wrong; its speed of light."""
     cases: dict[str, Case | None] = field(default_factory=dict)
+    """Settings of the problem besides 'full', the file as written."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Problem:
     """A validated problem. `cases` holds 'full' (the constants as written) first.
 

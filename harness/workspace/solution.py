@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic.dataclasses import dataclass
+
 from harness.errors import InvalidFile
+from harness.records.record import SETTINGS
 from harness.records.verdict import Verdict
 from harness.workspace.problem import Precision
-from harness.workspace.source_hash import hash_files, hashed_files, judged_files, refuse_unfit
+from harness.workspace.source_hash import hash_files, hashed_files, is_text, judged_files, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 
 _LARGEST_TEXT = 256 * 1024
 _CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]\+?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class SolutionFile:
     """solution.yaml as it is written."""
 
     author: str | None = None
+    """Who wrote it."""
     explanation: str = ""
+    """The approach, why, and what bounds it."""
     language: Literal["cuda", "c++", "triton", "python"] = "cuda"
+    """What its kernels are written in."""
     precision: Precision | None = None
+    """What it computes in."""
     expected_verdict: Verdict = Verdict.PASSED
+    """How it is expected to end; a gallery of known failures names something else."""
     needs_gpu: bool = False
-    """It uses what the simulator doesn't have, as inline PTX: there it is expected to be `unsupported`."""
+    """It uses what the simulator doesn't have, such as inline PTX: there it is expected to be `unsupported`."""
     compute_capability: str | None = None
-    """'9.0' runs on such GPUs alone, '8.0+' on those and newer ones: on others it is expected to be `unsupported`. None
+    """'9.0' runs on such GPUs alone, '8.0+' on those and newer ones: on others it is expected to be `unsupported`. null
     runs on every GPU."""
 
     def __post_init__(self) -> None:
@@ -48,7 +56,7 @@ class SolutionFile:
         return here >= least if self.compute_capability.endswith("+") else here == least
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Solution:
     """A solution folder. Its Python is never read into this process: workers alone run it."""
 
@@ -76,7 +84,7 @@ def texts_in(folder: Path) -> dict[str, str]:
     out."""
     found = {}
     for name, path in hashed_files(folder).items():
-        if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/"):
+        if path.stat().st_size <= _LARGEST_TEXT and ".git" not in name.split("/") and is_text(name):
             with contextlib.suppress(UnicodeDecodeError):
                 found[name] = path.read_text(encoding="utf-8")
     return found

@@ -44,6 +44,8 @@ def judged_files(folder: Path) -> dict[str, Path]:
 def refuse_unfit(folder: Path) -> None:
     """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
     the folder's hash stays, and a record keeps the texts of a solution's files. Or where a file can't be read."""
+    if not is_text(folder.name):
+        raise InvalidFile(f"{str(folder)!r}: a name that is no UTF-8; rename the folder")
     with _readable():
         for path in _entries(folder):
             if _is_refused(folder, path):
@@ -53,6 +55,11 @@ def refuse_unfit(folder: Path) -> None:
                 )
             if path.is_file() and not os.access(path, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def is_text(name: str) -> bool:
+    """Whether a file's name is UTF-8, as records keep it."""
+    return name.isascii() or name == name.encode(errors="replace").decode()
 
 
 def _entries(folder: Path) -> Iterator[Path]:

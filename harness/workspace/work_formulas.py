@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
+from pydantic.dataclasses import dataclass
+
+from harness.records.record import SETTINGS
 from harness.workspace.formula import FormulaError, numeric_constants, value_of
 
 Amount = Literal["bytes", "operations"]
@@ -14,7 +16,7 @@ _LEAST: dict[Amount, int] = {"bytes": 1, "operations": 0}
 _BEYOND = 2**63
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=SETTINGS)
 class WorkFormulas:
     """A number each, or a formula over the constants of problem.py; None leaves it to the count."""
 

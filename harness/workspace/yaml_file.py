@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import re
-import types
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import yaml
 
-from harness.codec import CodecError, decode
 from harness.errors import InvalidFile
-from harness.suggest import did_you_mean
 
 T = TypeVar("T")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string), and no key twice."""
+    """YAML 1.2's floats (PyYAML takes 1e-3, without a point, for a string); keys are texts, and none stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value]
         if twice := {str(name) for name in names if names.count(name) > 1}:
             raise ValueError(f"key '{sorted(twice)[0]}' stands twice, in line {node.start_mark.line + 1} and below")
-        return super().construct_mapping(node, deep)
+        found = super().construct_mapping(node, deep)
+        if other := [key for key in found if not isinstance(key, str)]:
+            raise ValueError(f"key {other[0]!r} in line {node.start_mark.line + 1} or below is no text: quote it")
+        return found
 
 
 _Loader.add_implicit_resolver(
@@ -38,12 +38,12 @@ def read_yaml(cls: type[T], path: Path) -> T:
     Raises:
         InvalidFile: broken YAML, an unknown key, a value of the wrong type.
     """
-    return _decoded(cls, read_mapping(path), str(path))
+    return _validated(cls, read_mapping(path), str(path))
 
 
 def parse_yaml(cls: type[T], text: str, source: str) -> T:
     """As read_yaml(), of a text; `source` is what complaints call it."""
-    return _decoded(cls, _mapping(text, source), source)
+    return _validated(cls, _mapping(text, source), source)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -70,27 +70,12 @@ def _mapping(text: str, source: str) -> dict[str, Any]:
     return data
 
 
-def _decoded(cls: type[T], data: dict[str, Any], source: str) -> T:
-    _refuse_unknown_keys(cls, data, source, "")
+def _validated(cls: type[T], data: dict[str, Any], source: str) -> T:
+    from pydantic import TypeAdapter, ValidationError  # settings files are read without it
+
+    from harness.complaints import complaint
+
     try:
-        return decode(cls, data, where="file")
-    except CodecError as error:
-        raise InvalidFile(f"{source}: {str(error).removeprefix('file').lstrip('.: ')}") from None
-
-
-def _refuse_unknown_keys(cls: Any, data: Any, source: str, prefix: str) -> None:
-    if not isinstance(data, dict):
-        return
-    if get_origin(cls) in (Union, types.UnionType):
-        cls = next((arg for arg in get_args(cls) if dataclasses.is_dataclass(arg)), None)
-    if get_origin(cls) is dict:
-        for key, value in data.items():
-            _refuse_unknown_keys(get_args(cls)[1], value, source, f"{prefix}{key}.")
-    if not dataclasses.is_dataclass(cls):
-        return
-    valid = {field.name for field in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
-    for key, value in data.items():
-        if key not in valid:
-            raise InvalidFile(f"{source}: unknown key '{prefix}{key}'.{did_you_mean(str(key), valid)}")
-        _refuse_unknown_keys(hints[key], value, source, f"{prefix}{key}.")
+        return TypeAdapter(cls).validate_json(json.dumps(data, default=str), strict=True)  # str: dates
+    except ValidationError as error:
+        raise InvalidFile(f"{source}: {complaint(error, cls)}") from None

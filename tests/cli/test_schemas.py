@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 import yaml
 
@@ -47,6 +48,13 @@ def test_each_schema_is_a_schema(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
 
 
+of_fields = pytest.mark.skipif(
+    tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11),
+    reason="this pydantic describes no fields of dataclasses",
+)
+
+
+@of_fields
 @pytest.mark.parametrize("name", sorted(schema_texts()))
 def test_the_committed_schemas_are_up_to_date(name: str) -> None:
     """If not: harness config schema --output docs/schemas"""
@@ -106,11 +114,10 @@ def _undescribed(schema: Any, path: str = "") -> list[str]:
         is_section = "properties" in below
         missing += [] if is_section or below.get("description") else [f"{path}.{name}"]
         missing += _undescribed(below, f"{path}.{name}")
-    for key in ("items", "additionalProperties"):
-        missing += _undescribed(schema.get(key), f"{path}[]")
-    return missing + [item for part in schema.get("anyOf", []) for item in _undescribed(part, path)]
+    return missing + [item for name, part in schema.get("$defs", {}).items() for item in _undescribed(part, name)]
 
 
+@of_fields
 @pytest.mark.parametrize("name", ["problem", "solution", "config", "gate", "harness"])
 def test_every_key_is_explained(name: str) -> None:
     assert _undescribed(schema(name)) == []

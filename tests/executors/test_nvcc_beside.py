@@ -153,6 +153,6 @@ def test_host_call_that_nvcc_accepts_passes(machine: Machine, tmp_path: Path) ->
 
 
 def test_config_of_a_run_without_nvcc_is_another_question() -> None:
-    assert Config().without_nvcc().identity() != Config().identity()
-    assert "nvcc" not in Config().identity()
+    assert Config().without_nvcc().identity != Config().identity
+    assert "nvcc" not in Config().identity
     assert replace(Config(), nvcc=Config().nvcc) == Config()

@@ -80,7 +80,7 @@ problems:
     assert found.demands("conv2d_square") == Demands(0.2, 0.1, False)
 
 
-@pytest.mark.parametrize("written", ["2026-12-31", "'2026-12-31'", "2026-12-31 12:00:00"])
+@pytest.mark.parametrize("written", ["2026-12-31", "'2026-12-31'"])
 def test_a_day_is_read_with_and_without_quotes(tmp_path: Path, written: str) -> None:
     (entry,) = policy(tmp_path, WAIVER % written).waivers
     assert entry.waiver().expires == "2026-12-31"
@@ -90,15 +90,15 @@ def test_a_day_is_read_with_and_without_quotes(tmp_path: Path, written: str) -> 
     ("text", "words"),
     [
         ("largest_slowdwn: 0.1", "unknown key 'largest_slowdwn'. Did you mean 'largest_slowdown'?"),
-        ("largest_slowdown: 5", "largest_slowdown is a share from 0 to 1: 0.05 for 5 %"),
-        ("least_speedup: 0", "least_speedup must be above 0"),
-        ("problems: {relu: {largest_slowdown: -1}}", "largest_slowdown is a share"),
+        ("largest_slowdown: 5", "largest_slowdown: must be at most 1; not 5"),
+        ("least_speedup: 0", "least_speedup: must be above 0"),
+        ("problems: {relu: {largest_slowdown: -1}}", "problems.relu.largest_slowdown: must be at least 0"),
         ("problems: {relu: {least_speedpu: 1}}", "unknown key 'problems.relu.least_speedpu'"),
         ("inconclusive: maybe", "'maybe' is none of its words"),
-        ("remeasure: 99", "remeasure must be 0 to 10"),
+        ("remeasure: 99", "remeasure: must be at most 10"),
         (WAIVER % "soon", "'soon' is no date; write it as 2026-12-31"),
         (WAIVER % "5", "waivers[0].expires"),
-        ((WAIVER % "2026-12-31").replace("owner: ann", "owner: ' '"), "'owner' must not be empty"),
+        ((WAIVER % "2026-12-31").replace("owner: ann", "owner: ' '"), "waivers[0].owner: must not be empty"),
         ((WAIVER % "2026-12-31").replace("owner: ann, ", ""), "key 'owner' is missing"),
         ((WAIVER % "2026-12-31").replace("performance", "everything"), "'everything' is none of its words"),
     ],

@@ -93,7 +93,7 @@ def test_entries_are_sorted_by_problem_and_solution() -> None:
     ("line", "words"),
     [
         ("{", "snapshot.jsonl:2: not JSON; restore it, or accept again"),
-        ("{}", "snapshot.jsonl:2: entry: key 'problem' is missing"),
+        ("{}", "snapshot.jsonl:2: key 'problem' is missing"),
         ("<<<<<<< HEAD", "snapshot.jsonl:2: git left a conflict here"),
     ],
 )

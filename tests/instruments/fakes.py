@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.codec import encode
 from harness.instruments.assignment import Source, Stage, SubjectReport
 from harness.instruments.bench import Bench, Calls
 from harness.instruments.target import Target, choose_target
 from harness.protocol.cell import Cell
+from harness.protocol.codec import encode
 from harness.protocol.forking import MARK
 from harness.records.build import ExtensionBuild, KernelResources
 from harness.referee.workers.folder import make_folder, remove_folder

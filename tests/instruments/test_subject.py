@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.codec import decode, encode
 from harness.instruments.assignment import Assignment, Mode, SubjectReport
 from harness.instruments.chrome_trace import read_timeline
 from harness.protocol.cell import Cell
+from harness.protocol.codec import decode, encode
 from harness.protocol.layout import scratch_folder
 from harness.referee.workers.folder import make_folder, remove_folder
 from tests.instruments.fakes import WORKSPACE

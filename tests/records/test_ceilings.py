@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.codec import encode
 from harness.records.ceilings import Ceiling, read_ceilings, write_ceilings
+from harness.records.record import as_json
 from harness.records.theory import theoretical_operations_per_s
 from tests.examples import ceilings
 
@@ -107,4 +107,4 @@ def test_some_product_that_a_problem_may_be_held_to_was_measured(rates: dict[str
 
 def test_what_a_device_does_not_tell_is_none() -> None:
     bare = dataclasses.replace(H100, memory_peak_bytes_per_s=None, vector_operations_per_s=None)
-    assert encode(bare)["memory_peak_bytes_per_s"] is None
+    assert as_json(bare)["memory_peak_bytes_per_s"] is None

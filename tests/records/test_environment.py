@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from harness.codec import decode, encode
 from harness.records.environment import YOUNG_FLAGS, Environment, of_several_gpus
+from harness.records.record import as_json
 from tests.examples import environment, sim_environment
 
 
@@ -39,8 +40,8 @@ def test_variables_that_steer_compilers_make_another_environment() -> None:
 
 def test_environments_from_before_variables_were_recorded_keep_their_fingerprint() -> None:
     assert environment().fingerprint == "49e7c5bb"
-    old = {key: value for key, value in encode(environment()).items() if key != "variables"}
-    assert decode(Environment, old) == environment()
+    old = {key: value for key, value in as_json(environment()).items() if key != "variables"}
+    assert TypeAdapter(Environment).validate_python(old) == environment()
 
 
 def test_torchs_defaults_are_what_ran_before_they_were_recorded() -> None:
@@ -53,7 +54,7 @@ def test_torchs_defaults_are_what_ran_before_they_were_recorded() -> None:
 def test_other_flags_make_another_environment(change: dict[str, bool | str]) -> None:
     other = environment(flags={"cudnn_allow_tf32": True, **YOUNG_FLAGS, **change})
     assert other.fingerprint != environment().fingerprint
-    assert decode(Environment, encode(other)) == other
+    assert TypeAdapter(Environment).validate_python(as_json(other)) == other
 
 
 def test_the_order_of_flags_does_not_matter() -> None:
@@ -79,8 +80,8 @@ def test_a_label_can_name_a_file_whatever_the_gpu_is_called() -> None:
 
 def test_which_gpu_of_the_model_has_no_part_in_the_fingerprint_and_old_records_have_none() -> None:
     assert environment(gpu_uuid="GPU-1").fingerprint == environment().fingerprint
-    old = {key: value for key, value in encode(environment()).items() if key != "gpu_uuid"}
-    assert decode(Environment, old) == environment()
+    old = {key: value for key, value in as_json(environment()).items() if key != "gpu_uuid"}
+    assert TypeAdapter(Environment).validate_python(old) == environment()
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from harness.codec import decode, encode
 from harness.records.check import Tolerance
 from harness.records.compiled import CompiledBaseline
 from harness.records.config import Config, TimingConfig
 from harness.records.evaluation import Evaluation, Failure, Work
+from harness.records.record import as_json
 from harness.records.verdict import Verdict
 from tests.examples import (
     check,
@@ -40,7 +41,7 @@ def test_nothing_passes_with_a_failed_check() -> None:
 
 def test_what_is_fragile_passes_with_the_checks_that_failed() -> None:
     assert passed(fragile=(far_out(),)).fragile[0].outputs[0].mismatches == 1
-    assert decode(Evaluation, encode(passed(fragile=(far_out(),)))).fragile == (far_out(),)
+    assert TypeAdapter(Evaluation).validate_python(as_json(passed(fragile=(far_out(),)))).fragile == (far_out(),)
     for none in (replace(far_out(), variant=None), replace(check(), variant="rescaled (times 2^20)")):
         with pytest.raises(ValueError, match="fragile is what failed under a variant"):
             passed(fragile=(none,))

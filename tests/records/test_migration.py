@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.codec import CodecError
 from harness.records.content_hash import hash_contents
 from harness.records.evaluation import Evaluation
-from harness.records.line import from_line, to_line
+from harness.records.line import NoRecord, from_line, to_line
 from harness.records.outline import outline_from_line
 from harness.records.verdict import Verdict
 from tests.examples import failed, passed
@@ -60,9 +59,9 @@ def test_a_case_of_schema_1_that_failed_before_its_first_check_counts_as_asked_f
 @pytest.mark.parametrize("odd", [{"checks": 5}, {"checks": [{}]}, {"failure": 7}, {"checks": [{"case": []}]}])
 def test_a_line_of_schema_1_that_makes_no_sense_is_refused(odd: dict[str, object]) -> None:
     data = {**json.loads(to_line(failed(checks=()))), "schema": 1}
-    with pytest.raises(CodecError):
+    with pytest.raises(NoRecord):
         from_line(json.dumps({**data, **odd}))
-    with pytest.raises(CodecError, match="schema True"):
+    with pytest.raises(NoRecord, match="schema True"):
         from_line(json.dumps({**data, "schema": True}))
 
 
@@ -97,6 +96,6 @@ def test_a_hash_that_is_not_of_the_files_in_the_record_stays(files: dict[str, st
 )
 def test_another_schema_is_refused_with_a_remedy(schema: object, complaint: str) -> None:
     line = json.dumps({**json.loads(to_line(passed())), "schema": schema})
-    with pytest.raises(CodecError) as caught:
+    with pytest.raises(NoRecord) as caught:
         from_line(line)
     assert str(caught.value) == complaint

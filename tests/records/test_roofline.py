@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from harness.codec import CodecError
 from harness.records.evaluation import Evaluation, ProblemRef, SpeedOfLight, Work
-from harness.records.line import from_line, to_line
+from harness.records.line import NoRecord, from_line, to_line
 from harness.records.roofline import (
     above_light,
     arithmetic_of,
@@ -190,7 +189,7 @@ def test_a_limit_without_what_it_follows_from_is_refused() -> None:
     with pytest.raises(ValueError, match="follows from work and ceilings"):
         passed(speed_of_light=SpeedOfLight(1.0, None, None))
     data = {**json.loads(to_line(convolution())), "ceilings": None}
-    with pytest.raises(CodecError, match="follows from work and ceilings"):
+    with pytest.raises(NoRecord, match="follows from work and ceilings"):
         from_line(json.dumps(data))
 
 

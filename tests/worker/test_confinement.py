@@ -125,7 +125,7 @@ found["names"] = attempt(lambda: os.listdir({str(child.workspace / "solutions")!
 found["key"] = attempt(lambda: Path({str(child.workspace / "home/.ssh/id")!r}).read_text())
 found["shadow"] = attempt(lambda: Path("/etc/shadow").read_text())
 found["passwd"] = attempt(lambda: len(Path("/etc/passwd").read_text()) > 9)
-found["package"] = attempt(lambda: "harness" in __import__("harness.codec").codec.__doc__ or True)
+found["package"] = attempt(lambda: "harness" in __import__("harness.suggest").suggest.__doc__ or True)
 """
     )
     child.require("read-only files")

@@ -221,7 +221,7 @@ def test_a_mistyped_config_gets_a_suggestion(workspace: Workspace) -> None:
     ("yaml", "words"),
     [
         ("timing: {block: 7}", r"unknown key 'timing\.block'\. Did you mean 'blocks'\?"),
-        ("timing: {blocks: 3}", r"blocks must be at least 6"),
+        ("timing: {blocks: 3}", r"timing\.blocks: must be at least 6; not 3"),
         ("timing: {blocks: many}", r"timing\.blocks: a text where a whole number belongs"),
         ("timeing: {}", r"unknown key 'timeing'\. Did you mean 'timing'\?"),
     ],

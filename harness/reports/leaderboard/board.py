@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -97,14 +97,13 @@ class Board:
 
 def make_board(
     tallies: Sequence[Tally],
-    decisive: Callable[[str, str], Sequence[Entry]],
+    entries: Sequence[Entry],
     wanted: Wanted,
     problems: Sequence[str] | None = None,
 ) -> Board:
     """The board of what `tallies`, one at least, count; `problems` limits what is shown, not what the choices rest on.
 
-    `decisive` gives, for an environment and a config, the evaluations to decide by, oldest first: all that there are,
-    or those that Index.decisive() leaves.
+    `entries` are the evaluations to decide by, oldest first: all that there are, or those that Index.newest() leaves.
 
     Raises: UsageError: `wanted` names an environment or a config that has no results.
     """
@@ -112,7 +111,6 @@ def make_board(
     place = chosen("environment", places, wanted.environment)
     settings = configs(t for t in tallies if t.environment == place.key)
     config = chosen("config", settings, wanted.config)
-    entries = decisive(place.key, config.key)
     here = (e for e in reversed(entries) if (e.environment, e.config) == (place.key, config.key))
     counts = _counts(tallies, place.key, config.key)
     boards = [

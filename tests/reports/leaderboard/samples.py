@@ -136,7 +136,7 @@ def board(*evaluations: Evaluation, wanted: Wanted | None = None) -> Board:
 
 def board_of(every: list[Entry], wanted: Wanted) -> Board:
     """From all entries, each counted by itself: nothing is left out, so nothing can be missing."""
-    return make_board([tally(entry) for entry in every], lambda environment, config: every, wanted)
+    return make_board([tally(entry) for entry in every], every, wanted)
 
 
 def tally(entry: Entry) -> Tally:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from harness.codec import CodecError, decode, encode
+from harness.protocol.codec import CodecError, decode, encode
 
 
 class Colour(enum.Enum):

@@ -1,7 +1,7 @@
-"""Frozen dataclasses to JSON and back, strictly: what doesn't fit its annotation is refused.
+"""Messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
 
-Used for records and for the messages between referee and worker. A float that JSON can't carry
-(NaN and the infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
+Without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN and the
+infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import functools
 import math
 import types
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from harness.suggest import did_you_mean
 
 Json = Any  # JSON's own recursive type; checked at run time by decode()
 T = TypeVar("T")
@@ -82,23 +80,21 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
         return _decode_optional(hint, data, where)
     if origin is Literal:
         if data not in get_args(hint):
-            words = [str(word) for word in get_args(hint)]
-            raise CodecError(f"{where}: {data!r} is none of its words.{did_you_mean(str(data), words)}")
+            raise CodecError(f"{where}: {data!r} is none of its words")
         return data
     if origin is tuple:
         return _decode_tuple(get_args(hint), data, where)
     if origin is dict:
         item = get_args(hint)[1]
         return {
-            _expect(str, key, f"{where}.{key}"): _decode(item, value, f"{where}.{key}")
+            _readable(_expect(str, key, f"{where}.{key}")): _decode(item, value, f"{where}.{key}")
             for key, value in _expect(dict, data, where).items()
         }
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         try:
             return hint(data)
         except ValueError:
-            words = [str(word.value) for word in hint]
-            raise CodecError(f"{where}: {data!r} is none of its words.{did_you_mean(str(data), words)}") from None
+            raise CodecError(f"{where}: {data!r} is none of its words") from None
     return _decode_scalar(hint, data, where)
 
 
@@ -112,7 +108,7 @@ def _decode_dataclass(cls: Any, data: Json, where: str) -> Any:
     for name, field in fields.items():
         if name in data:
             value, hint = data[name], hints[name]
-            is_scalar = hint is type(value) and hint in (int, str, bool, float)
+            is_scalar = hint is type(value) and hint in (int, bool, float)
             values[name] = value if is_scalar else _decode(hint, value, f"{where}.{name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise CodecError(f"{where}: key {name!r} is missing")
@@ -159,9 +155,16 @@ def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
     elif hint is int:
         if isinstance(data, int) and not isinstance(data, bool):
             return data
+    elif hint is str and isinstance(data, str):
+        return _readable(data)
     elif isinstance(data, hint):
         return data
     raise CodecError(f"{where}: {_named(type(data))} where {_named(hint)} belongs")
+
+
+def _readable(text: str) -> str:
+    """Without halves of surrogate pairs, which JSON can carry and no record can keep."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _expect(kind: type, data: Json, where: str) -> Any:

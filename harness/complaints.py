@@ -1,0 +1,116 @@
+"""What pydantic found wrong with data, in our words: the place, what stands there, and the nearest valid word."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import ValidationError
+
+from harness.suggest import did_you_mean
+
+_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+_NAMES |= {dict: "a mapping", type(None): "nothing"}
+"""Types as someone who writes a YAML file calls them."""
+
+_EXPECTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "dataclass_type": "a mapping",
+}
+_UNKNOWN = "unexpected_keyword_argument"
+_LIMITS = {
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "above {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "below {lt:g}",
+    "finite_number": "finite",
+}
+
+
+def complaint(error: ValidationError, kind: Any) -> str:
+    """The first fault of data that should have been a `kind`: "timing: unknown key 'blok'. Did you mean 'blocks'?"."""
+    # Of a union's members the one that fits furthest; and rather what is misspelt than what therefore is missing.
+    fault = max(error.errors(), key=lambda one: (len(one["loc"]), one["type"] == _UNKNOWN))
+    what, given, context = fault["type"], fault["input"], fault.get("ctx", {})
+    *outer, last = fault["loc"] or [""]
+    if what == _UNKNOWN:
+        place, found = _follow(kind, outer)
+        return f"unknown key '{_joined([*place, last])}'.{did_you_mean(str(last), _keys(found))}"
+    if what == "json_invalid":
+        return "not JSON"
+    if what == "missing":
+        return _at(_follow(kind, outer)[0], f"key '{last}' is missing")
+    place, found = _follow(kind, fault["loc"])
+    if what == "value_error":
+        return _at(place, str(context["error"]))
+    if what in ("literal_error", "enum"):
+        return _at(place, f"{given!r} is none of its words.{did_you_mean(str(given), _words(found))}")
+    if what.startswith("date"):
+        return _at(place, f"{given!r} is no date; write it as 2026-12-31")
+    if what in _LIMITS:
+        return _at(place, f"must be {_LIMITS[what].format(**context)}; not {given!r}")
+    if what == "string_too_short":
+        return _at(place, "must not be empty")
+    if what in _EXPECTED:
+        return _at(place, f"{_NAMES.get(type(given), type(given).__name__)} where {_EXPECTED[what]} belongs")
+    return _at(place, fault["msg"])
+
+
+def _at(place: Sequence[str | int], what: str) -> str:
+    return f"{_joined(place)}: {what}" if place else what
+
+
+def _joined(place: Sequence[str | int]) -> str:
+    """'checks[0].seed'."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+
+
+def _follow(kind: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[Any]]:
+    """The keys of a location, without the names of unions' members; and the types that a value there may have."""
+    place: list[str | int] = []
+    found = _members(kind)
+    for part in location:
+        below = [member for one in found for member in _below(one, part)]
+        if below:
+            place.append(part)
+            found = below
+    return place, found
+
+
+def _below(kind: Any, part: str | int) -> list[Any]:
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        return _members(hints[part]) if part in _keys([kind]) else []
+    if get_origin(kind) is dict and isinstance(part, str):
+        return _members(get_args(kind)[1])
+    if get_origin(kind) is tuple and isinstance(part, int):
+        items = get_args(kind)
+        return _members(items[0] if items[-1] is Ellipsis else items[part])
+    return []
+
+
+def _members(kind: Any) -> list[Any]:
+    """A union's types, else the type alone."""
+    if get_origin(kind) is Annotated:
+        return _members(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return [member for one in get_args(kind) for member in _members(one)]
+    return [kind]
+
+
+def _keys(kinds: Sequence[Any]) -> list[str]:
+    return [field.name for kind in kinds if dataclasses.is_dataclass(kind) for field in dataclasses.fields(kind)]
+
+
+def _words(kinds: Sequence[Any]) -> list[str]:
+    literals = [str(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    enums = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, enum.Enum))
+    return literals + [str(word.value) for kind in enums for word in kind]

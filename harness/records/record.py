@@ -1,0 +1,23 @@
+"""The form of all records: frozen, without unknown keys, in JSON with words for NaN and the infinities."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
+"""How pydantic reads and writes a record."""
+
+SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
+"""A record that people also write, into a YAML file: what stands below its fields explains them to an editor."""
+
+
+def as_json(record: object) -> Any:
+    """Plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for what JSON lacks."""
+    try:
+        return json.loads(to_json(record, inf_nan_mode="constants"), parse_constant=str)
+    except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
+        return json.loads(json.dumps(to_jsonable_python(record)), parse_constant=str)
