@@ -273,7 +273,7 @@ class Trial:
                     raise self._confirmed(error) from None
                 raise
         if is_alone and self._shrink(setting):
-            return self._check_full_then_shrunk(setting)
+            return self._check_full_then_shrunk(replace(setting, problem=self._subject.problem))
         traced = self._check_case(setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(

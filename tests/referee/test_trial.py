@@ -602,3 +602,20 @@ def test_a_full_shape_that_never_ends_is_a_timeout_where_a_shrunk_one_never_ends
     with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
         trial.check()
     assert caught.value.verdict is verdict
+
+
+@pytest.mark.usefixtures("auditor")
+def test_the_full_shape_knows_the_shrunk_case_of_which_its_inputs_may_be_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, list[str]] = {}
+
+    def check_case(setting: Any, *args: Any) -> Any:
+        given[setting.case] = list(setting.problem.cases)
+        return check(setting, *args)
+
+    check = trial_module.check_case
+    monkeypatch.setattr(trial_module, "check_case", check_case)
+    trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)
+    trial.check()
+    assert given == {"full": ["full", "shrunk"], "shrunk": ["full", "shrunk"]}
