@@ -20,6 +20,7 @@ from harness.protocol.messages import Compilation, Describe, Described, FlagChan
 from harness.records.config import Config
 from harness.records.trace import KernelOrigin, Trace, TracedKernel
 from harness.records.verdict import Verdict
+from harness.referee import correctness
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
@@ -612,9 +613,8 @@ def test_the_full_shape_knows_the_shrunk_case_of_which_its_inputs_may_be_drawn(
 
     def check_case(setting: Any, *args: Any) -> Any:
         given[setting.case] = list(setting.problem.cases)
-        return check(setting, *args)
+        return correctness.check_case(setting, *args)
 
-    check = trial_module.check_case
     monkeypatch.setattr(trial_module, "check_case", check_case)
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
