@@ -1,7 +1,8 @@
 """The plainest honest arithmetic, in a reference's own code: each sum in float32, one term after the other.
 
 In the context that `serially()` gives, products, convolutions, sums, means, norms and cumulative sums are computed
-anew; sums of more than 2^16 terms in two levels, as any kernel would have them. A convolution is unfolded for that.
+anew; sums of more than 2^16 terms in two levels, as any kernel would have them, and variances in one pass. A convolution
+is unfolded for that.
 """
 
 from __future__ import annotations
@@ -174,10 +175,12 @@ class SerialSums:
     def var_mean(
         self, x: torch.Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False
     ) -> tuple[torch.Tensor, ...]:
+        """In one pass, E[x²] − E[x]², as plain kernels do: it loses digits where the mean is large against the spread."""
         middle = self.mean(x, dim, True)
         count = math.prod(x.shape[axis] for axis in _dims(x, dim))
-        spread = self.reduced((x - middle).square(), dim, keepdim) / (count - (1 if correction is None else correction))
-        return spread, middle if keepdim else middle.reshape(spread.shape)
+        left = self.reduced(x * x, dim, True) - count * middle.square()
+        spread = left.clamp(min=0) / (count - (1 if correction is None else correction))
+        return (spread, middle) if keepdim else (self.reduced(spread, dim), self.reduced(middle, dim))
 
     def logsumexp(self, x: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
         largest = x.amax(dim, True)

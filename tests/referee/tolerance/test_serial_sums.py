@@ -103,3 +103,22 @@ def test_a_serial_sum_of_equal_terms_is_not_accused_and_a_softmax_in_half_is(tmp
     assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
     (compared,) = judge_values([torch.softmax(inputs.half(), 1).float()], [inputs], setting)
     assert not compared.passed
+
+
+def test_a_variance_in_one_pass_is_not_accused_and_one_of_half_the_terms_is(tmp_path: Path) -> None:
+    """It loses digits where the mean is large against the spread."""
+    setting = made(tmp_path, "torch.nn.functional.layer_norm(x, x.shape[1:])", "torch.rand(2, 2**14)")
+    inputs = torch.rand(2, 2**14, generator=torch.Generator().manual_seed(1)) + 5
+    with serially():
+        one_pass = torch.stack([_normalised(row, row.sum(), row.square().sum()) for row in inputs])
+    (compared,) = judge_values([one_pass], [inputs], setting)
+    assert compared.passed
+    assert compared.tolerance.rtol > 1.1e-4  # without it, it would have failed
+    half = torch.stack([_normalised(row, 2 * row[::2].sum(), 2 * row[::2].square().sum()) for row in inputs])
+    (compared,) = judge_values([half], [inputs], setting)
+    assert not compared.passed
+
+
+def _normalised(row: torch.Tensor, total: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
+    mean = total / len(row)
+    return (row - mean) / (squares / len(row) - mean.square() + 1e-5).sqrt()
