@@ -1,8 +1,7 @@
 """The plainest honest arithmetic, in a reference's own code: each sum in float32, one term after the other.
 
 In the context that `serially()` gives, products, convolutions, sums, means, norms and cumulative sums are computed
-anew; sums of more than 2^16 terms in two levels, as any kernel would have them, and variances in one pass. A convolution
-is unfolded for that.
+anew; sums of more than 2^16 terms in two levels, as any kernel would have them. A convolution is unfolded for that.
 """
 
 from __future__ import annotations
@@ -175,11 +174,15 @@ class SerialSums:
     def var_mean(
         self, x: torch.Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False
     ) -> tuple[torch.Tensor, ...]:
-        """In one pass, E[x²] − E[x]², as plain kernels do: it loses digits where the mean is large against the spread."""
+        """In two passes or in one, E[x²] − E[x]²: whichever errs more. One pass loses digits where the mean is large
+        against the spread, two where all terms are equal."""
         middle = self.mean(x, dim, True)
         count = math.prod(x.shape[axis] for axis in _dims(x, dim))
-        left = self.reduced(x * x, dim, True) - count * middle.square()
-        spread = left.clamp(min=0) / (count - (1 if correction is None else correction))
+        in_two = self.reduced((x - middle).square(), dim, True)
+        in_one = (self.reduced(x * x, dim, True) - count * middle.square()).clamp(min=0)
+        exact = x.double().var(dim, correction=0, keepdim=True) * count
+        worse = torch.where((in_one - exact).abs() > (in_two - exact).abs(), in_one, in_two)
+        spread = worse / (count - (1 if correction is None else correction))
         return (spread, middle) if keepdim else (self.reduced(spread, dim), self.reduced(middle, dim))
 
     def logsumexp(self, x: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
