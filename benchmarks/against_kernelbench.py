@@ -199,7 +199,7 @@ def by_kernelbench(subject: Subject, folder: Path, checkout: Path) -> dict[str, 
 
 def by_harness(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
     """From command to verdict, with an empty cache too."""
-    from harness.records.journal import read_journals
+    from harness.store.journal import read_journals
 
     command = [sys.executable, "-m", "harness", "-C", subject.workspace.resolve(), "run", "--quiet", "--no-source"]
     command += ["--problem", subject.problem, "--solution", subject.solution, "--results", folder / "results"]

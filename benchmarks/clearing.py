@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import torch
 
-from harness.records.spread import spread
+from harness.model.spread import spread
 from harness.referee.audit import Canary
 
 _GIB = 2**30

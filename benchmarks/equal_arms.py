@@ -24,14 +24,11 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from harness.backends.cuda.telemetry import Telemetry
-from harness.executors.gpu_lock import alone_on_gpu
-from harness.executors.session import open_session
-from harness.protocol.messages import TurnTaken
-from harness.records.arms import ArmName
-from harness.records.config import Config
-from harness.records.statistics import Interval, median
-from harness.records.timing import Timing
+from harness.devices.cuda.telemetry import Telemetry
+from harness.model.arms import ArmName
+from harness.model.config import Config
+from harness.model.statistics import Interval, median
+from harness.model.timing import Timing
 from harness.referee.audit import Canary
 from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.facts import outputs_of
@@ -46,7 +43,10 @@ from harness.referee.timing.quiet import Quiet, still_fill_ns
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import ready_for_timing
 from harness.referee.timing.timing import references_of
-from harness.referee.workers.workers import Workers
+from harness.run.gpu_lock import alone_on_gpu
+from harness.run.session import open_session
+from harness.sandbox.wire.messages import TurnTaken
+from harness.sandbox.workers import Workers
 from harness.workspace.problem import FULL, Problem, load_problem
 from harness.workspace.workspace import find_workspace
 

@@ -30,9 +30,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from harness.records.evaluation import Evaluation  # noqa: E402
-from harness.records.reading import read_journals  # noqa: E402
-from harness.records.verdict import Verdict  # noqa: E402
+from harness.model.evaluation import Evaluation  # noqa: E402
+from harness.model.verdict import Verdict  # noqa: E402
+from harness.store.reading import read_journals  # noqa: E402
 
 FIELD = ROOT / "results/field.json"
 REASONS = ROOT / "results/field_reasons.yaml"

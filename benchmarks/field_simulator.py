@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from field import FIELD, ROOT, put_between
 
-from harness.records.evaluation import Evaluation
-from harness.records.reading import read_journals
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.store.reading import read_journals
 
 FILE = ROOT / "results/field_simulator.json"
 PAGE = ROOT / "docs/simulator.md"

@@ -30,9 +30,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from harness.records.evaluation import Evaluation  # noqa: E402
-from harness.records.index import open_index  # noqa: E402
-from harness.records.journal import Journal, read_journals  # noqa: E402
+from harness.model.evaluation import Evaluation  # noqa: E402
+from harness.store.index import open_index  # noqa: E402
+from harness.store.journal import Journal, read_journals  # noqa: E402
 
 KEPT = ROOT / "results/kept.json"
 LOSS_PERCENT = 10.0

@@ -1,7 +1,7 @@
 """Old and new shares of the speed of light side by side, of the newest timed record of each solution.
 
 Old: as the record keeps it; before 0.3.0 ceilings were measured alone, and memory's rate was a mix of reading, writing
-and copying. New: by the rule of harness.records.roofline, from the same work, times and measured rates, at the highest
+and copying. New: by the rule of harness.model.roofline, from the same work, times and measured rates, at the highest
 clock that the record's turns saw. Records from before ceilings named the multiprocessors need --multiprocessors (132 on
 an H100 SXM5 and an H200). Markdown, needs no GPU.
 
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.records.evaluation import Evaluation
-from harness.records.line import from_line
-from harness.records.roofline import arithmetic_of, at_clocks_seen, speed_of_light
+from harness.model.evaluation import Evaluation
+from harness.model.roofline import arithmetic_of, at_clocks_seen, speed_of_light
 from harness.reports.numbers import format_ms, format_share
+from harness.store.line import from_line
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from harness.api.evaluator import Evaluator
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
 from harness.referee.table.room import need_of
 from harness.workspace.problem import FULL, load_problem
 

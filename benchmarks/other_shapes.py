@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
-from harness.executors.session import open_session
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
+from harness.run.session import open_session
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace
 

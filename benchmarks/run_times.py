@@ -24,8 +24,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.executors.session import open_session
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
+from harness.run.session import open_session
 from harness.workspace.problem import FULL
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace

@@ -154,9 +154,9 @@ def run_on(cores: int, build: str, repeats: int) -> dict[str, dict[str, float]]:
 
 def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, float]]:
     """By kind: million threads a second at best, and nanoseconds of CPU time for a thread."""
-    from harness.backends.sim.device import activate
-    from harness.backends.sim.toolkit import ensure_toolkit
-    from harness.executors.cache import cache_folder
+    from harness.cudasim.toolkit import ensure_toolkit
+    from harness.devices.sim.device import activate
+    from harness.run.cache import cache_folder
 
     toolkit = ensure_toolkit(cache_folder(), lambda what: print(what, file=sys.stderr), is_checked=is_checked)
     device = activate(toolkit)
@@ -190,7 +190,7 @@ def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, 
 def compile_times() -> dict[str, tuple[float, float]]:
     """By solution: seconds of the build stage for a source that is new, and for the same once more."""
     from harness import Config, Evaluator
-    from harness.records.config import NvccConfig, TimingConfig
+    from harness.model.config import NvccConfig, TimingConfig
 
     config = Config(timing=TimingConfig(enabled=False), nvcc=NvccConfig(enabled=False))
     found = {}

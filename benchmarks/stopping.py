@@ -13,10 +13,10 @@ import math
 import random
 from collections.abc import Sequence
 
-from harness.records.arms import ArmName, Metric
-from harness.records.config import TimingConfig
-from harness.records.statistics import Interval, pairs
-from harness.records.timing import Timing
+from harness.model.arms import ArmName, Metric
+from harness.model.config import TimingConfig
+from harness.model.statistics import Interval, pairs
+from harness.model.timing import Timing
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
 

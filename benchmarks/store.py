@@ -24,14 +24,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from harness.records.evaluation import Evaluation, Failure  # noqa: E402
-from harness.records.index import open_index  # noqa: E402
-from harness.records.journal import Journal, read_journals  # noqa: E402
-from harness.records.timing import Row, Timing, Turn  # noqa: E402
-from harness.records.verdict import Verdict  # noqa: E402
+from harness.model.evaluation import Evaluation, Failure  # noqa: E402
+from harness.model.timing import Row, Timing, Turn  # noqa: E402
+from harness.model.verdict import Verdict  # noqa: E402
 from harness.reports.leaderboard.board import Board, make_board  # noqa: E402
 from harness.reports.leaderboard.rules import Wanted  # noqa: E402
-from tests.records.fault_injection import kill_at_random  # noqa: E402
+from harness.store.index import open_index  # noqa: E402
+from harness.store.journal import Journal, read_journals  # noqa: E402
+from tests.store.fault_injection import kill_at_random  # noqa: E402
 
 PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 1000, 500, 5000
 BLOCKS, BLOCKS_OF_A_ROW, ROWS, CHECKS, READ = 12, 6, 2, 40, 10_000

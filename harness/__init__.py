@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from harness.api.evaluator import Evaluator
     from harness.api.loading import load_problem, load_solution
     from harness.errors import HarnessError, InvalidFile, JournalError, MachineError, UsageError
-    from harness.records.build import ExtensionBuild, KernelResources
-    from harness.records.check import Check, OutputComparison, Tolerance
-    from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
-    from harness.records.environment import Environment
-    from harness.records.evaluation import Evaluation, Failure
-    from harness.records.journal import read_journals
-    from harness.records.ranking import Summary, fast_p, rank, summarise
-    from harness.records.statistics import Interval, geometric_mean
-    from harness.records.timing import Timing
-    from harness.records.verdict import Verdict
+    from harness.model.build import ExtensionBuild, KernelResources
+    from harness.model.check import Check, OutputComparison, Tolerance
+    from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
+    from harness.model.environment import Environment
+    from harness.model.evaluation import Evaluation, Failure
+    from harness.model.ranking import Summary, fast_p, rank, summarise
+    from harness.model.statistics import Interval, geometric_mean
+    from harness.model.timing import Timing
+    from harness.model.verdict import Verdict
+    from harness.store.journal import read_journals
     from harness.workspace.problem import Case, Problem
     from harness.workspace.solution import Solution
     from harness.workspace.workspace import Workspace, find_workspace
@@ -37,16 +37,16 @@ _HOMES = {
     "harness.workspace.workspace": ("find_workspace", "Workspace"),
     "harness.workspace.problem": ("Problem", "Case"),
     "harness.workspace.solution": ("Solution",),
-    "harness.records.config": ("Config", "CorrectnessConfig", "TimingConfig", "LimitsConfig"),
-    "harness.records.evaluation": ("Evaluation", "Failure"),
-    "harness.records.verdict": ("Verdict",),
-    "harness.records.check": ("Check", "OutputComparison", "Tolerance"),
-    "harness.records.timing": ("Timing",),
-    "harness.records.statistics": ("Interval", "geometric_mean"),
-    "harness.records.build": ("ExtensionBuild", "KernelResources"),
-    "harness.records.environment": ("Environment",),
-    "harness.records.journal": ("read_journals",),
-    "harness.records.ranking": ("rank", "fast_p", "summarise", "Summary"),
+    "harness.model.config": ("Config", "CorrectnessConfig", "TimingConfig", "LimitsConfig"),
+    "harness.model.evaluation": ("Evaluation", "Failure"),
+    "harness.model.verdict": ("Verdict",),
+    "harness.model.check": ("Check", "OutputComparison", "Tolerance"),
+    "harness.model.timing": ("Timing",),
+    "harness.model.statistics": ("Interval", "geometric_mean"),
+    "harness.model.build": ("ExtensionBuild", "KernelResources"),
+    "harness.model.environment": ("Environment",),
+    "harness.store.journal": ("read_journals",),
+    "harness.model.ranking": ("rank", "fast_p", "summarise", "Summary"),
     "harness.errors": ("HarnessError", "UsageError", "InvalidFile", "MachineError", "JournalError"),
 }
 

@@ -28,3 +28,7 @@ class MachineError(HarnessError):
 
 class JournalError(HarnessError):
     """The journal can't take or give a record."""
+
+
+class Interrupted(Exception):
+    """The run was told to stop. No error of anyone's."""

@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="module")
 def nvcc_is_found() -> Iterator[None]:
     """For tests that bear the mark `nvcc`."""
-    from harness.referee.environment import nvcc_version
+    from harness.devices.environment import nvcc_version
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("CUDA_HOME", raising=False)

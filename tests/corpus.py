@@ -18,10 +18,10 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from harness.executors.session import Session, open_session
-from harness.records.evaluation import Evaluation
-from harness.records.evidence import CHECK_NAMES
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.evidence import CHECK_NAMES
+from harness.model.verdict import Verdict
+from harness.run.session import Session, open_session
 from harness.workspace.problem import FULL, Problem
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace

@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.executors.cache import cache_folder
-from harness.protocol.layout import extensions_folder, is_key
-from harness.referee.workers.sources import copy_folder
+from harness.run.cache import cache_folder
+from harness.sandbox.sources import copy_folder
+from harness.sandbox.wire.layout import extensions_folder, is_key
 from harness.workspace.solution import Solution
 
 _EXTENSION = re.compile(r'^\w+ = r?"""(?:(?!""").)*?__global__.*?"""|load_inline\(.*?^\)', re.DOTALL | re.MULTILINE)

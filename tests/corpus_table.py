@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from tests.corpus import Case, Corpus, CorpusBackend, read_families, require_caught
 
 HERE = Path(__file__).parent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.records.statistics import pairs
-from harness.records.timing import Timing
+from harness.model.statistics import pairs
+from harness.model.timing import Timing
 
 
 def covers(timing: Timing, truth: float) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from harness.executors.session import open_session
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
+from harness.run.session import open_session
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace, select_cases
 from tests.machine import ROOT

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.records.arms import ArmName
-from harness.records.build import ExtensionBuild, KernelResources
-from harness.records.ceilings import Ceilings
-from harness.records.check import Check, Mismatch, OutputComparison, Tolerance
-from harness.records.config import Config
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
-from harness.records.evidence import Evidence
-from harness.records.roofline import arithmetic_of, speed_of_light
-from harness.records.timing import Floors, GpuState, PeakMemory, Row, Timing, Turn
-from harness.records.trace import Trace, TracedKernel
-from harness.records.verdict import Verdict
+from harness.model.arms import ArmName
+from harness.model.build import ExtensionBuild, KernelResources
+from harness.model.ceilings import Ceilings
+from harness.model.check import Check, Mismatch, OutputComparison, Tolerance
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
+from harness.model.evidence import Evidence
+from harness.model.roofline import arithmetic_of, speed_of_light
+from harness.model.timing import Floors, GpuState, PeakMemory, Row, Timing, Turn
+from harness.model.trace import Trace, TracedKernel
+from harness.model.verdict import Verdict
 
 
 def environment(**changes: Any) -> Environment:

@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 
 CLEAN = get_context("forkserver")
 """Processes are children of a server that runs nothing else, and has imported what they need."""
-CLEAN.set_forkserver_preload(["harness.records.index", "tests.examples"])
+CLEAN.set_forkserver_preload(["harness.store.index", "tests.examples"])
 LIMIT_S = 120
 
 

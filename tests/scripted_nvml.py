@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
 
-from harness.backends.cuda.gpus import Gpu
-from harness.backends.cuda.nvml import NvmlGpu, opened
+from harness.devices.cuda.gpus import Gpu
+from harness.devices.cuda.nvml import NvmlGpu, opened
 
 UUID = "GPU-6a1b6a3c-0000-0000-0000-000000000001"
 GPU = Gpu(0, "NVIDIA H100 80GB HBM3, 81079 MiB, 9.0", UUID)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ANSWERS, ROOT
 

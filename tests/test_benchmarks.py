@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 import harness
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal
-from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
-from harness.records.timing import Floors
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
+from harness.model.timing import Floors
+from harness.model.verdict import Verdict
 from harness.referee.setting import prepare_setting
+from harness.store.journal import Journal
 from tests.examples import failed, measured, passed, sim_environment
 from tests.workspace.test_problem import SOURCE
 

@@ -20,71 +20,42 @@ ALLOWED = {
     "suggest": set(),
     "complaints": {"suggest"},
     "errors": set(),
-    "__main__": {"cli", "executors"},  # executors: where compiled modules are kept, before torch is imported
-    "records": {"complaints", "errors", "suggest"},
-    "reports": {"records", "errors"},
-    "workspace": {"records", "complaints", "errors", "suggest"},
+    "__main__": {"cli", "run"},  # run: where compiled modules are kept, before torch is imported
+    "model": set(),
+    "store": {"model", "complaints", "errors", "suggest"},
+    "workspace": {"model", "complaints", "errors", "suggest"},
+    "cudasim": set(),
+    "wire": {"model"},  # arms alone, see below: the names of metrics
+    "devices": {"wire", "model", "cudasim", "errors"},
+    # devices: what the simulator saw, and the memory that workers share. builder: why a build failed.
+    "sandbox": {"wire", "devices", "cudasim", "builder", "workspace", "model", "errors"},
+    "worker": {"wire", "devices"},
+    "builder": {"sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
+    "referee": {"builder", "sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
+    "run": {"referee", "builder", "sandbox", "wire", "devices", "workspace", "store", "model", "errors"},
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
-    "gate": {"workspace", "records", "complaints", "errors", "suggest"},
-    "protocol": {"backends"},  # backends.base alone, see below: the handles and findings that it carries
-    "backends": {"records", "errors"},  # arms and timing alone, see below: metrics, and the GPU's state
-    "worker": {"backends", "protocol"},
-    # protocol: the referee is one of its two sides.
-    "referee": {"backends", "workspace", "records", "protocol", "errors"},
-    # backends: open_host(); workspace and records: what a session takes and gives; protocol: the doctor's trial worker.
-    "executors": {"referee", "backends", "workspace", "records", "protocol", "errors"},
+    "gate": {"workspace", "store", "model", "complaints", "errors", "suggest"},
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
-    "instruments": {
-        *{"executors", "referee", "worker", "protocol", "backends"},
-        *{"workspace", "records", "errors"},
+    "tools": {
+        *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices", "cudasim"},
+        *{"workspace", "model", "errors"},
     },
+    "reports": {"store", "model", "errors"},
     # What a session takes and gives, and what a caller may name instead.
-    "api": {"executors", "workspace", "records", "errors"},
-    "cli": {"gate", "instruments", "executors", "referee", "reports", "workspace", "records", "errors", "suggest"},
+    "api": {"run", "workspace", "store", "model", "errors"},
+    "cli": {"gate", "tools", "run", "referee", "reports", "workspace", "store", "model", "errors", "suggest"},
 }
 
 # Below a room, only these modules of another may be imported.
 ALLOWED_MODULES = {
-    ("protocol", "backends"): {"harness.backends.base"},
-    ("backends", "records"): {"harness.records.arms", "harness.records.timing"},
-    ("worker", "backends"): {"harness.backends", "harness.backends.base"},
-    # The backend's words for a worker's reports, findings and refusals, and the simulator's buffers that are sparse or
-    # periodic; the marks that the GPU's device leaves in a trace, and which GPU it is.
-    ("referee", "backends"): {
-        "harness.backends.base",
-        "harness.backends.cuda.gpus",
-        "harness.backends.cuda.markers",
-        "harness.backends.cuda.telemetry",
-        "harness.backends.sim.diagnose",
-        "harness.backends.sim.findings",
-        "harness.backends.sim.host",
-        "harness.backends.sim.host_calls",
-        "harness.backends.sim.nvcc",
-        "harness.backends.sim.unsupported",
-    },
-    # choice and gpus: the devices of a run; driver: the GPU's facts before torch is there; clocks and nvml: what is
-    # locked for a run, and what the doctor asks; sim's compiler and toolkit: whether it can run, and is prepared.
-    ("executors", "backends"): {
-        "harness.backends.choice",
-        "harness.backends.cuda.clocks",
-        "harness.backends.cuda.driver",
-        "harness.backends.cuda.gpus",
-        "harness.backends.cuda.nvml",
-        "harness.backends.sim.compiler",
-        "harness.backends.sim.toolkit",
-    },
-    # The host of a build; rows of a trace, which say whose a kernel is.
-    ("instruments", "backends"): {
-        "harness.backends",
-        "harness.backends.base",
-        "harness.backends.cuda.host",
-    },
+    ("wire", "model"): {"harness.model.arms"},
+    ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
+    ("worker", "devices"): {"harness.devices", "harness.devices.base"},
     # The face of the room.
     ("cli", "reports"): {"harness.reports"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
-
 
 def modules() -> dict[str, Path]:
     """Module names of the package with their files; the template is the user's, not ours."""
@@ -123,7 +94,10 @@ def _at_import(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _room(module: str) -> str:
-    return [*module.split("."), "harness"][1] if module != "harness" else "harness"
+    """The folder that a module stands in; what is said between the two sides is a room of its own."""
+    if module.startswith("harness.sandbox.wire"):
+        return "wire"
+    return module.split(".")[1] if module != "harness" else "harness"
 
 
 MODULES = modules()
@@ -205,15 +179,15 @@ def _at_run_time(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
 
 def test_help_needs_neither_torch_nor_pydantic() -> None:
     reached = _reached({"harness.cli.app"}, is_lazy_too=False)
-    assert "harness.records.verdict" in reached  # the walk walks
+    assert "harness.model.verdict" in reached  # the walk walks
     assert {name.split(".")[0] for name in reached} & {"torch", "numpy", "pydantic", "pydantic_core"} == set()
 
 
 def test_no_worker_needs_pydantic() -> None:
     """It takes a fifth of a second to import, in each."""
-    inside = {"harness.backends.cuda.device", "harness.backends.sim.device"}
+    inside = {"harness.devices.cuda.device", "harness.devices.sim.device"}
     reached = _reached({name for name in MODULES if _room(name) == "worker"} | inside, is_lazy_too=True)
-    assert {"torch", "harness.protocol.messages"} <= reached  # the walk walks
+    assert {"torch", "harness.sandbox.wire.messages"} <= reached  # the walk walks
     assert {name.split(".")[0] for name in reached} & {"pydantic", "pydantic_core"} == set()
 
 

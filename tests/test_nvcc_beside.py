@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import pytest
 
-from harness.executors.session import open_session
-from harness.records.config import Config, CorrectnessConfig, NvccConfig
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config, CorrectnessConfig, NvccConfig
+from harness.model.evaluation import Evaluation
+from harness.run.session import open_session
 from harness.workspace.selection import Task
 from harness.workspace.workspace import Workspace
 from tests.machine import ROOT

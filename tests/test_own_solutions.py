@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.workspace.workspace import Workspace
 from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ROOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from tests.machine import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.environment import BackendName
+from harness.model.environment import BackendName
 from tests.evaluations import evaluate_all
 from tests.machine import ROOT
 

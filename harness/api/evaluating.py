@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.api.evaluator import AnyProblem, AnySolution, Backend, Evaluator
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import find_workspace
 

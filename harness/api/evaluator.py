@@ -16,10 +16,10 @@ from typing import Literal
 
 from harness.api.loading import Scratch
 from harness.errors import HarnessError, UsageError
-from harness.executors.session import Session, open_session
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.run.session import Session, open_session
+from harness.store.journal import Journal
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.records.arms import BASELINES
+from harness.model.arms import BASELINES
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from harness.records.config import Config
+    from harness.model.config import Config
 
 
 def _names(given: list[str] | None) -> list[str]:

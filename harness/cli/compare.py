@@ -36,7 +36,7 @@ from harness.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.records.evaluation import Evaluation
+    from harness.model.evaluation import Evaluation
 
 
 def compare(

@@ -54,7 +54,7 @@ def configs(context: typer.Context, incomplete: str) -> list[str]:
 
 def baselines(incomplete: str) -> list[str]:
     """Another one behind those that the word holds already."""
-    from harness.records.arms import BASELINES
+    from harness.model.arms import BASELINES
 
     before, comma, last = incomplete.rpartition(",")
     left = [name for name in BASELINES if name not in before.split(",")]
@@ -73,7 +73,7 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
     folder = _results(context)
     if folder is None or not folder.is_dir():
         return []
-    from harness.records.index import open_index
+    from harness.store.index import open_index
 
     try:
         with open_index(folder) as index:
@@ -91,7 +91,7 @@ def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tu
 
 def explained_words(incomplete: str) -> list[str]:
     """Verdicts, checks and the words of a timing."""
-    from harness.records.explained import everything_explained
+    from harness.model.explained import everything_explained
 
     return _starting(list(everything_explained()), incomplete)
 

@@ -32,8 +32,8 @@ def doctor(
 
 
 def _show_findings(json: bool) -> None:
-    from harness.executors.diagnosis import examine
-    from harness.instruments.toolbox import examine_tools
+    from harness.tools.diagnosis import examine
+    from harness.tools.toolbox import examine_tools
 
     findings = [*examine(), *examine_tools()]
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
@@ -52,8 +52,8 @@ def _show_findings(json: bool) -> None:
 def _show_ceilings(again: bool, json: bool) -> None:
     from rich.console import Console
 
-    from harness.executors.roofline import find_ceilings
     from harness.reports import ceilings_json, ceilings_table
+    from harness.tools.roofline import find_ceilings
 
     with Console(stderr=True).status("importing torch") as status:
         found = find_ceilings(again, status.update)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 
 if TYPE_CHECKING:  # `harness --help` needs none of them, and they take 0.05 s
-    from harness.records.evaluation import Evaluation
-    from harness.records.gate import GateReport, Outcome
-    from harness.records.problem_check import ProblemCheck
-    from harness.records.sanitizing import Sanitizing
+    from harness.model.evaluation import Evaluation
+    from harness.model.gate import GateReport, Outcome
+    from harness.model.problem_check import ProblemCheck
+    from harness.model.sanitizing import Sanitizing
 
 PASSED = 0
 FAILED = 1

@@ -16,8 +16,8 @@ from harness.cli.store import chosen_entries, open_store, say
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
-    from harness.records.entry import Entry
-    from harness.records.index import Index
+    from harness.store.entry import Entry
+    from harness.store.index import Index
 
 
 def export(
@@ -88,7 +88,7 @@ def _timings(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """One at a time: a hundred thousand records don't fit into memory."""
-    from harness.records.journal import to_line
+    from harness.store.journal import to_line
 
     for entry in entries:
         yield to_line(index.evaluations([entry.id])[0]) + "\n"

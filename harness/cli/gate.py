@@ -11,7 +11,7 @@ from harness.cli import completion, exit_codes
 from harness.cli.options import Backend, BackendChoice, ConfigName, Quiet, Results, Sanitize, Seed, Verbose
 
 if TYPE_CHECKING:
-    from harness.records.gate import GateReport
+    from harness.model.gate import GateReport
 
 Problems = Annotated[
     list[str] | None,

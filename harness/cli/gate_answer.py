@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from harness.errors import JournalError, UsageError
-from harness.records.gate import GateReport
+from harness.model.gate import GateReport
 from harness.reports import (
     SUMMARY_BYTES,
     annotation_commands,

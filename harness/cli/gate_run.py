@@ -19,10 +19,10 @@ from harness.gate.policy import Policy, load_policy
 from harness.gate.runs import Run, read_run
 from harness.gate.scope import Changed, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
-from harness.records.config import Config
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation
-from harness.records.gate import GateReport, Judged
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.model.gate import GateReport, Judged
 from harness.workspace.selection import Task, fits
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
 
@@ -178,7 +178,7 @@ def _in_session(
         for task in tasks:
             select_cases(task.problem, [config.timing.case])
     from harness.cli.progress import Progress
-    from harness.executors.session import open_session  # torch comes in here
+    from harness.run.session import open_session  # torch comes in here
 
     results = request.results or workspace.results
     with (

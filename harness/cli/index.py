@@ -14,8 +14,8 @@ from harness.cli.store import open_store, results_folder, say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.records.index import IndexStatus
-    from harness.records.reading import JournalProblem
+    from harness.store.index import IndexStatus
+    from harness.store.reading import JournalProblem
 
 
 def index(
@@ -47,7 +47,7 @@ def index(
 
 
 def _merge(source: Path, results: Path | None) -> None:
-    from harness.records.merging import merge_journals
+    from harness.store.merging import merge_journals
 
     if not source.is_dir():
         raise UsageError(f"--merge {source}: no such folder")
@@ -60,7 +60,7 @@ def _merge(source: Path, results: Path | None) -> None:
 
 
 def _verified(folder: Path) -> tuple[JournalProblem, ...]:
-    from harness.records.reading import JournalProblem, scan_journals
+    from harness.store.reading import JournalProblem, scan_journals
 
     return tuple(found for found in scan_journals(folder) if isinstance(found, JournalProblem))
 

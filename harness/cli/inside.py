@@ -34,8 +34,8 @@ def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.
     """
     end_politely()
-    from harness.instruments.bench import ArmFailed
     from harness.reports import quoted
+    from harness.tools.bench import ArmFailed
 
     try:
         with _telling(quiet) as say:

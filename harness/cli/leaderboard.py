@@ -13,9 +13,9 @@ from harness.cli.options import Results
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
-    from harness.records.contenders import Tally
-    from harness.records.index import Index
     from harness.reports import Board
+    from harness.store.contenders import Tally
+    from harness.store.index import Index
 
 
 class Format(str, enum.Enum):
@@ -68,8 +68,8 @@ def leaderboard(
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
     from harness.cli.store import results_folder
-    from harness.records.index import open_index
     from harness.reports import Wanted, make_board
+    from harness.store.index import open_index
 
     shape = _format(format, output, open)
     folder = results_folder(results)
@@ -113,7 +113,7 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     """A hash stays one; a name or a file of the workspace becomes one."""
     if wanted is None or any(tally.config.startswith(wanted) for tally in tallies):
         return wanted
-    from harness.records.entry import config_hash
+    from harness.store.entry import config_hash
     from harness.workspace.workspace import find_workspace
 
     return config_hash(find_workspace(Path.cwd()).config(wanted))

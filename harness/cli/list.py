@@ -11,7 +11,7 @@ import typer
 from harness.errors import InvalidFile
 
 if TYPE_CHECKING:
-    from harness.records.index import Index
+    from harness.store.index import Index
     from harness.workspace.workspace import Workspace
 
 
@@ -21,7 +21,7 @@ def list_workspace(
 ) -> None:
     """List problems, their cases and solutions, and each solution's last verdict."""
     from harness.cli.store import say
-    from harness.records.index import open_index
+    from harness.store.index import open_index
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())

@@ -16,8 +16,8 @@ from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.records.evaluation import Evaluation
-    from harness.records.index import Index
+    from harness.model.evaluation import Evaluation
+    from harness.store.index import Index
 
 
 class Format(str, enum.Enum):

@@ -14,7 +14,7 @@ from harness.cli.inside import OneSolution, Output, Timeout, looking
 from harness.cli.options import ProblemName, Quiet, Results
 
 if TYPE_CHECKING:
-    from harness.records.profile import Profile
+    from harness.model.profile import Profile
 
 
 class Arm(str, enum.Enum):
@@ -55,17 +55,17 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
-    from harness.instruments.target import choose_target, folder_for
+    from harness.tools.target import choose_target, folder_for
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
     target = choose_target(workspace, problem, solution, case, arm is Arm.REFERENCE, is_small=False)
     kept = results or workspace.results
     with looking(quiet) as say:
-        from harness.instruments.machine import require_gpu
-        from harness.instruments.nsight import Counting
-        from harness.instruments.profiling import Profiling, run_profile
-        from harness.instruments.toolbox import find_tool
+        from harness.tools.machine import require_gpu
+        from harness.tools.nsight import Counting
+        from harness.tools.profiling import Profiling, run_profile
+        from harness.tools.toolbox import find_tool
 
         asked = Profiling(
             target=target,

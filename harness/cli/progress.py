@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from harness.referee.evaluation import Job
 from harness.reports import format_speedup, one_line, verdict_text
 

@@ -14,7 +14,7 @@ from harness.cli.inside import OneSolution, Output, Timeout, looking
 from harness.cli.options import ProblemName, Quiet, Results
 
 if TYPE_CHECKING:
-    from harness.records.sanitizing import Sanitizing
+    from harness.model.sanitizing import Sanitizing
 
 
 class Tool(str, enum.Enum):
@@ -50,17 +50,17 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.instruments.target import choose_target, folder_for
-    from harness.records.sanitizing import SANITIZER_TOOLS
+    from harness.model.sanitizing import SANITIZER_TOOLS
+    from harness.tools.target import choose_target, folder_for
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
     target = choose_target(workspace, problem, solution, case, of_reference=False, is_small=True)
     kept = results or workspace.results
     with looking(quiet) as say:
-        from harness.instruments.machine import require_gpu
-        from harness.instruments.sanitizing import Sanitation, run_sanitizer
-        from harness.instruments.toolbox import find_tool
+        from harness.tools.machine import require_gpu
+        from harness.tools.sanitizing import Sanitation, run_sanitizer
+        from harness.tools.toolbox import find_tool
 
         asked = Sanitation(
             target=target,

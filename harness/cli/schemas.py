@@ -19,7 +19,7 @@ def schema_texts() -> dict[str, str]:
     """File names and their JSON, as `harness config schema` writes them."""
     from harness.cli.app import app
     from harness.gate.policy import Policy
-    from harness.records.config import Config
+    from harness.model.config import Config
     from harness.workspace.problem import ProblemFile
     from harness.workspace.solution import SolutionFile
 

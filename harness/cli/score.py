@@ -13,8 +13,8 @@ from harness.cli.store import chosen_entries, open_store
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
-    from harness.records.evaluation import Evaluation
-    from harness.records.index import Index
+    from harness.model.evaluation import Evaluation
+    from harness.store.index import Index
 
 
 def score(
@@ -29,8 +29,8 @@ def score(
 
     Example: harness score -k 1 -k 5 --export scored
     """
-    from harness.records.kernelbench_scores import fields_of
-    from harness.records.kernelbench_scores import score as score_run
+    from harness.model.kernelbench_scores import fields_of
+    from harness.model.kernelbench_scores import score as score_run
     from harness.reports import kernelbench_files, score_json, scores_table
 
     ks = sorted(set(k or [1]))

@@ -13,7 +13,7 @@ from harness.cli.store import open_store
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.records.evaluation import Evaluation
+    from harness.model.evaluation import Evaluation
 
 
 def show(
@@ -37,7 +37,7 @@ def show(
     with open_store(results) as index:
         found = index.evaluation(evaluation)
     if json:
-        from harness.records.journal import to_line
+        from harness.store.journal import to_line
 
         typer.echo(to_line(found))
     elif statistics:

@@ -13,16 +13,16 @@ import typer
 
 from harness.cli import exit_codes
 from harness.cli.signals import end_politely
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.cli.progress import Progress
-    from harness.executors.early_start import ForkServers
-    from harness.executors.plan import Planned
-    from harness.executors.session import Session
+    from harness.run.early_start import ForkServers
+    from harness.run.plan import Planned
+    from harness.run.session import Session
     from harness.workspace.selection import Task
     from harness.workspace.workspace import Workspace
 
@@ -54,7 +54,7 @@ Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
 def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
     """Evaluate, print, and end the command with its exit code."""
     end_politely(then_at_once=True)
-    from harness.executors.early_start import ForkServers, require_simulator, start_early, surroundings_of
+    from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
     require_simulator(choices.backend, choices.config.correctness.sanitize)
     around = surroundings_of(workspace.root, choices.results, choices.config.limits.pass_environment)
@@ -92,12 +92,12 @@ def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report:
 
 def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progress: Progress) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
-    from harness.executors.plan import Planned, failed_last, plan
+    from harness.run.plan import Planned, failed_last, plan
 
     if not (choices.resume or choices.last_failed or choices.dry_run):
         return [Planned(task, None) for task in tasks]
-    from harness.executors.session import environment_of
-    from harness.records.index import open_index
+    from harness.run.session import environment_of
+    from harness.store.index import open_index
 
     environment = environment_of(choices.backend, workspace.root)
     with open_index(choices.results, say=progress.say) as index:
@@ -113,7 +113,7 @@ def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progres
 
 
 def _open(workspace: Workspace, choices: Choices, progress: Progress, servers: ForkServers) -> Session:
-    from harness.executors.session import open_session  # torch comes in here
+    from harness.run.session import open_session  # torch comes in here
 
     return open_session(
         choices.backend,
@@ -146,8 +146,8 @@ def _take(evaluation: Evaluation, evaluations: list[Evaluation], choices: Choice
     """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
     their sources and compiler logs would fill the memory."""
     if choices.json:
-        from harness.records.line import to_line
-        from harness.records.without_source import without_source
+        from harness.model.without_source import without_source
+        from harness.store.line import to_line
 
         typer.echo(to_line(without_source(evaluation) if choices.no_source else evaluation))
     builds = tuple(
@@ -160,7 +160,7 @@ def _take(evaluation: Evaluation, evaluations: list[Evaluation], choices: Choice
 def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
     if not ids:
         return
-    from harness.records.index import open_index
+    from harness.store.index import open_index
 
     with open_index(results) as index:
         for start in range(0, len(ids), _LOADED_AT_ONCE):

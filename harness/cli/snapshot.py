@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.gate.snapshot import Snapshot
-    from harness.records.accepted import Accepted
-    from harness.records.evaluation import Evaluation
+    from harness.model.accepted import Accepted
+    from harness.model.evaluation import Evaluation
     from harness.workspace.workspace import Workspace
 
 snapshot_app = typer.Typer(no_args_is_help=True, help="Accepted evaluations, which git keeps and a gate compares with.")
@@ -127,7 +127,7 @@ def _chosen(
 
 def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
     """Whether there is nothing to accept, since it needs a GPU and had none, or another one."""
-    from harness.records.verdict import Verdict
+    from harness.model.verdict import Verdict
 
     (now,) = workspace.solutions(evaluation.problem.name, [evaluation.solution.name])
     elsewhere = now.about.needs_gpu or not now.about.runs_on(evaluation.environment.compute_capability)
@@ -136,7 +136,7 @@ def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
 
 def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:
     """What was accepted of them on the same device goes: they can't be judged there any more."""
-    from harness.records.accepted import device_of
+    from harness.model.accepted import device_of
 
     gone = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
     return [entry for entry in old if (entry.problem, entry.solution, entry.device) not in gone]

@@ -11,8 +11,8 @@ import typer
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.records.entry import Entry
-    from harness.records.index import Index
+    from harness.store.entry import Entry
+    from harness.store.index import Index
 
 
 def results_folder(results: Path | None) -> Path:
@@ -34,7 +34,7 @@ def results_folder(results: Path | None) -> Path:
 
 def open_store(results: Path | None, rebuild: bool = False) -> Index:
     """The index of results_folder(), which says on stderr what takes long or was repaired."""
-    from harness.records.index import open_index
+    from harness.store.index import open_index
 
     return open_index(results_folder(results), rebuild=rebuild, say=say)
 

@@ -27,8 +27,8 @@ from harness.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.executors.session import Session
-    from harness.records.evaluation import Evaluation
+    from harness.model.evaluation import Evaluation
+    from harness.run.session import Session
     from harness.workspace.selection import Task
     from harness.workspace.workspace import Workspace
 
@@ -60,7 +60,7 @@ def watch(
 
     from rich.console import Console
 
-    from harness.executors.session import open_session  # torch comes in here
+    from harness.run.session import open_session  # torch comes in here
     from harness.workspace.watcher import Watcher
 
     console = Console()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from harness.gate.judgement import missing
 from harness.gate.measurement import Evaluations, add, subject_of
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.gate import Judged
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.gate import Judged
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 

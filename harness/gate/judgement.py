@@ -12,11 +12,11 @@ from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
 from harness.gate.speed import Measured, conclude, is_suspect, measured
-from harness.records.accepted import device_of
-from harness.records.environment import of_several_gpus
-from harness.records.evaluation import Evaluation
-from harness.records.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
-from harness.records.verdict import Verdict
+from harness.model.accepted import device_of
+from harness.model.environment import of_several_gpus
+from harness.model.evaluation import Evaluation
+from harness.model.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
+from harness.model.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from harness.gate.judgement import Subject, Terms, needs_another_measurement
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from harness.workspace.selection import Task
 
 Evaluations = dict[tuple[str, str], list[Evaluation]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from harness.records.evaluation import Evaluation
-from harness.records.gate import Place
+from harness.model.evaluation import Evaluation
+from harness.model.gate import Place
 
 _MAIN_FILE = "solution.py"
 _MOST_PLACES = 8

@@ -14,8 +14,8 @@ from pydantic.dataclasses import dataclass
 
 from harness.errors import UsageError
 from harness.gate.git import file_at
-from harness.records.gate import Waiver, WaiverScope
-from harness.records.record import SETTINGS
+from harness.model.gate import Waiver, WaiverScope
+from harness.model.record import SETTINGS
 from harness.workspace.yaml_file import parse_yaml, read_yaml
 
 DEFAULT_FILE = "gate.yaml"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import JournalError, UsageError
-from harness.records.evaluation import Evaluation
-from harness.records.line import NoRecord, from_line
-from harness.records.reading import JournalProblem, contradiction, read_lines, unreadable
+from harness.model.evaluation import Evaluation
+from harness.store.line import NoRecord, from_line
+from harness.store.reading import JournalProblem, contradiction, read_lines, unreadable
 from harness.suggest import did_you_mean
 
 

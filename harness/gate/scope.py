@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from harness.errors import InvalidFile
 from harness.gate.judgement import Subject, missing
 from harness.gate.snapshot import Snapshot
-from harness.records.content_hash import is_prose
-from harness.records.gate import Judged, Place
-from harness.records.verdict import Verdict
+from harness.model.content_hash import is_prose
+from harness.model.gate import Judged, Place
+from harness.model.verdict import Verdict
 from harness.workspace.selection import Task, fits, nothing_matches, select_names
 from harness.workspace.source_hash import hashed_files
 from harness.workspace.workspace import Workspace

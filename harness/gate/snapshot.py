@@ -16,9 +16,9 @@ from harness.complaints import complaint
 from harness.errors import InvalidFile, JournalError, UsageError
 from harness.gate.git import file_at
 from harness.gate.runs import latest_of_each, read_run
-from harness.records.accepted import Accepted, AcceptedTimes
-from harness.records.evaluation import Evaluation
-from harness.records.record import as_json
+from harness.model.accepted import Accepted, AcceptedTimes
+from harness.model.evaluation import Evaluation
+from harness.model.record import as_json
 
 DEFAULT_FILE = "snapshot.jsonl"
 

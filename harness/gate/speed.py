@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.gate.policy import Demands
-from harness.records.accepted import Accepted
-from harness.records.evaluation import Evaluation
-from harness.records.gate import Speed
-from harness.records.statistics import Interval, ratio
+from harness.model.accepted import Accepted
+from harness.model.evaluation import Evaluation
+from harness.model.gate import Speed
+from harness.model.statistics import Interval, ratio
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from harness.backends.base import Conditions, Finding, Host
-from harness.protocol.messages import TurnTaken
-from harness.records.check import Check
-from harness.records.config import Config
+from harness.devices.base import Host
+from harness.model.check import Check
+from harness.model.config import Config
 from harness.referee.answers.judgement import describe_finding, describe_mismatch
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
-from harness.referee.outcome import SolutionFailed
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
 from harness.referee.table.lengths import drawn_lengths, split
 from harness.referee.table.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import Weights
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.device import Conditions, Finding
+from harness.sandbox.wire.messages import TurnTaken
 
 Notify = Callable[[str], None]
 """Told what is happening, in a few words."""

@@ -10,22 +10,19 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from harness.errors import HarnessError
-from harness.records.arms import ReferenceArm
-from harness.records.config import Config
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
-from harness.records.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
-from harness.records.verdict import Verdict
-from harness.referee.advice import advice_for
+from harness.builder.build import BuildOutcome
+from harness.cudasim.cuda_texts import beyond_simulator
+from harness.errors import HarnessError, Interrupted
+from harness.model.arms import ReferenceArm
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
+from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit.run_time import Written
-from harness.referee.building.build import BuildOutcome
 from harness.referee.correctness import Notify
-from harness.referee.cuda_texts import beyond_simulator
 from harness.referee.found import Found, Stage
-from harness.referee.interrupted import Interrupted
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.room import require_room
 from harness.referee.table.shortage import Attempt, is_shortage, judge_shortage
 from harness.referee.table.turns import load_arm
@@ -33,8 +30,10 @@ from harness.referee.timing.timing import references_of
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile, remember_harness
-from harness.referee.workers.process import TextsNotBuilt, WorkerProcess
-from harness.referee.workers.workers import Workers
+from harness.sandbox.advice import advice_for
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import TextsNotBuilt, WorkerProcess
+from harness.sandbox.workers import Workers
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.protocol.messages import Flag, FlagChange
+from harness.sandbox.wire.messages import Flag, FlagChange
 
 
 def flag_remarks(who: str, changes: Sequence[FlagChange], known: Sequence[FlagChange] = ()) -> list[str]:

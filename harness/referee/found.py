@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from harness.records.ceilings import Ceilings
-from harness.records.check import Check, DerivedTolerance
-from harness.records.compiled import CompiledBaseline
-from harness.records.evaluation import WeightsSource, Work
-from harness.records.timing import Timing
-from harness.records.trace import Trace
+from harness.model.ceilings import Ceilings
+from harness.model.check import Check, DerivedTolerance
+from harness.model.compiled import CompiledBaseline
+from harness.model.evaluation import WeightsSource, Work
+from harness.model.timing import Timing
+from harness.model.trace import Trace
 
 
 @dataclass

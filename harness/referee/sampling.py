@@ -17,12 +17,11 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import Host, SharedBuffer
-from harness.backends.sim.host import SimHost
-from harness.protocol.messages import TurnTaken
-from harness.records.check import Check, OutputComparison, Scope, Tolerance
-from harness.records.config import Config
-from harness.records.verdict import Verdict
+from harness.devices.base import Host, SharedBuffer
+from harness.devices.sim.host import SimHost
+from harness.model.check import Check, OutputComparison, Scope, Tolerance
+from harness.model.config import Config
+from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.judgement import (
     describe_finding,
@@ -32,13 +31,14 @@ from harness.referee.answers.judgement import (
 )
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.referee.ceilings.work import work_of
-from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.setting import Setting
 from harness.referee.table.seated_case import at
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.table.turns import ALL_BLOCKS, Weights, construct_arm, take_turn
 from harness.referee.tolerance.derive import Evidence, least_tolerance
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed, TooMuchWork
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import TurnTaken
 from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20

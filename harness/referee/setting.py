@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
+from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
 from harness.referee.answers.oracle import Oracle
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
 from harness.referee.inputs.seeds import derive

@@ -9,22 +9,20 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import FlagChange
-from harness.records.arms import OF_PRECISION, ReferenceArm
-from harness.records.config import Config
-from harness.records.timing import Floors
-from harness.records.verdict import Verdict
+from harness.devices.cuda.telemetry import Telemetry
+from harness.devices.environment import FLAGS
+from harness.model.arms import OF_PRECISION, ReferenceArm
+from harness.model.config import Config
+from harness.model.timing import Floors
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
 from harness.referee.audit.run_time import Written
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
-from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
 from harness.referee.mutants.telling import describe_varied, telling
-from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
@@ -37,8 +35,10 @@ from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
 from harness.referee.timing.timing import references_of
 from harness.referee.without_launches import is_right_without_launches
-from harness.referee.workers.process import WorkerProcess
-from harness.referee.workers.workers import Workers
+from harness.sandbox.outcome import SolutionFailed, TooMuchWork
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import FlagChange
+from harness.sandbox.workers import Workers
 from harness.workspace.problem import FULL, Problem
 
 _NO_FLOORS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from harness.protocol.messages import Raised
-from harness.records.verdict import Verdict
-from harness.referee.outcome import SolutionFailed
+from harness.model.verdict import Verdict
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.messages import Raised
 from harness.workspace.solution import Solution
 
 _MISSING = re.compile(r"No module named 'triton\b|import of triton\b.* halted|name 'triton' is not defined")

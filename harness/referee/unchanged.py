@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import HarnessError, InvalidFile
-from harness.referee.outcome import SolutionFailed
-from harness.referee.workers.user_signal import is_own_user
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.user_signal import is_own_user
 from harness.workspace.problem import Problem
 
 _OWN_PACKAGE = Path(__file__).parents[1]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.backends.base import Host
-from harness.records.config import Config
+from harness.devices.base import Host
+from harness.model.config import Config
 from harness.referee.inputs.draws import Drawn, draw_variants
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.seated_case import SeatedCase, seat_case, seeds_of
 from harness.referee.table.size import TableSize
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
 
 
 def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProcess, config: Config) -> bool:

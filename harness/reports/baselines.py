@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.records.arms import Baseline
-from harness.records.compiled import CompiledBaseline
-from harness.records.entry import Entry, entry_of
-from harness.records.evaluation import Evaluation
-from harness.records.fastest import Fastest, fastest_baseline
-from harness.records.statistics import Interval
-from harness.records.timing import Timing
+from harness.model.arms import Baseline
+from harness.model.compiled import CompiledBaseline
+from harness.model.evaluation import Evaluation
+from harness.model.fastest import Fastest, fastest_baseline
+from harness.model.statistics import Interval
+from harness.model.timing import Timing
 from harness.reports.blocks import Block, Column, Line, Table, number, several
 from harness.reports.numbers import format_ms, format_speedup
+from harness.store.entry import Entry, entry_of
 
 _MARKS = "* the fastest"
 _TIES = "= not told apart from it"

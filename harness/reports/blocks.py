@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.reports.untrusted import one_line
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harness.records.arms import Baseline
-from harness.records.environment import of_several_gpus
-from harness.records.evaluation import Evaluation
-from harness.records.ranking import (
+from harness.model.arms import Baseline
+from harness.model.environment import of_several_gpus
+from harness.model.evaluation import Evaluation
+from harness.model.ranking import (
     FastP,
     Ranked,
     Summary,
@@ -19,9 +19,9 @@ from harness.records.ranking import (
     rank,
     summarise,
 )
-from harness.records.statistics import geometric_mean
-from harness.records.timing import Timing
-from harness.records.verdict import Verdict
+from harness.model.statistics import geometric_mean
+from harness.model.timing import Timing
+from harness.model.verdict import Verdict
 from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest, over_table
 from harness.reports.blocks import Block, Column, Line, Report, Span, Table, number, several
 from harness.reports.evaluation import judgement, simulated_words

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.records.environment import Environment, of_several_gpus
-from harness.records.evaluation import Evaluation
-from harness.records.record import as_json
-from harness.records.statistics import Interval, ratio
+from harness.model.environment import Environment, of_several_gpus
+from harness.model.evaluation import Evaluation
+from harness.model.record import as_json
+from harness.model.statistics import Interval, ratio
 from harness.reports.blocks import (
     Block,
     Column,

@@ -8,14 +8,13 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from harness.records.build import ExtensionBuild, KernelResources, NvccCheck
-from harness.records.check import Check
-from harness.records.config import Config
-from harness.records.entry import config_hash
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, Failure, Work
-from harness.records.roofline import share_of_baseline
-from harness.records.verdict import Verdict
+from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
+from harness.model.check import Check
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation, Failure, Work
+from harness.model.roofline import share_of_baseline
+from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, number, verdict_span
 from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
 from harness.reports.numbers import (
@@ -30,6 +29,7 @@ from harness.reports.numbers import (
 )
 from harness.reports.timing import timing_blocks
 from harness.reports.untrusted import harmless
+from harness.store.entry import config_hash
 
 _COMMAND_WIDTH = 74
 _CONFIG_FILE = "repeat.yaml"

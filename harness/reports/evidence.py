@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.records.evaluation import Failure
-from harness.records.evidence import Evidence
-from harness.records.trace import Trace, TracedKernel
+from harness.model.evaluation import Failure
+from harness.model.evidence import Evidence
+from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number, several
 from harness.reports.numbers import format_ms, format_own_share
 from harness.reports.untrusted import one_line

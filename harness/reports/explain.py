@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.records.checks_explained import CHECKS
-from harness.records.explanation import Explanation
-from harness.records.simulator_findings import FINDING_KINDS
-from harness.records.verdicts_explained import VERDICTS
-from harness.records.words_explained import WORDS
+from harness.model.checks_explained import CHECKS
+from harness.model.explanation import Explanation
+from harness.model.simulator_findings import FINDING_KINDS
+from harness.model.verdicts_explained import VERDICTS
+from harness.model.words_explained import WORDS
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table
 
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."

@@ -11,14 +11,14 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records.entry import Entry
-from harness.records.evaluation import Evaluation
-from harness.records.kernelbench_scores import SIMULATOR, Field, Sample, Score, average_pass_at_k, counts, pass_at_k
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.kernelbench_scores import SIMULATOR, Field, Sample, Score, average_pass_at_k, counts, pass_at_k
+from harness.model.verdict import Verdict
 from harness.reports.blocks import Column, Report, Table, number
 from harness.reports.evidence import seen_by
 from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
+from harness.store.entry import Entry
 
 
 def to_csv(entries: Iterable[Entry]) -> str:

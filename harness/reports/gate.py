@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.records.accepted import Accepted
-from harness.records.gate import OUTCOMES, Attempt, GateFinding, GateReport, Judged
-from harness.records.record import as_json
+from harness.model.accepted import Accepted
+from harness.model.gate import OUTCOMES, Attempt, GateFinding, GateReport, Judged
+from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, Tone, number, several
 from harness.reports.numbers import format_speedup
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from harness.records.gate import GateFinding, GateReport, Judged
+from harness.model.gate import GateFinding, GateReport, Judged
 from harness.reports.gate import (
     clipped,
     finding_words,

@@ -6,7 +6,7 @@ step GitHub shows 10 annotations of each kind, and of a message 64 KiB.
 
 from __future__ import annotations
 
-from harness.records.gate import GateFinding, GateReport, Judged, Level, Place
+from harness.model.gate import GateFinding, GateReport, Judged, Level, Place
 from harness.reports.gate import clipped, headline
 from harness.reports.untrusted import harmless
 

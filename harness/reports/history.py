@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records.entry import Entry
-from harness.records.statistics import Interval
+from harness.model.statistics import Interval
 from harness.reports.baselines import interval_of
 from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, number, verdict_span
 from harness.reports.numbers import format_speedup, format_time
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
 from harness.reports.untrusted import one_line
+from harness.store.entry import Entry
 
 PLOT_HEIGHT = 7
 """Lines of the plot for the terminal."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 from xml.etree import ElementTree
 
-from harness.records.gate import GateReport, Judged
+from harness.model.gate import GateReport, Judged
 from harness.reports.gate import clipped, finding_words, measured_words, setting_lines
 from harness.reports.untrusted import harmless
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.records.ceilings import ARITHMETICS, Ceilings
-from harness.records.finding import MachineFinding
-from harness.records.record import as_json
+from harness.model.ceilings import ARITHMETICS, Ceilings
+from harness.model.finding import MachineFinding
+from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
 from harness.reports.numbers import format_rate
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.records.ceilings import Source
-from harness.records.check import Check, DerivedTolerance
-from harness.records.evaluation import SpeedOfLight, Work
-from harness.records.statistics import Interval
+from harness.model.ceilings import Source
+from harness.model.check import Check, DerivedTolerance
+from harness.model.evaluation import SpeedOfLight, Work
+from harness.model.statistics import Interval
 
 SOURCES: Mapping[Source, str] = {"theory": "in theory", "measured": "as measured"}
 """Words for where a ceiling comes from."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.records.problem_check import Draw, MutantResult, ProblemCheck
-from harness.records.record import as_json
+from harness.model.problem_check import Draw, MutantResult, ProblemCheck
+from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Tone, number
 from harness.reports.numbers import derived_words, light_words, work_words
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.records.evaluation import Evaluation, Failure
-from harness.records.timing import Timing
+from harness.model.evaluation import Evaluation, Failure
+from harness.model.timing import Timing
 from harness.reports.evidence import seen_by
 from harness.reports.markdown import fenced
 from harness.reports.numbers import format_speedup

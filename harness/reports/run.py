@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from harness.reports.baselines import baselines_blocks
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Words, number
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import __version__
-from harness.records.gate import RULES, GateFinding, GateReport, Judged, Level, Place
+from harness.model.gate import RULES, GateFinding, GateReport, Judged, Level, Place
 from harness.reports.gate import clipped, finding_words
 from harness.reports.untrusted import harmless
 

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Line, Pairs, Prose, Section, Table, Tone, Words, spans, verdict_span
 from harness.reports.untrusted import harmless
 

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
 
-from harness.records.arms import ArmName, Metric
-from harness.records.evaluation import Evaluation
-from harness.records.fastest import fastest_baseline
-from harness.records.speed_verdict import SpeedVerdict
-from harness.records.spread import spread
-from harness.records.statistics import Interval, median, median_interval
-from harness.records.timing import PeakMemory, Timing
+from harness.model.arms import ArmName, Metric
+from harness.model.evaluation import Evaluation
+from harness.model.fastest import fastest_baseline
+from harness.model.speed_verdict import SpeedVerdict
+from harness.model.spread import spread
+from harness.model.statistics import Interval, median, median_interval
+from harness.model.timing import PeakMemory, Timing
 from harness.reports.baselines import over_fastest, remarks_on_baselines
 from harness.reports.blocks import Block, Column, Line, Span, Table, number
 from harness.reports.numbers import format_ms, format_speedup

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from harness.records.profile import KernelCounters, Profile, Timeline
-from harness.records.record import as_json
-from harness.records.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
+from harness.model.profile import KernelCounters, Profile, Timeline
+from harness.model.record import as_json
+from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
 

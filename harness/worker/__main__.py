@@ -1,5 +1,5 @@
 """`harness.worker FD WING BACKEND`: a fork server and, in its children, workers; started by the referee (see
-referee.workers.fork_server), never by hand.
+sandbox.fork_server), never by hand.
 
 FD is the server's end of the referee's socket; WING is a protocol.cell.Wing, or INSIDE where this process has started
 itself anew in one. A worker's standard output and error belong to the solution.
@@ -21,7 +21,7 @@ def main() -> None:
     bubble = enter(wing)
     sys.dont_write_bytecode = sys.pycache_prefix is None  # what children import stays unwritten
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
-    from harness.backends import activate_worker
+    from harness.devices import activate_worker
 
     device = activate_worker(backend, options)  # before torch: the simulator must come first
     from harness.worker.extensions import route_extensions

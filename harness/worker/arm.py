@@ -14,9 +14,9 @@ from typing import Any
 import numpy
 import torch
 
-from harness.backends.base import WorkerDevice
-from harness.protocol.initialisers import varied_initialisers
-from harness.protocol.messages import (
+from harness.devices.base import WorkerDevice
+from harness.sandbox.wire.initialisers import varied_initialisers
+from harness.sandbox.wire.messages import (
     Argument,
     Attach,
     Call,
@@ -33,7 +33,7 @@ from harness.protocol.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.protocol.values import decode_value
+from harness.sandbox.wire.values import decode_value
 from harness.worker.compilation import compilation
 from harness.worker.extensions import Extensions
 from harness.worker.flags import read_flags, set_flags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness.protocol.messages import Compilation
+from harness.sandbox.wire.messages import Compilation
 
 _FRAMES = "frames"
 """Counted for every function that the compiler looks at: where even this is missing torch counts elsewhere."""

@@ -27,8 +27,8 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.extension_text import ExtensionText, text_of
-from harness.protocol.layout import (
+from harness.sandbox.wire.extension_text import ExtensionText, text_of
+from harness.sandbox.wire.layout import (
     MANIFEST,
     NVCC_CALL,
     lent_extensions,
@@ -36,7 +36,7 @@ from harness.protocol.layout import (
     own_log,
     own_nvcc_calls,
 )
-from harness.protocol.messages import BuildText, ExtensionReport, TextBuilt
+from harness.sandbox.wire.messages import BuildText, ExtensionReport, TextBuilt
 from harness.worker.extension_key import compilers_digest, extension_key
 from harness.worker.slim_build import headers_digest, side_by_side_nvcc, slim_arguments
 

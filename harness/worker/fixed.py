@@ -15,16 +15,16 @@ from types import ModuleType
 from typing import Any
 
 FIXED = {
-    "harness.backends.cuda.device.CudaDevice": "_aside _captures _can_poison",
-    "harness.backends.cuda.lead_in.LeadIn": "_nbytes _kept_bytes _memory _sink _blocks _address _sink_address _loads "
+    "harness.devices.cuda.device.CudaDevice": "_aside _captures _can_poison",
+    "harness.devices.cuda.lead_in.LeadIn": "_nbytes _kept_bytes _memory _sink _blocks _address _sink_address _loads "
     "_counts _counts_address _here _meter _lead_in _evict _nothing",
-    "harness.backends.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "
+    "harness.devices.cuda.meter.Meter": "_driver _record _await_event _query _elapsed _await_device _copy _fill "
     "_error_string _load_module _get_function _launch _create_event _set_context _allocate_host _reset_persisting "
     "_context _start _end _stored _milliseconds",
-    "harness.backends.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
-    "harness.backends.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
+    "harness.devices.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
+    "harness.devices.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
     "_callbacks _clock _buffers",
-    "harness.backends.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks "
+    "harness.devices.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks "
     "_limit_work _trace",
     "harness.worker.arm.Arm": "device extensions _buffers _sharing",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",

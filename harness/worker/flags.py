@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from harness.protocol.messages import Flag
+from harness.sandbox.wire.messages import Flag
 
 _Get = Callable[[], Flag]
 _Set = Callable[[Any], object]

@@ -16,11 +16,11 @@ import socket
 import warnings
 from dataclasses import dataclass
 
-from harness.protocol.cell import Cell
-from harness.protocol.exchange import envelope, open_envelope
-from harness.protocol.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused
-from harness.protocol.frames import PeerClosed, receive_frame, send_frame
-from harness.protocol.layout import scratch_folder
+from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.exchange import envelope, open_envelope
+from harness.sandbox.wire.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused
+from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.layout import scratch_folder
 
 _GIVEN = 2
 

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import torch
 
-from harness.protocol.messages import OutputForm
+from harness.sandbox.wire.messages import OutputForm
 
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 """Exactly these. A subclass may compute its values when they are looked at, after the clock has stopped."""

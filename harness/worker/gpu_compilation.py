@@ -17,8 +17,8 @@ from pathlib import Path
 
 import torch
 
-from harness.protocol.layout import files_folder, scratch_folder
-from harness.protocol.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
+from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
 from harness.worker.slim_build import HEADERS, needs_full_headers, write_headers
 

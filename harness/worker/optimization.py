@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from harness.protocol.messages import Optimization
+from harness.sandbox.wire.messages import Optimization
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 """By the number of a tensor's dimensions; others have no such layout."""

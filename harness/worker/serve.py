@@ -8,10 +8,10 @@ import traceback
 
 import torch
 
-from harness.backends.base import WorkerDevice
-from harness.protocol.exchange import READY, envelope, open_envelope
-from harness.protocol.frames import PeerClosed, receive_frame, send_frame
-from harness.protocol.messages import (
+from harness.devices.base import WorkerDevice
+from harness.sandbox.wire.exchange import READY, envelope, open_envelope
+from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.messages import (
     REQUESTS,
     Attach,
     BuildText,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
-from harness.records.kernelbench import KernelBenchProblem, solution_name
+from harness.model.kernelbench import KernelBenchProblem, solution_name
 from harness.suggest import did_you_mean
 from harness.workspace.problem import load_problem
 from harness.workspace.workspace import Workspace

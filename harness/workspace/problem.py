@@ -12,8 +12,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from harness.errors import InvalidFile
-from harness.records.check import Tolerance
-from harness.records.record import SETTINGS
+from harness.model.check import Tolerance
+from harness.model.record import SETTINGS
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.formula import FormulaError

@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from harness.errors import InvalidFile
-from harness.records.record import SETTINGS
-from harness.records.verdict import Verdict
+from harness.model.record import SETTINGS
+from harness.model.verdict import Verdict
 from harness.workspace.problem import Precision
 from harness.workspace.source_hash import hash_files, hashed_files, is_text, judged_files, refuse_unfit
 from harness.workspace.yaml_file import read_yaml

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from harness.records.record import SETTINGS
+from harness.model.record import SETTINGS
 from harness.workspace.formula import FormulaError, numeric_constants, value_of
 
 Amount = Literal["bytes", "operations"]

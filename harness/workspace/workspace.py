@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.records.config import Config
+from harness.model.config import Config
 from harness.suggest import did_you_mean
 from harness.workspace.problem import Problem, load_problem
 from harness.workspace.solution import Solution, load_solution

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 import harness
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal
+from harness.model.evaluation import Evaluation
+from harness.store.journal import Journal
 from harness.workspace.selection import Task
 from tests.examples import passed, sim_environment
 from tests.workspace.test_problem import SOURCE

@@ -81,7 +81,7 @@ def test_a_type_checker_sees_the_types(tmp_path: Path) -> None:
     arguments = ["--strict", "--no-error-summary", f"--cache-dir={ROOT / '.mypy_cache'}", str(tmp_path / "user.py")]
     config = ["--config-file", str(ROOT / "pyproject.toml"), "--follow-imports=silent"]
     out, _, _ = mypy.run([*config, *arguments])
-    assert 'user.py:2: note: Revealed type is "harness.records.verdict.Verdict"' in out
-    assert 'user.py:3: note: Revealed type is "list[harness.records.evaluation.Evaluation]"' in out
+    assert 'user.py:2: note: Revealed type is "harness.model.verdict.Verdict"' in out
+    assert 'user.py:3: note: Revealed type is "list[harness.model.evaluation.Evaluation]"' in out
     assert 'user.py:4: error: Argument "backend" to "evaluate" has incompatible type' in out
     assert 'user.py:5: error: Module has no attribute "evalaute"' in out

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.executors.cache import cache_folder
+from harness.run.cache import cache_folder
 from tests.corpus import MARKS, Case, Corpus, CorpusBackend, parameters, read_families, require_caught, selected_in
 from tests.machine import ROOT
 

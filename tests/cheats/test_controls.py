@@ -12,7 +12,7 @@ SOLUTIONS = Path(__file__).parent / "solutions" / "double"
 COMPARE = """
 import runpy, sys, torch
 runpy.run_path(sys.argv[1])
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.judgement import Comparison
 compared = Comparison((4,), torch.float32, Tolerance(1e-4, 1e-4))
 compared.add(torch.zeros(4), torch.ones(4))

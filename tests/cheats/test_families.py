@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.workspace.workspace import Workspace
 from tests.corpus import HONEST, Case, folders, parameters, read_families
 

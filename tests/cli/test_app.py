@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness import __main__, __version__
-from harness.records.journal import Journal
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
+from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import failed, passed
 

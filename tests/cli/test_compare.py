@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from harness.cli.exit_codes import INTERRUPTED
-from harness.executors import early_start
-from harness.executors import session as session_module
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal, read_journals
-from harness.records.line import from_line
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.referee.evaluation import make_job
-from harness.referee.workers.fork_server import ForkServers
+from harness.run import early_start
+from harness.run import session as session_module
+from harness.sandbox.fork_server import ForkServers
+from harness.store.journal import Journal, read_journals
+from harness.store.line import from_line
 from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import environment, failed, passed, timing

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.journal import Journal
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
+from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import failed, passed
 

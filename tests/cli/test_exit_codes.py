@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.cli import exit_codes
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from tests.examples import failed, passed
 
 PASSED, WRONG = passed(), failed()

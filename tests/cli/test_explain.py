@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from harness.records.evidence import CHECK_NAMES
-from harness.records.simulator_findings import FINDING_KINDS
-from harness.records.verdict import Verdict
-from harness.records.words_explained import WORDS
+from harness.model.evidence import CHECK_NAMES
+from harness.model.simulator_findings import FINDING_KINDS
+from harness.model.verdict import Verdict
+from harness.model.words_explained import WORDS
 from tests.cli.shell import Shell
 
 

@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.errors import MachineError
-from harness.records.config import Config
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal
-from harness.records.timing import Timing
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.model.timing import Timing
+from harness.model.verdict import Verdict
+from harness.store.journal import Journal
 from harness.workspace.selection import Task
 from tests.cli.shell import Outcome, Shell
 from tests.examples import environment, failed, passed, sim_environment
@@ -86,7 +86,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Sessions:
 
     def make(where: Environment | None = None, **script: Any) -> FakeSession:
         fake = FakeSession(where or environment(), script)
-        monkeypatch.setattr("harness.executors.session.open_session", fake.open)
+        monkeypatch.setattr("harness.run.session.open_session", fake.open)
         return fake
 
     return make
@@ -213,7 +213,7 @@ def test_a_machine_that_lacks_what_is_asked_for_ends_with_three(
     def no_gpu(*_: object) -> None:
         raise MachineError("no GPU here")
 
-    monkeypatch.setattr("harness.executors.session.open_session", no_gpu)
+    monkeypatch.setattr("harness.run.session.open_session", no_gpu)
     outcome = harness("gate", "--quiet", "--backend", "cuda")
     assert (outcome.code, outcome.err) == (3, "harness: no GPU here\n")
 
@@ -237,7 +237,7 @@ def test_an_exception_of_ours_ends_with_three_as_well(
     def crash(*_: object) -> None:
         raise KeyError("ours")
 
-    monkeypatch.setattr("harness.executors.session.open_session", crash)
+    monkeypatch.setattr("harness.run.session.open_session", crash)
     outcome = harness("gate", "--quiet")
     assert outcome.code == 3
     assert outcome.err.endswith("KeyError: 'ours'\n")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.instruments import machine, profiling, sanitizing, toolbox
-from harness.instruments.bench import ArmFailed
-from harness.instruments.profiling import Profiling
-from harness.instruments.sanitizing import Sanitation
-from harness.records.profile import Profile, Timeline
-from harness.records.sanitizing import SanitizerFinding, Sanitizing, ToolRun
+from harness.model.profile import Profile, Timeline
+from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
+from harness.tools import machine, profiling, sanitizing, toolbox
+from harness.tools.bench import ArmFailed
+from harness.tools.profiling import Profiling
+from harness.tools.sanitizing import Sanitation
 from tests.cli.shell import Shell
 from tests.machine import why_no_gpu
 

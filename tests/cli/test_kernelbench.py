@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.evaluation import ProblemRef
-from harness.records.journal import to_line
+from harness.model.evaluation import ProblemRef
+from harness.store.journal import to_line
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, timing
 from tests.workspace.test_problem import SOURCE

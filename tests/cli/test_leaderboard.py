@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.config import Config, CorrectnessConfig
-from harness.records.entry import config_hash
-from harness.records.journal import Journal
+from harness.model.config import Config, CorrectnessConfig
+from harness.store.entry import config_hash
+from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import environment
 from tests.reports.leaderboard.samples import broken, other_gpu, simulated, solution, timed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.evaluation import Work
-from harness.records.journal import Journal
+from harness.model.evaluation import Work
+from harness.store.journal import Journal
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, timing
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.cli.progress import Progress
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from tests.examples import failed, passed, timing
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness.records.config import Config, TimingConfig
-from harness.records.evaluation import Evaluation
-from harness.records.journal import Journal, to_line
-from harness.records.verdict import Verdict
+from harness.model.config import Config, TimingConfig
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.store.journal import Journal, to_line
 from tests.cli.shell import Shell
 from tests.examples import build, environment, failed, passed, timing
 

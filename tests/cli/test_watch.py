@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.workspace.selection import Task
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, sim_environment
@@ -63,7 +63,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeSession]:
             session.opened_with = arguments
             return session
 
-        monkeypatch.setattr("harness.executors.session.open_session", open_session)
+        monkeypatch.setattr("harness.run.session.open_session", open_session)
         return session
 
     return answering

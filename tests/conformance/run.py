@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.backends.sim.device import SimDevice, activate
-from harness.backends.sim.toolkit import Toolkit
+from harness.cudasim.toolkit import Toolkit
+from harness.devices.sim.device import SimDevice, activate
 
 if TYPE_CHECKING:
     import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.backends.sim.unsupported import CONSTRUCTS
+from harness.cudasim.unsupported import CONSTRUCTS
 from tests.conformance.case import EXACT, Case, Tolerance
 from tests.conformance.cases import CASES
 from tests.machine import ROOT

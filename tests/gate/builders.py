@@ -8,11 +8,11 @@ from typing import Any
 from harness.gate.judgement import Subject, Terms, judge
 from harness.gate.policy import Policy, WaiverEntry
 from harness.gate.snapshot import Snapshot, accept
-from harness.records.arms import ArmName
-from harness.records.evaluation import Evaluation
-from harness.records.gate import Judged
-from harness.records.timing import Timing, Turn
-from harness.records.verdict import Verdict
+from harness.model.arms import ArmName
+from harness.model.evaluation import Evaluation
+from harness.model.gate import Judged
+from harness.model.timing import Timing, Turn
+from harness.model.verdict import Verdict
 from tests.examples import environment, passed
 
 TODAY = datetime.date(2026, 11, 21)

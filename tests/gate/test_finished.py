@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.gate.finished import Finished, from_run, left_out, other_settings
-from harness.records.config import Config, CorrectnessConfig, TimingConfig
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config, CorrectnessConfig, TimingConfig
+from harness.model.evaluation import Evaluation
 from harness.workspace.problem import Case, Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution, SolutionFile

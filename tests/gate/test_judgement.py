@@ -8,9 +8,9 @@ import pytest
 
 from harness.gate.judgement import Subject, judge, missing, waiver_remarks
 from harness.gate.policy import ProblemDemands
-from harness.records.evaluation import Failure, ProblemRef
-from harness.records.timing import Timing
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Failure, ProblemRef
+from harness.model.timing import Timing
+from harness.model.verdict import Verdict
 from tests.examples import environment, failed, passed, sim_environment
 from tests.gate.builders import SUBJECT, TODAY, judged, levels, snapshot_of, terms, timed, timing, waiver
 

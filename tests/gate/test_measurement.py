@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.gate.measurement import measure
-from harness.records.evaluation import Evaluation
+from harness.model.evaluation import Evaluation
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution, SolutionFile

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.gate.places import places_of
-from harness.records.evaluation import Failure
+from harness.model.evaluation import Failure
 from tests.examples import failed
 
 SOURCE = '''import torch

@@ -11,8 +11,8 @@ import pytest
 from harness.errors import InvalidFile, JournalError, UsageError
 from harness.gate.runs import latest_of_each, read_run
 from harness.gate.snapshot import accept, merged, open_snapshot, parse, render, write
-from harness.records.journal import Journal
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
+from harness.store.journal import Journal
 from tests.examples import environment, failed, passed, sim_environment
 from tests.gate.builders import timed
 

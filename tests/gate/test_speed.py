@@ -9,7 +9,7 @@ import pytest
 from harness.gate.policy import Demands
 from harness.gate.snapshot import accept
 from harness.gate.speed import conclude, is_suspect, measured, ratio
-from harness.records.statistics import Interval
+from harness.model.statistics import Interval
 from tests.gate.builders import timed
 
 

@@ -11,10 +11,16 @@ from typing import Any, Literal
 
 import torch
 
-from harness.backends.base import BufferHandle, Conditions, Finding, KernelRun, Measured
-from harness.backends.sim.host import SimHost
-from harness.backends.sim.toolkit import Toolkit
-from harness.protocol.messages import (
+from harness.cudasim.toolkit import Toolkit
+from harness.devices.base import Measured
+from harness.devices.sim.host import SimHost
+from harness.model.config import Config, CorrectnessConfig
+from harness.referee.correctness import CaseOutcome, Watch, check_case
+from harness.referee.sampling import must_be_sampled
+from harness.referee.setting import Setting, prepare_setting
+from harness.sandbox.process import SolutionRaised
+from harness.sandbox.wire.device import BufferHandle, Conditions, Finding, KernelRun
+from harness.sandbox.wire.messages import (
     Attach,
     Construct,
     Describe,
@@ -27,11 +33,6 @@ from harness.protocol.messages import (
     TakeTurn,
     TurnTaken,
 )
-from harness.records.config import Config, CorrectnessConfig
-from harness.referee.correctness import CaseOutcome, Watch, check_case
-from harness.referee.sampling import must_be_sampled
-from harness.referee.setting import Setting, prepare_setting
-from harness.referee.workers.process import SolutionRaised
 from harness.worker.arm import Arm
 from harness.workspace.problem import load_problem
 

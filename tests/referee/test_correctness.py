@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backends.base import Conditions
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.referee.correctness import CaseOutcome
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table import seated_case
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import Conditions
 from tests.referee.desk import DeskDevice, checked, setting_of
 
 DOUBLE = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import harness
-from harness.referee.environment import FLAGS
+from harness.devices.environment import FLAGS
 from harness.workspace.scaffold import TEMPLATE
 
 RELU = (TEMPLATE / "solutions" / "relu" / "vectorized" / "solution.py").read_text(encoding="utf-8")

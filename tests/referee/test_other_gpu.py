@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
-from harness.referee.building.build import BuildOutcome
+from harness.builder.build import BuildOutcome
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.referee.evaluation import evaluate, make_job
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment

@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backends.base import Account, BufferHandle, KernelRun, SharedBuffer
-from harness.records.verdict import Verdict
+from harness.devices.base import SharedBuffer
+from harness.model.verdict import Verdict
 from harness.referee import sampling
 from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
+from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
 from tests.referee.desk import DeskDevice, checked, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 

@@ -13,13 +13,11 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backends.base import Finding, KernelRun
-from harness.backends.sim.host import SimHost
+from harness.devices.sim.host import SimHost
 from harness.errors import MachineError
-from harness.protocol.messages import Compilation, Describe, Described, FlagChange, TakeTurn
-from harness.records.config import Config
-from harness.records.trace import KernelOrigin, Trace, TracedKernel
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.trace import KernelOrigin, Trace, TracedKernel
+from harness.model.verdict import Verdict
 from harness.referee import correctness
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
@@ -27,9 +25,11 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Audited
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.turns import ALL_BLOCKS
 from harness.referee.trial import Subject, Trial
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import Finding, KernelRun
+from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
 from tests.referee import desk as desk_module

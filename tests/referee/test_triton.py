@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol.messages import Raised
-from harness.records.config import LimitsConfig
-from harness.records.environment import BackendName
-from harness.records.verdict import Verdict
-from harness.referee.outcome import SolutionFailed
+from harness.model.config import LimitsConfig
+from harness.model.environment import BackendName
+from harness.model.verdict import Verdict
 from harness.referee.table.turns import load_arm
 from harness.referee.triton import beyond_triton, require_no_triton
-from harness.referee.workers.process import SolutionRaised
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import SolutionRaised
+from harness.sandbox.wire.messages import Raised
 from harness.workspace.solution import load_solution
 
 IMPORTED = 'Traceback\n  File "/w/1/solution.py", line 3, in <module>\n    import triton\n'

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError
-from harness.protocol.cell import FIRST_USER
 from harness.referee import unchanged
-from harness.referee.outcome import SolutionFailed
 from harness.referee.unchanged import change_meanwhile, remember_harness
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.cell import FIRST_USER
 from harness.workspace.problem import Problem, load_problem
 from tests.workspace.test_problem import SOURCE
 

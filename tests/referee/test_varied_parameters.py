@@ -12,11 +12,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
-from harness.referee.outcome import SolutionFailed
 from harness.referee.trial import Subject, Trial
+from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import load_problem
 from tests.referee.desk import DeskWorker, desk_host
 from tests.referee.mutants.test_telling import NORM

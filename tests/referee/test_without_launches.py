@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from harness.records.config import Config
+from harness.model.config import Config
 from harness.referee.without_launches import is_right_without_launches
 from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
 

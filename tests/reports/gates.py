@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.records.gate import Attempt, GateFinding, GateReport, Judged, Place, Waiver
-from harness.records.statistics import Interval
-from harness.records.verdict import Verdict
+from harness.model.gate import Attempt, GateFinding, GateReport, Judged, Place, Waiver
+from harness.model.statistics import Interval
+from harness.model.verdict import Verdict
 
 PLACE = Place("solutions/relu/fast/solution.py", 7, "cuda.cu: 'x' is undefined")
 WAIVER = Waiver("relu", "*", "correctness", "compiler bug 12", "ann", "2026-12-31")

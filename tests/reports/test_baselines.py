@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.compiled import CompiledBaseline
-from harness.records.entry import entry_of
-from harness.records.evaluation import Evaluation
-from harness.records.timing import Timing
+from harness.model.compiled import CompiledBaseline
+from harness.model.evaluation import Evaluation
+from harness.model.timing import Timing
 from harness.reports.baselines import compiled_lines, over_fastest, over_fastest_of
 from harness.reports.evaluation import show_report
 from harness.reports.numbers import format_flags
+from harness.store.entry import entry_of
 from tests.examples import passed, timing
-from tests.records.test_fastest import repeated
+from tests.model.test_fastest import repeated
 from tests.reports.printed import printed
 from tests.reports.test_run import report
 

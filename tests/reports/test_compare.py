@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.records.arms import BASELINES, ArmName, Baseline
-from harness.records.compiled import CompiledBaseline
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
-from harness.records.ranking import rank
-from harness.records.timing import Timing, Turn
-from harness.records.verdict import Verdict
+from harness.model.arms import BASELINES, ArmName, Baseline
+from harness.model.compiled import CompiledBaseline
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
+from harness.model.ranking import rank
+from harness.model.timing import Timing, Turn
+from harness.model.verdict import Verdict
 from harness.reports.compare import compare_report, rank_labels
 from tests.examples import environment, failed, far_out, measured, passed, sim_environment, timing
 from tests.reports.printed import printed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.records.environment import YOUNG_FLAGS
+from harness.model.environment import YOUNG_FLAGS
 from harness.reports.diff import Change, difference
 from tests.examples import environment, passed
 

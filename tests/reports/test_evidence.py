@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.records.check import Check, Tolerance
-from harness.records.evaluation import Evaluation
-from harness.records.evidence import Evidence
-from harness.records.trace import Trace, TracedKernel
+from harness.model.check import Check, Tolerance
+from harness.model.evaluation import Evaluation
+from harness.model.evidence import Evidence
+from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Span, Table
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import findings, show_report

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UsageError
-from harness.records.entry import entry_of
-from harness.records.evaluation import Evaluation, ProblemRef
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation, ProblemRef
+from harness.model.verdict import Verdict
 from harness.reports.export import kernelbench_id, to_csv, to_kernelbench
+from harness.store.entry import entry_of
 from tests.examples import failed, passed, sim_environment, timing
 
 

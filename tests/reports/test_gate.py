@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.records.gate import GateReport
+from harness.model.gate import GateReport
 from harness.reports.gate import gate_json, gate_report
 from tests.reports.gates import (
     ALLOWED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.records.gate import Place
+from harness.model.gate import Place
 from harness.reports.github import annotation_commands, resuming, stopping, without_old_commands
 from tests.reports.gates import (
     ALLOWED,

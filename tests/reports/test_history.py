@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from harness.errors import UsageError
-from harness.records.entry import Entry, entry_of
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.reports.history import histories, history_json, history_report, save_history_plot, terminal_plot
+from harness.store.entry import Entry, entry_of
 from tests.examples import failed, passed, timing
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.records.gate import Judged
+from harness.model.gate import Judged
 from harness.reports.junit import junit_xml
 from tests.reports.gates import (
     ALLOWED,

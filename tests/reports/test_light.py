@@ -9,8 +9,7 @@ import json
 
 import pytest
 
-from harness.records.entry import entry_of
-from harness.records.evaluation import ProblemRef, SpeedOfLight, Work
+from harness.model.evaluation import ProblemRef, SpeedOfLight, Work
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import show_report
 from harness.reports.export import to_csv
@@ -19,6 +18,7 @@ from harness.reports.machine import ceilings_json, ceilings_table
 from harness.reports.numbers import format_share, light_note, light_words, work_words
 from harness.reports.problem_check import problem_check_report
 from harness.reports.run import run_report
+from harness.store.entry import entry_of
 from tests.examples import ceilings, failed, passed, timing, with_light
 from tests.reports.leaderboard.samples import board, html_page, timed
 from tests.reports.printed import printed

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from harness.records.check import Tolerance
-from harness.records.statistics import Interval
+from harness.model.check import Tolerance
+from harness.model.statistics import Interval
 from harness.reports.numbers import format_error, format_median, format_ms, format_rate, format_span, format_speedup
 from tests.examples import check, comparison
 

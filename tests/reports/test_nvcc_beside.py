@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.records.build import NvccCheck
-from harness.records.evaluation import Evaluation
+from harness.model.build import NvccCheck
+from harness.model.evaluation import Evaluation
 from harness.reports.evaluation import log_text, show_report
 from harness.reports.run import compiled_words, run_report
 from tests.examples import build, passed, sim_environment

@@ -10,10 +10,9 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from harness.records.entry import entry_of
-from harness.records.evaluation import Evaluation
-from harness.records.record import as_json
-from harness.records.trace import Trace, TracedKernel
+from harness.model.evaluation import Evaluation
+from harness.model.record import as_json
+from harness.model.trace import Trace, TracedKernel
 from harness.reports.compare import compare_report
 from harness.reports.evaluation import show_report
 from harness.reports.export import to_csv, to_kernelbench
@@ -21,6 +20,7 @@ from harness.reports.leaderboard.forms import leaderboard_json, leaderboard_mark
 from harness.reports.numbers import format_own_share
 from harness.reports.run import run_report
 from harness.reports.timing import timing_json
+from harness.store.entry import entry_of
 from tests.reports.leaderboard.samples import board, html_page, timed
 from tests.reports.printed import printed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from harness.records.check import Tolerance
-from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.model.check import Tolerance
+from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
 from harness.reports.problem_check import problem_check_json, problem_check_report
 from tests.reports.printed import printed
 

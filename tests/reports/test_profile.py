@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.profile import KernelCounters, Profile, Stall, Timeline, TimelineRow
+from harness.model.profile import KernelCounters, Profile, Stall, Timeline, TimelineRow
 from harness.reports.tools import profile_json, profile_report
 from tests.reports.printed import printed as shown
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.records.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
-from harness.records.evaluation import Evaluation
+from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
+from harness.model.evaluation import Evaluation
 from harness.reports.blocks import Prose
 from harness.reports.evaluation import again, changed_settings
 from tests.reports.leaderboard.samples import CASES, problem, simulated, timed

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.records.arms import ArmName
-from harness.records.config import Config, TimingConfig
-from harness.records.evaluation import Evaluation, Failure
-from harness.records.finding import MachineFinding
-from harness.records.timing import Timing, Turn
-from harness.records.verdict import Verdict
+from harness.model.arms import ArmName
+from harness.model.config import Config, TimingConfig
+from harness.model.evaluation import Evaluation, Failure
+from harness.model.finding import MachineFinding
+from harness.model.timing import Timing, Turn
+from harness.model.verdict import Verdict
 from harness.reports.machine import findings_table
 from harness.reports.run import run_report
 from tests.examples import check, comparison, failed, far_out, passed, sim_environment, timing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harness.records.gate import RULES, GateReport, Place
+from harness.model.gate import RULES, GateReport, Place
 from harness.reports.sarif import sarif_json
 from tests.reports.gates import ALLOWED, BROKEN, FINE, NEW, UNDECIDED, WAIVED, finding, hostile, judged, report
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.records.config import Config
-from harness.records.timing import Floors, GpuState, Timing, Turn
+from harness.model.config import Config
+from harness.model.timing import Floors, GpuState, Timing, Turn
 from harness.reports.blocks import Report
 from harness.reports.export import timings_csv
 from harness.reports.run import run_report

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from harness.protocol.cell import Cell, Wing
-from harness.protocol.layout import scratch_folder
-from harness.referee.workers.environment import of_own_folder, scrubbed
-from harness.referee.workers.folder import make_folder, remove_folder
+from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.wire.cell import Cell, Wing
+from harness.sandbox.wire.layout import scratch_folder
 from harness.worker.confinement.bubblewrap import INSIDE, options
 from tests.machine import ROOT
 
@@ -24,7 +24,7 @@ CHILD = """
 import json, os, sys
 from dataclasses import asdict
 from pathlib import Path
-from harness.protocol.cell import Cell
+from harness.sandbox.wire.cell import Cell
 from harness.worker.confinement import bubblewrap, confine, own_user
 from harness.worker.confinement.linux import Unavailable
 def lacks(*arguments, **options):
@@ -123,9 +123,9 @@ def test_a_fork_server_and_its_workers_live_inside_and_end_with_it(workspace: Pa
     text = """
 import json, os, sys, threading, time
 from pathlib import Path
-from harness.protocol.frames import receive_frame
-from harness.referee.workers.fork_server import ForkServers
-from harness.referee.workers.start import StartedWorker, Surroundings, make_launch
+from harness.sandbox.wire.frames import receive_frame
+from harness.sandbox.fork_server import ForkServers
+from harness.sandbox.start import StartedWorker, Surroundings, make_launch
 hidden, cache = map(Path, sys.argv[1:])
 servers = ForkServers()
 launch = make_launch("cuda", cache, [], {"CUDA_VISIBLE_DEVICES": ""}, Surroundings((hidden,)))

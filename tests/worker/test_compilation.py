@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.protocol.messages import Compilation
+from harness.sandbox.wire.messages import Compilation
 from harness.worker.compilation import compilation
 from tests.worker.test_flags import run
 

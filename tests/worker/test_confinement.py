@@ -17,16 +17,16 @@ from typing import Any
 
 import pytest
 
-from harness.protocol.cell import Cell
-from harness.protocol.layout import scratch_folder
-from harness.referee.workers.environment import of_own_folder, scrubbed
-from harness.referee.workers.folder import make_folder, remove_folder
-from harness.referee.workers.own_python import own_python
+from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.own_python import own_python
+from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.layout import scratch_folder
 
 TRY = """
 import ctypes, json, os, socket, sys
 from pathlib import Path
-from harness.protocol.cell import Cell
+from harness.sandbox.wire.cell import Cell
 from harness.worker.confinement import confine
 import harness.worker.confinement as means
 from harness.worker.confinement.linux import Unavailable

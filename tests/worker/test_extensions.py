@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.choice import open_host
-from harness.executors.cache import cache_folder
-from harness.protocol.messages import ExtensionReport, Load, Loaded
-from harness.referee.environment import FLAGS
-from harness.referee.interrupted import Interrupted
-from harness.referee.workers.process import SolutionRaised
-from harness.referee.workers.workers import Workers
+from harness.devices.choice import open_host
+from harness.devices.environment import FLAGS
+from harness.errors import Interrupted
+from harness.run.cache import cache_folder
+from harness.sandbox.process import SolutionRaised
+from harness.sandbox.wire.messages import ExtensionReport, Load, Loaded
+from harness.sandbox.workers import Workers
 
 pytestmark = pytest.mark.sim
 

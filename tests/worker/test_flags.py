@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.referee.environment import FLAGS
+from harness.devices.environment import FLAGS
 from harness.worker.flags import read_flags
 from tests.machine import ROOT
 
@@ -20,8 +20,8 @@ _NEWER = hasattr(torch.backends, "fp32_precision")
 
 CHANGED = """
 import json, sys, torch
-from harness.protocol.messages import Load
-from harness.referee.environment import FLAGS
+from harness.sandbox.wire.messages import Load
+from harness.devices.environment import FLAGS
 from harness.worker.arm import Arm
 
 class Device: ...
@@ -49,7 +49,7 @@ def changed_by(tmp_path: Any, line: str) -> Any:
 
 def test_they_are_those_of_the_referee_whatever_the_variables_say() -> None:
     code = (
-        "import json; from harness.worker.flags import *; from harness.referee.environment import FLAGS; "
+        "import json; from harness.worker.flags import *; from harness.devices.environment import FLAGS; "
         "before = read_flags(); set_flags({**FLAGS, 'deterministic_algorithms': True}); "
         "print(json.dumps([before, read_flags()]))"
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol.layout import files_folder, scratch_folder
-from harness.protocol.messages import CompileForGpu, NvccCall, NvccRun
+from harness.sandbox.wire.layout import files_folder, scratch_folder
+from harness.sandbox.wire.messages import CompileForGpu, NvccCall, NvccRun
 from harness.worker.cubin import constant_bytes
 from harness.worker.gpu_compilation import ABSENT, compile_for_gpu, cubin_arguments, wanted_architectures
 from harness.worker.slim_build import HEADERS

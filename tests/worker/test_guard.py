@@ -18,12 +18,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import harness.backends.base
+import harness.devices.base
 import harness.worker.arm
-from harness.backends.cuda import lead_in, meter, snapshot
-from harness.backends.cuda.device import CudaDevice
-from harness.backends.cuda.lead_in import LeadIn
-from harness.backends.cuda.meter import Meter
+from harness.devices.cuda import lead_in, meter, snapshot
+from harness.devices.cuda.device import CudaDevice
+from harness.devices.cuda.lead_in import LeadIn
+from harness.devices.cuda.meter import Meter
 from harness.worker import guard
 from harness.worker.arm import Arm
 from harness.worker.extensions import Extensions
@@ -134,7 +134,7 @@ def test_honest_work_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 class Held:
     """As the GPU's device holds its meter."""
 
-    __module__ = "harness.backends.held"
+    __module__ = "harness.devices.held"
 
     def __init__(self, inner: object = None) -> None:
         self.inner = inner
@@ -148,7 +148,7 @@ class Held:
 class Heir(Held):
     """With names of each kind."""
 
-    __module__ = "harness.backends.held"
+    __module__ = "harness.devices.held"
     kind = "plain"
 
     @property
@@ -200,13 +200,13 @@ def test_a_new_name_of_a_class_is_found(value: object, monkeypatch: pytest.Monke
     held = Heir()
     before = Guard(held)
     monkeypatch.setattr(Heir, "record", value, raising=False)
-    assert before.patched() == ("harness.backends.held.Heir.record",)
+    assert before.patched() == ("harness.devices.held.Heir.record",)
 
 
 def test_a_new_special_name_of_a_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Guard()
-    monkeypatch.setattr(harness.backends.base.KernelRun, "__bool__", len, raising=False)
-    assert before.patched() == ("harness.backends.base.KernelRun.__bool__",)
+    monkeypatch.setattr(harness.devices.base.KernelRun, "__bool__", len, raising=False)
+    assert before.patched() == ("harness.devices.base.KernelRun.__bool__",)
 
 
 def test_other_bases_are_found() -> None:
@@ -214,7 +214,7 @@ def test_other_bases_are_found() -> None:
     before = Guard(held)
     true_bases, Heir.__bases__ = Heir.__bases__, (Other,)
     try:
-        assert before.patched() == ("harness.backends.held.Heir.__bases__",)
+        assert before.patched() == ("harness.devices.held.Heir.__bases__",)
     finally:
         Heir.__bases__ = true_bases
 
@@ -342,7 +342,7 @@ def test_fixed_data_of_what_measures_is_watched(path: str, value: Any, said: str
 def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
     held: Any = device()
     before = Guard(held)
-    held.begin(harness.backends.base.Conditions("end_to_end", 5, late_inputs=True))
+    held.begin(harness.devices.base.Conditions("end_to_end", 5, late_inputs=True))
     held._output_bytes, held._slow_poisons, held._peak_bytes, held._is_tracing = (4, 5), 4, 3, True
     held._snapshots = held._tracer = None
     held._calls, held._laid_out = 7, (4,)
@@ -356,13 +356,13 @@ def test_what_changes_as_turns_are_taken_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "value", "said"),
     [
-        (lead_in, "_THREADS", 1, "harness.backends.cuda.lead_in._THREADS"),
-        (lead_in, "LEAD_IN", "another", "harness.backends.cuda.lead_in.LEAD_IN"),
-        (meter, "ctypes", json, "harness.backends.cuda.meter.ctypes"),
-        (meter, "round", lambda number: 1, "harness.backends.cuda.meter.round"),
-        (CudaDevice, "torch_device", "cpu", "harness.backends.cuda.device.CudaDevice.torch_device"),
-        (snapshot._Layout, "of", None, "harness.backends.cuda.snapshot._Layout.of"),
-        (Meter, "__getattribute__", object.__getattribute__, "harness.backends.cuda.meter.Meter.__getattribute__"),
+        (lead_in, "_THREADS", 1, "harness.devices.cuda.lead_in._THREADS"),
+        (lead_in, "LEAD_IN", "another", "harness.devices.cuda.lead_in.LEAD_IN"),
+        (meter, "ctypes", json, "harness.devices.cuda.meter.ctypes"),
+        (meter, "round", lambda number: 1, "harness.devices.cuda.meter.round"),
+        (CudaDevice, "torch_device", "cpu", "harness.devices.cuda.device.CudaDevice.torch_device"),
+        (snapshot._Layout, "of", None, "harness.devices.cuda.snapshot._Layout.of"),
+        (Meter, "__getattribute__", object.__getattribute__, "harness.devices.cuda.meter.Meter.__getattribute__"),
         (harness.worker.arm.Arm, "model", None, "harness.worker.arm.Arm.model"),
     ],
 )
@@ -378,6 +378,6 @@ def test_names_of_our_modules_and_classes_are_watched(
 def test_a_module_that_gets_further_names_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As packages do by imports, and what torch.compile() traces."""
     before = Guard()
-    monkeypatch.setattr(harness.backends.base, "list", json, raising=False)
-    monkeypatch.setattr(harness.backends.base, "__compiled_fn_1", len, raising=False)
+    monkeypatch.setattr(harness.devices.base, "list", json, raising=False)
+    monkeypatch.setattr(harness.devices.base, "__compiled_fn_1", len, raising=False)
     assert before.patched() == ()

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness.protocol.exchange import READY, envelope, open_envelope
-from harness.protocol.frames import receive_frame, send_frame
-from harness.protocol.messages import REPLIES, Done, Raised, Ready, WarmUp
+from harness.sandbox.wire.exchange import READY, envelope, open_envelope
+from harness.sandbox.wire.frames import receive_frame, send_frame
+from harness.sandbox.wire.messages import REPLIES, Done, Raised, Ready, WarmUp
 from harness.worker.serve import serve
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import own_extensions, own_log
+from harness.sandbox.wire.layout import own_extensions, own_log
 from harness.worker.extensions import Extensions
 from harness.worker.slim_build import slim_arguments
 

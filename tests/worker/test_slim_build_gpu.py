@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from harness.protocol.layout import own_log
+from harness.sandbox.wire.layout import own_log
 from harness.worker.extensions import Extensions
 
 pytestmark = pytest.mark.gpu

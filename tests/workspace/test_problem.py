@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidFile
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.workspace.problem import Case, load_problem
 
 SOURCE = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidFile, UsageError
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import new_problem, new_solution
 from harness.workspace.workspace import Workspace

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidFile, UsageError
-from harness.records.config import Config
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.verdict import Verdict
 from harness.suggest import did_you_mean
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases

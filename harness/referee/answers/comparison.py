@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from harness.records.check import Mismatch, OutputComparison, Tolerance
+from harness.model.check import Mismatch, OutputComparison, Tolerance
 
 _FIRST_MISMATCHES = 5
 _CHUNK = 2**24

@@ -8,15 +8,15 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import Finding
-from harness.protocol.messages import CallTaken
-from harness.records.check import Check, OutputComparison, Tolerance
-from harness.records.simulator_findings import FINDING_KINDS
-from harness.records.verdict import Verdict
+from harness.model.check import Check, OutputComparison, Tolerance
+from harness.model.simulator_findings import FINDING_KINDS
+from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.reference import OutputSpec
-from harness.referee.outcome import SolutionFailed, TooMuchWork
 from harness.referee.setting import Setting
+from harness.sandbox.outcome import SolutionFailed, TooMuchWork
+from harness.sandbox.wire.device import Finding
+from harness.sandbox.wire.messages import CallTaken
 
 _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of-bounds"}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import OracleKind
+from harness.model.check import OracleKind
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, OutputSpec, Reference, blamed_on, unpack
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
 from harness.referee.inputs.placement import Placed

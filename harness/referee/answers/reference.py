@@ -16,10 +16,10 @@ from typing import Any
 import numpy
 import torch
 
-from harness.protocol.initialisers import varied_initialisers
-from harness.protocol.messages import Structure
-from harness.protocol.values import NotPlain, encode_value
 from harness.referee.inputs.placement import Placed
+from harness.sandbox.wire.initialisers import varied_initialisers
+from harness.sandbox.wire.messages import Structure
+from harness.sandbox.wire.values import NotPlain, encode_value
 from harness.workspace.problem import Problem
 
 _GENERATORS = threading.RLock()

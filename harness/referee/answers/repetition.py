@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.backends.base import Conditions
-from harness.records.check import Check, Scope
-from harness.records.verdict import Verdict
+from harness.model.check import Check, Scope
+from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import require_passed
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.seated_case import KeptRow, SeatedCase, Taken, at
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import Conditions
 
 _TIMES = 3
 _UNASKED_CHARS = 200

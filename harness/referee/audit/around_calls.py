@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.sandbox.wire.device import KernelRun
 
 _Row = tuple[int, KernelRun]
 """With its place in the trace."""

@@ -8,10 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.backends.base import KernelRun
-from harness.protocol.messages import TurnTaken
-from harness.records.arms import ArmName
-from harness.records.trace import Trace
+from harness.model.arms import ArmName
+from harness.model.trace import Trace
 from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.custom import TracedCase, require_custom
@@ -29,7 +27,9 @@ from harness.referee.audit.timeline import (
     require_nothing_outside,
 )
 from harness.referee.audit.wall_clock import WallTurn, require_explained
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import KernelRun
+from harness.sandbox.wire.messages import TurnTaken
 
 _Check = Callable[[], "tuple[str, ...] | None"]
 """Returns remarks, if any; raises SolutionFailed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 
 def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int) -> tuple[int, ...]:

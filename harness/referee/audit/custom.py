@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.records.trace import Trace, TracedKernel
-from harness.records.verdict import Verdict
+from harness.model.trace import Trace, TracedKernel
+from harness.model.verdict import Verdict
 from harness.referee.audit.kernels import is_fill, maker_of
 from harness.referee.audit.operators import took_all_of
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 _DECOY = 0.01
 """Own kernels that take less than this share of the device's time must stand for a part of the reference."""

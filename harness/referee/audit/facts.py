@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.records.ceilings import Ceilings
-from harness.records.evaluation import Work
-from harness.records.trace import Trace
+from harness.model.ceilings import Ceilings
+from harness.model.evaluation import Work
+from harness.model.trace import Trace
 from harness.referee.answers.reference import OutputSpec
 from harness.referee.audit.around_calls import Output
 from harness.referee.audit.kernels import InFramework, in_framework_libraries, own_kernels

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import torch
 
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 _CANARY_BYTES = 256 * 2**20
 _IN_A_ROW = 3

@@ -13,10 +13,10 @@ from typing import Literal
 
 import torch
 
-from harness.backends.base import KernelRun
-from harness.records.build import ExtensionBuild
-from harness.records.trace import KernelOrigin, Trace, TracedKernel
-from harness.referee.building.compiler_log import demangled
+from harness.builder.compiler_log import demangled
+from harness.model.build import ExtensionBuild
+from harness.model.trace import KernelOrigin, Trace, TracedKernel
+from harness.sandbox.wire.device import KernelRun
 
 _MOST_KERNELS = 100
 """In a record."""

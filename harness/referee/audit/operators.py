@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from harness.backends.base import KernelRun
-from harness.records.trace import Trace, TracedKernel
+from harness.model.trace import Trace, TracedKernel
 from harness.referee.answers.reference import PROBLEM_ERRORS
 from harness.referee.audit.kernels import Origins, summarize
 from harness.referee.setting import Setting
+from harness.sandbox.wire.device import KernelRun
 
 _ABOUT_ALL = 2 / 3
 """The framework's part where it works for twice as long as own kernels, which is a decoy on a GPU."""

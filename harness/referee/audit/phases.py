@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 20_000
 _SHARE = 0.3

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.records.ceilings import Ceilings
-from harness.records.evaluation import Work
+from harness.model.ceilings import Ceilings
+from harness.model.evaluation import Work
 from harness.referee.ceilings.work import nbytes_of
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
+from harness.sandbox.outcome import SolutionFailed
 
 _SLACK = 0.95
 """Of a measured rate: the best of about twenty reads, writes or copies isn't the very best. Theory needs none."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from harness.records.build import ExtensionBuild
+from harness.model.build import ExtensionBuild
 
 _FOLDERS = ("_native", "sparse", "_inductor/kernel")
 """Of torch's, those with Triton kernels that its operators run (2.13); where one is missing it names none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 50_000
 """On an H100 the median tail of 20 honest solutions was at most 10 µs, the longest of 2,000 calls 76; a worker's thread

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, LEAD_IN
+from harness.devices.cuda.markers import END, LEAD_IN
 from harness.referee.audit.around_calls import DevicesOwn, Surroundings, bytes_moved, devices_own
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import KernelRun
 
 _OVERLAP_NS = 2_000
 """Timestamps of neighbours on one stream overlap by up to a microsecond (H100, CUPTI 13.0)."""

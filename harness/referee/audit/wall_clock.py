@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 250_000
 """Between honest arms the difference was at most 145 µs (there with turns of 1 and 2 calls alone, uncertain by 800), at

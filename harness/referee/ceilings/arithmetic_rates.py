@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from harness.records.ceilings import Arithmetic
+from harness.model.ceilings import Arithmetic
 from harness.referee.ceilings.best_time import best_seconds
 
 _SIDES = (2048, 4096, 8192)

@@ -12,8 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from harness.records.environment import Flag
-from harness.records.evaluation import Work
+from harness.model.environment import Flag
+from harness.model.evaluation import Work
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem
 from harness.referee.setting import Setting
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.fairness import fair_tolerances

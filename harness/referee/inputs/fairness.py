@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.oracle import copied
 from harness.referee.inputs.variants import Variant

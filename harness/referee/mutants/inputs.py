@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.rows import Rows
 from harness.referee.setting import Setting

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from harness.records.ceilings import Ceilings
-from harness.records.check import DerivedTolerance
-from harness.records.evaluation import Work
-from harness.records.problem_check import Draw, MutantResult, ProblemCheck, Trial
-from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.devices.environment import FLAGS
+from harness.model.ceilings import Ceilings
+from harness.model.check import DerivedTolerance
+from harness.model.evaluation import Work
+from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings.work import work_of
-from harness.referee.environment import FLAGS
 from harness.referee.mutants.inputs import TooLarge, are_equal, worst_error
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed

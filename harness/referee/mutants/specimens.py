@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
-from harness.records.problem_check import Draw
+from harness.model.check import Tolerance
+from harness.model.problem_check import Draw
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import seen_structures
 from harness.referee.inputs.fairness import fair_tolerances

@@ -11,11 +11,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, Reference
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.size import PROCESS_BYTES, tensor_bytes
+from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 
 _LARGE_SHARE = 1 / 16

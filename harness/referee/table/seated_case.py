@@ -17,16 +17,14 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import Conditions, Host
-from harness.protocol.messages import CallTaken, TurnTaken
-from harness.records.arms import Metric
-from harness.records.check import Check, OutputComparison, Scope
-from harness.records.config import Config
-from harness.records.verdict import Verdict
+from harness.devices.base import Host
+from harness.model.arms import Metric
+from harness.model.check import Check, OutputComparison, Scope
+from harness.model.config import Config
+from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.audit.claims import require_originals
 from harness.referee.inputs.draws import Drawn, make_inputs
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.imprint import imprint, is_unchanged
 from harness.referee.table.size import TableSize
@@ -34,7 +32,10 @@ from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
 from harness.referee.table.turns import Weights, construct_arm, give_back, take_turn
 from harness.referee.timing.pacing import HOLD_NS, Pacing
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.device import Conditions
+from harness.sandbox.wire.messages import CallTaken, TurnTaken
 
 _KEPT_SHARE = 0.05
 """Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.protocol.messages import Compilation, Described
-from harness.records.arms import ArmName, Baseline, ReferenceArm
-from harness.records.compiled import CompiledBaseline
-from harness.records.config import Config, LimitsConfig
+from harness.model.arms import ArmName, Baseline, ReferenceArm
+from harness.model.compiled import CompiledBaseline
+from harness.model.config import Config, LimitsConfig
 from harness.referee.answers.judgement import judge_form
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.flag_changes import flag_remarks
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table
 from harness.referee.table.turns import construct_arm, describe_arm, load_arm, take_turn
 from harness.referee.timing.baselines import flags_of, optimization_of
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import Compilation, Described
 
 
 class BaselineFailed(Exception):

@@ -15,20 +15,20 @@ from contextlib import ExitStack
 
 import torch
 
-from harness.records.arms import ReferenceArm
-from harness.records.config import Config
-from harness.records.verdict import Verdict
+from harness.errors import Interrupted
+from harness.model.arms import ReferenceArm
+from harness.model.config import Config
+from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import judge_values
 from harness.referee.answers.oracle import piece_bytes
-from harness.referee.interrupted import Interrupted
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import prepare_setting
 from harness.referee.table.room import need_of, too_little
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.seats import Seats
 from harness.referee.table.size import TableSize
 from harness.referee.timing.timing import references_of
-from harness.referee.workers.workers import Workers
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.workers import Workers
 from harness.workspace.problem import Problem
 
 _SCARCE = 0.5

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.records.arms import ReferenceArm
+from harness.model.arms import ReferenceArm
 from harness.referee.setting import Setting
 
 CALLS = 2

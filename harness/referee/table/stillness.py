@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.process import WorkerProcess
 
 
 class Stillness:

@@ -12,8 +12,13 @@ from typing import Any
 
 import torch
 
-from harness.backends.base import Conditions, Host, SharedBuffer
-from harness.protocol.messages import (
+from harness.devices.base import Host, SharedBuffer
+from harness.model.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.sandbox.outcome import SolutionFailed, from_exception
+from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.device import Conditions
+from harness.sandbox.wire.messages import (
     Argument,
     Attach,
     Call,
@@ -26,11 +31,7 @@ from harness.protocol.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.protocol.values import NotPlain, decode_value, encode_value
-from harness.records.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem, OutputSpec
-from harness.referee.outcome import SolutionFailed, from_exception
-from harness.referee.workers.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
 
 _STATE_ALIGNMENT = 256
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.backends.base import Conditions, Finding
-from harness.backends.sim.nvcc import UNSUPPORTED_MARK
-from harness.protocol.messages import Constructed, Describe, Described, GiveBack, Load, Optimization, Raised
-from harness.records.config import LimitsConfig
-from harness.records.environment import BackendName, Flag
-from harness.records.evaluation import WeightsSource
-from harness.records.verdict import Verdict
+from harness.builder.build import compile_failure
+from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.devices.environment import FLAGS
+from harness.model.config import LimitsConfig
+from harness.model.environment import BackendName, Flag
+from harness.model.evaluation import WeightsSource
+from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import fault_among
-from harness.referee.building.build import compile_failure
-from harness.referee.environment import FLAGS
-from harness.referee.outcome import SolutionFailed, from_exception
 from harness.referee.setting import Setting
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.triton import beyond_triton
-from harness.referee.workers.process import SolutionRaised, WorkerProcess
+from harness.sandbox.outcome import SolutionFailed, from_exception
+from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.device import Conditions, Finding
+from harness.sandbox.wire.messages import Constructed, Describe, Described, GiveBack, Load, Optimization, Raised
 
 ALL_BLOCKS = 2**62
 """For a turn in which all blocks run and what they leave is looked for as after a few."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.protocol.messages import Optimization
-from harness.records.arms import Baseline
-from harness.records.environment import Flag
-from harness.referee.environment import FLAGS
+from harness.devices.environment import FLAGS
+from harness.model.arms import Baseline
+from harness.model.environment import Flag
+from harness.sandbox.wire.messages import Optimization
 
 _OPTIMIZATIONS = {
     "compile": Optimization(compile_mode="default"),

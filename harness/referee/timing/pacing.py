@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from harness.backends.base import MADE_TWICE, Conditions
-from harness.protocol.messages import CallTaken
-from harness.records.arms import ArmName, Metric
+from harness.model.arms import ArmName, Metric
+from harness.sandbox.wire.device import MADE_TWICE, Conditions
+from harness.sandbox.wire.messages import CallTaken
 
 HOLD_NS = 900_000
 """A call's launches took the host 51 µs, one in a hundred over 453 and 676 at most (H100, one kernel a call, 1512

@@ -9,25 +9,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import TurnTaken
-from harness.records.arms import ArmName, Metric, ReferenceArm
-from harness.records.check import Check
-from harness.records.config import Config
-from harness.records.timing import GpuState, PeakMemory
+from harness.devices.cuda.telemetry import Telemetry
+from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.check import Check
+from harness.model.config import Config
+from harness.model.timing import GpuState, PeakMemory
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.audit import Auditor, Canary
 from harness.referee.audit.claims import require_plausible
 from harness.referee.inputs.draws import Drawn
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.seated_case import SeatedCase, Taken, seeds_of
 from harness.referee.table.seats import BaselineFailed
 from harness.referee.table.turns import take_turn
 from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import TurnTaken
 
 _WITHOUT_ROWS = 0.5
 """So many of the timed turns have a call judged in full where no single row can be."""

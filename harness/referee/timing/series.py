@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
-from harness.records.arms import ArmName, Metric
-from harness.records.config import TimingConfig
-from harness.records.statistics import LITTLE_SCATTER, MANY
-from harness.records.timing import PeakMemory, Row, Timing, Turn
+from harness.model.arms import ArmName, Metric
+from harness.model.config import TimingConfig
+from harness.model.statistics import LITTLE_SCATTER, MANY
+from harness.model.timing import PeakMemory, Row, Timing, Turn
 
 Clock = Callable[[], float]
 

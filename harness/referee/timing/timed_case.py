@@ -10,16 +10,14 @@ from dataclasses import dataclass
 
 import torch
 
-from harness.protocol.messages import FlagChange
-from harness.records.arms import ArmName, Metric, ReferenceArm
-from harness.records.check import Check
-from harness.records.compiled import CompiledBaseline
-from harness.records.config import Config, LimitsConfig
-from harness.records.timing import SHORT_NS, Floors, Row, Timing
-from harness.records.verdict import Verdict
+from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.check import Check
+from harness.model.compiled import CompiledBaseline
+from harness.model.config import Config, LimitsConfig
+from harness.model.timing import SHORT_NS, Floors, Row, Timing
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.correctness import CaseOutcome, Notify, check_seated, take_first
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.seated_case import SeatedCase, at
 from harness.referee.table.seats import BaselineFailed, Seats
 from harness.referee.table.shortage import is_memory_scarce
@@ -28,7 +26,9 @@ from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer, claimed_turn
 from harness.referee.timing.series import Series
 from harness.referee.timing.timing import measure, measure_row, references_of, turn_length, warm_up
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import FlagChange
 
 _BRIEF_NS = 100_000
 """Calls of the baseline under it don't lengthen a turn much."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.records.arms import ArmName, Metric, ReferenceArm
-from harness.records.config import TimingConfig
-from harness.records.statistics import median
-from harness.records.timing import Floors, GpuState, Row, Timing, Turn
+from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.config import TimingConfig
+from harness.model.statistics import median
+from harness.model.timing import Floors, GpuState, Row, Timing, Turn
 from harness.referee.table.lengths import drawn_lengths
 from harness.referee.timing.series import Series
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.answers.reference import InvalidProblem, OutputSpec

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from harness.records.arms import Baseline, Metric
-from harness.records.contenders import Tally
-from harness.records.entry import Entry
-from harness.records.ranking import leading_metric, rank_among
-from harness.records.statistics import Interval
-from harness.records.verdict import Verdict
+from harness.model.arms import Baseline, Metric
+from harness.model.ranking import leading_metric, rank_among
+from harness.model.statistics import Interval
+from harness.model.verdict import Verdict
 from harness.reports.baselines import interval_of
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
@@ -27,6 +25,8 @@ from harness.reports.leaderboard.rules import (
     is_comparable,
     why_unranked,
 )
+from harness.store.contenders import Tally
+from harness.store.entry import Entry
 
 
 @dataclass(frozen=True)

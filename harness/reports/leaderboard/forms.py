@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records.statistics import Interval
+from harness.model.statistics import Interval
 from harness.reports import markdown
 from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, number

@@ -12,9 +12,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.records.entry import Entry
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.reports.blocks import Pairs, Words, spans
 from harness.reports.evaluation import environment_facts
 from harness.reports.leaderboard.board import Board, ProblemBoard
@@ -26,6 +25,7 @@ from harness.reports.numbers import format_speedup
 from harness.reports.pictures.drawing import page_svg, stylesheet
 from harness.reports.pictures.speedups import Curve, fast_p_chart, page_share
 from harness.reports.untrusted import harmless, shortened
+from harness.store.entry import Entry
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -10,8 +10,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from harness.records.entry import Entry
-from harness.records.evaluation import Evaluation, Work
+from harness.model.evaluation import Evaluation, Work
 from harness.reports.leaderboard.board import ProblemBoard, speedup_of
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import problem_note
@@ -21,6 +20,7 @@ from harness.reports.pictures.drawing import page_svg
 from harness.reports.pictures.roofline import Rate, scatter
 from harness.reports.pictures.speedups import Measurement, history_chart, page_bar, page_bar_ticks, speedup_axis
 from harness.reports.untrusted import one_line
+from harness.store.entry import Entry
 
 _MOST_MEASUREMENTS = 200
 """The newest that history draws and lists: a file of a size to be sent around."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from harness.errors import UsageError
-from harness.records.arms import Metric
-from harness.records.contenders import Tally
-from harness.records.entry import Entry
-from harness.records.ranking import other_metric
-from harness.records.verdict import Verdict
+from harness.model.arms import Metric
+from harness.model.ranking import other_metric
+from harness.model.verdict import Verdict
+from harness.store.contenders import Tally
+from harness.store.entry import Entry
 
 PrecisionClass = Literal["float64", "float32", "tf32", "half"]
 """Classes of arithmetic that are ranked apart: fewer bits are faster, and no merit of the kernel."""

@@ -9,10 +9,9 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from harness.records.entry import Entry
-from harness.records.evaluation import Evaluation
-from harness.records.spread import quartiles
-from harness.records.statistics import Interval
+from harness.model.evaluation import Evaluation
+from harness.model.spread import quartiles
+from harness.model.statistics import Interval
 from harness.reports.blocks import Section
 from harness.reports.evaluation import again, findings, record, surroundings
 from harness.reports.leaderboard.board import Standing
@@ -24,6 +23,7 @@ from harness.reports.pictures.arms import ArmSamples, samples_of
 from harness.reports.pictures.drawing import Picture, page_svg
 from harness.reports.pictures.samples import histogram
 from harness.reports.untrusted import harmless, shortened
+from harness.store.entry import Entry
 
 _LONGEST_EXPLANATION = 8_000
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.records.environment import of_several_gpus
-from harness.records.ranking import FAST_P, FastP
-from harness.records.statistics import Interval, geometric_mean
-from harness.records.verdict import Verdict
+from harness.model.environment import of_several_gpus
+from harness.model.ranking import FAST_P, FastP
+from harness.model.statistics import Interval, geometric_mean
+from harness.model.verdict import Verdict
 from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records.evaluation import Evaluation
-from harness.records.speed_verdict import SpeedVerdict
-from harness.records.timing import Timing
+from harness.model.evaluation import Evaluation
+from harness.model.speed_verdict import SpeedVerdict
+from harness.model.timing import Timing
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.arms import Samples, samples_of
 from harness.reports.pictures.axes import heading

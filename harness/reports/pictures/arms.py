@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
-from harness.records.arms import ArmName
-from harness.records.spread import fences, quartiles
-from harness.records.statistics import Interval, median
-from harness.records.timing import Timing, Turn
+from harness.model.arms import ArmName
+from harness.model.spread import fences, quartiles
+from harness.model.statistics import Interval, median
+from harness.model.timing import Timing, Turn
 from harness.reports.pictures.drawing import MARKERS
 from harness.reports.untrusted import one_line
 

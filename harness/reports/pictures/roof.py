@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.records.arms import OF_PRECISION
-from harness.records.ceilings import Ceilings
-from harness.records.evaluation import Evaluation, SpeedOfLight, Work
-from harness.records.roofline import arithmetic_of, speed_of_light
+from harness.model.arms import OF_PRECISION
+from harness.model.ceilings import Ceilings
+from harness.model.evaluation import Evaluation, SpeedOfLight, Work
+from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.reports.numbers import SOURCES, format_rate
 from harness.reports.pictures.arms import ArmSamples
 from harness.reports.untrusted import one_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from harness.records.spread import FENCE, LEAST_REACH
+from harness.model.spread import FENCE, LEAST_REACH
 from harness.reports.numbers import format_median, format_span, unit_of
 from harness.reports.pictures.arms import ArmSamples, Samples, counts
 from harness.reports.pictures.axes import Panel, Sample, Scale, legend, linear_ticks, plain_words

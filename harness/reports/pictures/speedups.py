@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from harness.records.ranking import FastP
-from harness.records.statistics import Interval
+from harness.model.ranking import FastP
+from harness.model.statistics import Interval
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.axes import Panel, Sample, Scale, heading, legend, log_domain, spread
 from harness.reports.pictures.drawing import MARKERS, Box, Dots, Label, Mark, Picture, Stroke

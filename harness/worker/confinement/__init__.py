@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.protocol.cell import Cell
-from harness.protocol.layout import READ_ONLY_FILES, files_folder, scratch_folder
+from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.layout import READ_ONLY_FILES, files_folder, scratch_folder
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubble
 from harness.worker.confinement.limits import end_first, limit_resources

@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from harness.protocol.cell import Cell
+from harness.sandbox.wire.cell import Cell
 from harness.worker.confinement import confine
 from harness.worker.confinement.bubblewrap import Bubble, enter
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.protocol.cell import Wing
+from harness.sandbox.wire.cell import Wing
 from harness.worker.confinement import landlock
 from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
 from harness.worker.confinement.readable import hidden_places, needed_places

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.records.check import Mismatch, OutputComparison, Tolerance
+from harness.model.check import Mismatch, OutputComparison, Tolerance
 from harness.referee.answers import comparison as comparison_module
 from harness.referee.answers.comparison import Comparison
 

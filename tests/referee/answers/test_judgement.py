@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from harness.backends.base import Finding
-from harness.protocol.messages import CallTaken, OutputForm
-from harness.records.check import Mismatch
-from harness.records.verdict import Verdict
+from harness.model.check import Mismatch
+from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
 from harness.referee.answers.reference import OutputSpec
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import Finding
+from harness.sandbox.wire.messages import CallTaken, OutputForm
 from tests.examples import check, comparison
 
 ONE = OutputSpec("tensor", (torch.float32,), ((2, 3),))

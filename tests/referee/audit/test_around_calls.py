@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.around_calls import Output, Surroundings
 from harness.referee.audit.timeline import read_timeline, require_nothing_outside
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import KernelRun
 from tests.referee.audit.traces import LARGE, US, around, call_of, kernel, move
 
 SMALL = Output(1024, 4)

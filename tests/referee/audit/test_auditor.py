@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import EVICT, STRIDED_COPY
-from harness.protocol.messages import CallTaken, OutputForm, TurnTaken
-from harness.records.arms import ArmName
-from harness.records.evaluation import Work
-from harness.records.verdict import Verdict
+from harness.devices.cuda.markers import EVICT, STRIDED_COPY
+from harness.model.arms import ArmName
+from harness.model.evaluation import Work
+from harness.model.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
 from harness.referee.audit.around_calls import Output
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import KernelRun
+from harness.sandbox.wire.messages import CallTaken, OutputForm, TurnTaken
 from tests.examples import ceilings
 from tests.referee.audit.traces import LARGE, OUTPUTS, call_of, kernel, marked
 

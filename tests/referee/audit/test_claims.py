@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.referee.audit.claims import require_originals, require_plausible
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 
 @pytest.mark.parametrize(("claimed", "wall_ns"), [((10, 20), 31), ((10, 20), 30), ((1, 1), 10**9)])

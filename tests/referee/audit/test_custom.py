@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.trace import KernelOrigin, Trace, TracedKernel
-from harness.records.verdict import Verdict
+from harness.model.trace import KernelOrigin, Trace, TracedKernel
+from harness.model.verdict import Verdict
 from harness.referee.audit.custom import TracedCase, accused_of, require_custom
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 
 def trace(*kernels: tuple[str, KernelOrigin, int, int] | tuple[str, KernelOrigin, int, int, int]) -> Trace:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import KernelRun
-from harness.records.build import ExtensionBuild, KernelResources
-from harness.records.trace import KernelOrigin
+from harness.builder.compiler_log import demangled
+from harness.model.build import ExtensionBuild, KernelResources
+from harness.model.trace import KernelOrigin
 from harness.referee.audit.kernels import (
     Origins,
     framework_libraries,
@@ -17,7 +17,7 @@ from harness.referee.audit.kernels import (
     shortened,
     summarize,
 )
-from harness.referee.building.compiler_log import demangled
+from harness.sandbox.wire.device import KernelRun
 
 SIGMOID = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11SigmoidFuncIfEESt5arrayIPcLm2EEEEviT0_T1_"
 FILL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm2EEEEviT0_T1_"

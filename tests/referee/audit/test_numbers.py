@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.protocol.cell import FIRST_USER
-from harness.protocol.messages import CallTaken, TurnTaken
-from harness.records.evaluation import Work
-from harness.records.evidence import CHECK_NAMES, CheckName
+from harness.model.evaluation import Work
+from harness.model.evidence import CHECK_NAMES, CheckName
 from harness.referee import unchanged
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.idle_gpu import require_idle
@@ -22,10 +20,12 @@ from harness.referee.audit.roofline import Moved, require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
 from harness.referee.audit.timeline import read_timeline
 from harness.referee.audit.wall_clock import WallTurn, require_explained
-from harness.referee.outcome import SolutionFailed
 from harness.referee.timing.player import claimed_turn
 from harness.referee.unchanged import change_meanwhile
-from harness.referee.workers.process import WorkerProcess
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.cell import FIRST_USER
+from harness.sandbox.wire.messages import CallTaken, TurnTaken
 from tests.examples import ceilings
 
 MS = 1_000_000

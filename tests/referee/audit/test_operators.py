@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.trace import Trace
+from harness.model.trace import Trace
 from harness.referee.audit.operators import class_of, operators_of_reference
 from harness.referee.setting import prepare_setting
 from harness.workspace.problem import load_problem

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.records.evaluation import Work
+from harness.model.evaluation import Work
 from harness.referee.audit.roofline import Moved, inputs_that_matter, require_possible
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 from tests.examples import ceilings
 
 H100 = ceilings(

@@ -7,7 +7,7 @@ import pytest
 from harness.referee.audit.idle_gpu import require_idle
 from harness.referee.audit.phases import require_even_work, require_same_work
 from harness.referee.audit.tail import require_quiet_end
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 US, MS = 1_000, 1_000_000
 

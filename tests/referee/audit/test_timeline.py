@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, LEAD_IN
+from harness.devices.cuda.markers import END, LEAD_IN
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import KernelRun
 from tests.referee.audit.traces import OUTPUT_BYTES, US, around, kernel, marked, move
 
 TWO_CALLS = [*marked(1_000, 100), *marked(2_000, 100)]

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from harness.referee.audit.wall_clock import WallTurn, excesses_of, require_explained
-from harness.referee.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed
 
 MS = 1_000_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.backends.base import KernelRun
-from harness.backends.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.around_calls import Output, Surroundings
+from harness.sandbox.wire.device import KernelRun
 
 OUTPUTS = (Output(1024, 4),)
 OUTPUT_BYTES = 4096

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from harness.records.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
+from harness.model.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings import arithmetic_rates, best_time, ceilings
 from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings
 from harness.referee.ceilings.memory_rates import theoretical_bytes_per_s

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from harness.records.evaluation import Work
+from harness.model.evaluation import Work
 from harness.referee.ceilings import work as work_module
 from harness.referee.ceilings.work import NO_OPERATIONS, is_computed_in, operations_of_run, work_of
 from harness.referee.setting import Setting

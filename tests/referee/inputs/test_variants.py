@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from harness.errors import InvalidFile
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.inputs.variants import Variant, ladders
 from harness.referee.mutants.inputs import worst_error

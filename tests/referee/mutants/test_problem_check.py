@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.problem_check import MutantResult, ProblemCheck
+from harness.model.problem_check import MutantResult, ProblemCheck
 from harness.referee.mutants import inputs as mutant_inputs
 from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import load_problem

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.verdict import Verdict
-from harness.referee.outcome import SolutionFailed
+from harness.model.verdict import Verdict
 from harness.referee.table.room import Need, need_of, require_room
+from harness.sandbox.outcome import SolutionFailed
 from tests.referee.answers.test_reference import problem
 from tests.referee.table.test_shortage import fake_memory
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import torch
 
+from harness.builder.build import BuildOutcome
 from harness.errors import MachineError
-from harness.records.config import Config
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.building.build import BuildOutcome
 from harness.referee.evaluation import make_job
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.shortage import is_shortage
+from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment

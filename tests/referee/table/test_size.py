@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.records.arms import BASELINES, ReferenceArm
+from harness.model.arms import BASELINES, ReferenceArm
 from harness.referee.table.size import TableSize
 
 TOTAL = 85_000_000_000

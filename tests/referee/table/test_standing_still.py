@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.referee.workers.environment import MARK
-from harness.referee.workers.family import Family
+from harness.sandbox.environment import MARK
+from harness.sandbox.family import Family
 
 PARENT = """
 import subprocess, sys

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from harness.backends.sim.host import SimHost
-from harness.backends.sim.toolkit import Toolkit
-from harness.protocol.messages import Argument, TensorRef, TurnTaken
-from harness.records.verdict import Verdict
+from harness.cudasim.toolkit import Toolkit
+from harness.devices.sim.host import SimHost
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table.table import Table
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.messages import Argument, TensorRef, TurnTaken
 
 
 @pytest.fixture

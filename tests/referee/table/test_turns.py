@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.backends.base import Finding
-from harness.protocol.messages import Raised
-from harness.records.config import Config
-from harness.records.verdict import Verdict
-from harness.referee.outcome import SolutionFailed
+from harness.model.config import Config
+from harness.model.verdict import Verdict
 from harness.referee.table.turns import load_arm
-from harness.referee.workers.process import SolutionRaised
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import SolutionRaised
+from harness.sandbox.wire.device import Finding
+from harness.sandbox.wire.messages import Raised
 
 GAP = "harness-sim-unsupported: inline PTX (asm) at line 3"
 FAULT = Finding("illegal-address", "4 bytes beyond", "kernel", "/x.cu", 3)

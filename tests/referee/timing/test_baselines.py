@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 import torch
 
-from harness.protocol.messages import Compilation, Described, FlagChange, Optimization
-from harness.records.arms import BASELINES
-from harness.records.compiled import CompiledBaseline
-from harness.records.config import Config, TimingConfig
-from harness.records.verdict import Verdict
+from harness.devices.environment import FLAGS
+from harness.model.arms import BASELINES
+from harness.model.compiled import CompiledBaseline
+from harness.model.config import Config, TimingConfig
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.environment import FLAGS
 from harness.referee.flag_changes import flag_remarks
-from harness.referee.outcome import SolutionFailed
 from harness.referee.table import seats as seats_module
 from harness.referee.table.seats import Seats
 from harness.referee.table.stillness import Stillness
 from harness.referee.timing.baselines import flags_of, optimization_of
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
 from harness.worker.optimization import in_channels_last, optimize
 
 

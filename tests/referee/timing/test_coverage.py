@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from harness.records.arms import ArmName, Metric
-from harness.records.config import TimingConfig
+from harness.model.arms import ArmName, Metric
+from harness.model.config import TimingConfig
 from harness.referee.timing.series import Series, joined
 from harness.referee.timing.timing import ArmTurn, looks, measure
 from tests.coverage import covers

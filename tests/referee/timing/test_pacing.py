@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.backends.base import Conditions
-from harness.protocol.messages import CallTaken
-from harness.records.arms import ArmName, Metric
+from harness.model.arms import ArmName, Metric
 from harness.referee.timing.pacing import Pacing
+from harness.sandbox.wire.device import Conditions
+from harness.sandbox.wire.messages import CallTaken
 
 
 def calls(*queued: bool | None) -> list[CallTaken]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.arms import ArmName, Metric
-from harness.records.config import TimingConfig
-from harness.records.timing import Floors, PeakMemory, Row, Timing, Turn
+from harness.model.arms import ArmName, Metric
+from harness.model.config import TimingConfig
+from harness.model.timing import Floors, PeakMemory, Row, Timing, Turn
 from harness.referee.timing.series import Series, joined
 
 THREE = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)

@@ -16,14 +16,12 @@ import pytest
 import torch
 from torch import nn
 
-from harness.backends.cuda.telemetry import Telemetry
-from harness.protocol.messages import Describe, Detach, TakeTurn, TurnTaken
-from harness.records.arms import ArmName, ReferenceArm
-from harness.records.config import Config, CorrectnessConfig, TimingConfig
-from harness.records.timing import Timing, Turn
-from harness.records.verdict import Verdict
+from harness.devices.cuda.telemetry import Telemetry
+from harness.model.arms import ArmName, ReferenceArm
+from harness.model.config import Config, CorrectnessConfig, TimingConfig
+from harness.model.timing import Timing, Turn
+from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.outcome import SolutionFailed
 from harness.referee.setting import Setting
 from harness.referee.table import seated_case, table
 from harness.referee.table.seated_case import seat_case
@@ -36,6 +34,8 @@ from harness.referee.timing.pacing import Pacing
 from harness.referee.timing.player import Watchers, WorkerPlayer
 from harness.referee.timing.quiet import Quiet
 from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks, ready_for_timing
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.messages import Describe, Detach, TakeTurn, TurnTaken
 from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.arms import ArmName, Metric
-from harness.records.config import TimingConfig
-from harness.records.timing import Floors, Timing
+from harness.model.arms import ArmName, Metric
+from harness.model.config import TimingConfig
+from harness.model.timing import Floors, Timing
 from harness.referee.timing.series import Clock, Series
 from harness.referee.timing.timing import ArmTurn, looks, measure_row
 from harness.referee.timing.timing import measure as measure_in

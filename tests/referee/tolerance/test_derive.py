@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.records.check import Tolerance
+from harness.model.check import Tolerance
 from harness.referee.answers.judgement import judge_values
 from harness.referee.tolerance.derive import Evidence, distance, least_for, unit_of, values_around
 from tests.referee.inputs.test_variants import made

@@ -6,18 +6,18 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from harness.records.arms import ArmName
-from harness.records.build import ExtensionBuild, KernelResources
-from harness.records.check import Check, Tolerance
-from harness.records.contenders import Tally
-from harness.records.entry import Entry, entry_of
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation, ProblemRef, SolutionRef, Work
-from harness.records.timing import Timing, Turn
-from harness.records.verdict import Verdict
+from harness.model.arms import ArmName
+from harness.model.build import ExtensionBuild, KernelResources
+from harness.model.check import Check, Tolerance
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation, ProblemRef, SolutionRef, Work
+from harness.model.timing import Timing, Turn
+from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
 from harness.reports.leaderboard.page import leaderboard_html
 from harness.reports.leaderboard.rules import Wanted
+from harness.store.contenders import Tally
+from harness.store.entry import Entry, entry_of
 from tests.examples import comparison, environment, failed, passed, sim_environment, wrong_comparison
 
 CASES = ("full", "small")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.evaluation import Evaluation
-from harness.records.timing import Timing
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.timing import Timing
+from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, Standing, measurements
 from harness.reports.leaderboard.rules import Wanted
 from harness.reports.leaderboard.words import problem_note

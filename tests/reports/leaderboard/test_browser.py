@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.records.evaluation import Evaluation
-from harness.records.verdict import Verdict
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
 from tests.reports.leaderboard.chromium import Chromium
 from tests.reports.leaderboard.samples import (
     broken,

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board
 from harness.reports.leaderboard.forms import leaderboard_json, leaderboard_markdown, leaderboard_table
 from tests.examples import environment, far_out, measured
 from tests.examples import timing as even_timing
-from tests.records.test_fastest import repeated
+from tests.model.test_fastest import repeated
 from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
 from tests.reports.printed import printed
 

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from harness.records.config import Config, CorrectnessConfig
-from harness.records.evaluation import Evaluation, Work
-from harness.records.verdict import Verdict
+from harness.model.config import Config, CorrectnessConfig
+from harness.model.evaluation import Evaluation, Work
+from harness.model.verdict import Verdict
 from tests.examples import measured
 from tests.reports.leaderboard.samples import (
     broken,

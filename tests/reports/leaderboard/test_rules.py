@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UsageError
-from harness.records.config import Config, CorrectnessConfig
-from harness.records.entry import config_hash
+from harness.model.config import Config, CorrectnessConfig
 from harness.reports.leaderboard.rules import Wanted
 from harness.reports.leaderboard.words import rules
+from harness.store.entry import config_hash
 from tests.examples import environment
 from tests.reports.leaderboard.samples import board, broken, other_gpu, simulated, timed
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.config import Config, CorrectnessConfig
-from harness.records.entry import config_hash
-from harness.records.environment import Environment
-from harness.records.evaluation import Evaluation
-from harness.records.index import open_index
-from harness.records.journal import Journal
-from harness.records.timing import Timing
-from harness.records.verdict import Verdict
+from harness.model.config import Config, CorrectnessConfig
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.model.timing import Timing
+from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
 from harness.reports.leaderboard.rules import Wanted
+from harness.store.entry import config_hash
+from harness.store.index import open_index
+from harness.store.journal import Journal
 from tests.examples import environment, sim_environment
 from tests.reports.leaderboard.samples import CASES, board_of, broken, other_gpu, problem, solution, timed, timing
 

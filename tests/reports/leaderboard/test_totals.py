@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.verdict import Verdict
+from harness.model.verdict import Verdict
 from harness.reports.leaderboard.words import total_sentence, totals, verdict_counts
 from tests.examples import timing as even_timing
 from tests.reports.leaderboard.samples import board, broken, html_page, simulated, solution, timed

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.records.spread import fences
-from harness.records.spread import spread as spread_of
-from harness.records.timing import Floors, Timing, Turn
+from harness.model.spread import fences
+from harness.model.spread import spread as spread_of
+from harness.model.timing import Floors, Timing, Turn
 from harness.reports.pictures.arms import ArmSamples, Samples, counts, samples_of
 from tests.examples import timing
 

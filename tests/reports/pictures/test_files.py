@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.errors import MachineError, UsageError
-from harness.records.arms import ArmName, Baseline
-from harness.records.evaluation import Evaluation, Work
-from harness.records.timing import Timing, Turn
+from harness.model.arms import ArmName, Baseline
+from harness.model.evaluation import Evaluation, Work
+from harness.model.timing import Timing, Turn
 from harness.reports.pictures import pictures_json, pictures_of, speed_words, write_pictures
 from tests.examples import failed, passed, sim_environment, timing, with_light
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.evaluation import Work
-from harness.records.roofline import speed_of_light
+from harness.model.evaluation import Work
+from harness.model.roofline import speed_of_light
 from harness.reports.pictures.arms import samples_of
 from harness.reports.pictures.roof import CeilingLine, Roof, grouped, label_of, roof_of, roofline
 from tests.examples import ceilings, timing

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
-from harness.records.ranking import FastP
-from harness.records.statistics import Interval
+from harness.model.ranking import FastP
+from harness.model.statistics import Interval
 from harness.reports.pictures.drawing import Box, Dots, Label, Picture, Stroke
 from harness.reports.pictures.roofline import Rate, scatter
 from harness.reports.pictures.speedups import (

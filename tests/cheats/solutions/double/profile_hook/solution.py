@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
-from harness.backends.cuda.meter import Meter
+from harness.devices.cuda.meter import Meter
 
 CUDA = """
 #include <ATen/cuda/CUDAContext.h>

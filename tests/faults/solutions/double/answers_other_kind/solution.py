@@ -1,4 +1,4 @@
-from harness.protocol.messages import Done
+from harness.sandbox.wire.messages import Done
 from harness.worker import serve
 
 assert callable(serve._dispatch)

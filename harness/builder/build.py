@@ -1,0 +1,197 @@
+"""Building a solution's extensions in a worker that doesn't see the GPU, and judging what the compiler said."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.builder.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.builder.texts import Texts, compilers_of
+from harness.cudasim.diagnose import diagnose_build_log
+from harness.cudasim.host_calls import host_calls_in
+from harness.devices.environment import FLAGS
+from harness.model.build import ExtensionBuild
+from harness.model.config import LimitsConfig
+from harness.model.verdict import Verdict
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
+from harness.sandbox.sources import namespace_of
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.wire.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
+from harness.sandbox.wire.values import encode_value
+from harness.sandbox.workers import Workers
+from harness.workspace.solution import Solution
+
+_LOG_BYTES = 4 * 2**20
+_RECORDED_CHARS = 16_000
+_MOST_ROUNDS = 8
+"""So often a solution is loaded and constructed anew with what it came to: an extension may need another one."""
+
+
+class CompilerRefused(SolutionFailed):
+    """A compiler refused the extension `name`, known by `key`; `errors` are its words. `nvcc_knows`: it was the
+    simulator's on CUDA code, where the real nvcc may be of another opinion."""
+
+    def __init__(self, verdict: Verdict, report: ExtensionReport, errors: str, log: Path, nvcc_knows: bool) -> None:
+        what = "can't be simulated" if verdict is Verdict.UNSUPPORTED else "doesn't compile"
+        reason = f"extension '{report.name}' {what}: {first_line(errors)}"
+        super().__init__(verdict, reason, f"{errors}\n\nwhole log: {log}")
+        self.name = report.name
+        self.key = report.key
+        self.errors = errors
+        self.log = log
+        self.nvcc_knows = nvcc_knows
+
+
+@dataclass(frozen=True)
+class BuildOutcome:
+    """What the build stage found; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
+
+    builds: tuple[ExtensionBuild, ...]
+    failed: Exception | None
+    seconds: float
+    calls: Mapping[str, Path] = field(default_factory=dict)
+    """By the key of an extension for the simulator: where it may be kept how its build called nvcc."""
+    host_calls: Mapping[str, str] = field(default_factory=dict)
+    """By the key of an extension for the simulator: what nvcc would surely refuse of it, though g++ does not."""
+    compilers: str | None = None
+    """As Load has it, for the workers that run what was built."""
+
+
+def build(
+    workers: Workers,
+    solution: Solution,
+    init_inputs: list[Any],
+    limits: LimitsConfig,
+    sha256: str | None = None,
+    wanted: Sequence[ExtensionText] = (),
+) -> BuildOutcome:
+    """Load and construct the solution for its extensions' sake, and have built what it comes to and what is `wanted`,
+    until it comes to nothing new; `sha256` is its folder's.
+
+    Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
+    worker that measures will meet the same error if it is real.
+    """
+    started = time.monotonic()
+    texts = Texts(workers, namespace_of(solution.folder), limits.build_s)
+    unbuilt = [*texts.known(), *wanted]
+    made: dict[str, ExtensionReport] = {}
+    try:
+        for rounds_left in range(_MOST_ROUNDS, -1, -1):
+            is_built = rounds_left > 0 and texts.build(unbuilt, made)
+            compilers = compilers_of(workers) if is_built else None  # else its workers build for themselves
+            with workers.start(for_build=True) as worker:
+                path = worker.bring(solution.folder, "solution.py", sha256, compilers)
+                load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
+                seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                unbuilt = seen.unbuilt
+                if not unbuilt:
+                    reports = _merged(seen.reports, made, texts.built() if compilers else ())
+                    return _outcome(reports, seen.failed, worker, time.monotonic() - started, compilers)
+        raise AssertionError("a worker that builds for itself reports no texts")
+    except SolutionFailed as error:  # of a build, which takes too long or too much memory
+        return BuildOutcome((), error, time.monotonic() - started)
+
+
+@dataclass
+class _Seen:
+    """What a worker came to on its way through the solution."""
+
+    reports: list[ExtensionReport] = field(default_factory=list)
+    unbuilt: list[ExtensionText] = field(default_factory=list)
+    failed: SolutionFailed | None = None
+
+
+def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Seen:
+    seen = _Seen()
+    for request in requests:
+        try:
+            reply = worker.ask(request, limits.build_s)
+            assert isinstance(reply, (Loaded, Constructed))
+            seen.reports += reply.extensions
+        except TextsNotBuilt as error:
+            seen.unbuilt += error.texts
+        except SolutionRaised as error:
+            seen.reports += error.raised.extensions
+            seen.failed = compile_failure(error.raised, worker)
+            return seen
+        except SolutionFailed as error:
+            seen.failed = error
+            return seen
+    return seen
+
+
+def _merged(
+    reports: Sequence[ExtensionReport], made: Mapping[str, ExtensionReport], known: Sequence[ExtensionReport]
+) -> list[ExtensionReport]:
+    """One per extension: how it was made, where that was now, and what an earlier worker has come to in forward()."""
+    latest = {report.key: report for report in (*known, *reports)}
+    return [made.get(key, report) for key, report in latest.items()]
+
+
+def _outcome(
+    reports: Sequence[ExtensionReport],
+    failed: SolutionFailed | None,
+    worker: WorkerProcess,
+    seconds: float,
+    compilers: str | None,
+) -> BuildOutcome:
+    builds = tuple(_extension_build(report, worker.log_of(report.key)) for report in reports)
+    is_simulated = worker.backend == "sim"
+    calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+    return BuildOutcome(builds, failed, seconds, calls, _host_calls(builds) if is_simulated else {}, compilers)
+
+
+def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
+    """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
+    refused = [report for report in raised.extensions if not report.succeeded]
+    if not refused:
+        return None
+    report = refused[-1]
+    path = worker.log_of(report.key)
+    log = read_beginning(path)
+    if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
+        return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
+    diagnosis = diagnose_build_log(log)
+    verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
+    return CompilerRefused(verdict, report, diagnosis.summary or raised.message, path, diagnosis.is_of_device)
+
+
+def first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
+
+
+def _host_calls(builds: tuple[ExtensionBuild, ...]) -> dict[str, str]:
+    found = {build.key: host_calls_in(read_beginning(Path(build.log))) for build in builds}
+    return {key: "\n".join(calls) for key, calls in found.items() if calls}
+
+
+def _extension_build(report: ExtensionReport, path: Path) -> ExtensionBuild:
+    log = read_beginning(path)
+    return ExtensionBuild(
+        name=report.name,
+        key=report.key,
+        was_cached=report.was_cached,
+        seconds=report.seconds,
+        log=str(path),
+        kernels=kernel_resources(log),
+        output=without_middle(log, _RECORDED_CHARS),
+    )
+
+
+def read_beginning(path: Path) -> str:
+    """The beginning of a text. A worker wrote it: it may be a pipe, a link to anywhere, or endless."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.pread(descriptor, _LOG_BYTES, 0).decode(errors="replace") if is_file else ""
+    finally:
+        os.close(descriptor)

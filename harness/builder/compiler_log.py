@@ -1,0 +1,121 @@
+"""Reading compilers: the errors that an author needs, and what ptxas says of each kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.model.build import KernelResources
+
+_MAX_ERRORS = 8
+_LINES_AFTER_ERROR = 2
+_ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): (?:fatal )?error\b:?")
+_OTHER_ERROR = re.compile(
+    r"^(nvcc fatal|nvcc error|ptxas (fatal|error)|ptxas .*; error|nvlink (fatal|error)|.*undefined reference to|.*ld: )"
+)
+_OF_THE_MACHINE = re.compile(
+    r"No such file or directory|cannot open source file|cannot find -l|Killed|[Tt]erminated|signal \d|internal compiler"
+    r"|[Nn]o space left|[Cc]annot allocate|[Oo]ut of memory|memory exhausted|Resource temporarily|catastrophic error"
+)
+_ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)' for '(?P<arch>\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(?P<rest>.*)")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_CONSTANT = re.compile(r"(\d+) bytes cmem")
+
+
+def compiler_errors(log: str) -> str:
+    """The first errors with the lines that show them, folders left off; the log's end where none is recognised."""
+    lines = log.splitlines()
+    picked: list[str] = []
+    count = 0
+    for number, line in enumerate(lines):
+        if match := _ERROR.match(line):
+            shown = [f"{_base_name(match['file'])}{line[match.end('file') :]}"]
+            shown += _context(lines[number + 1 : number + 1 + _LINES_AFTER_ERROR])
+        elif _OTHER_ERROR.match(line):
+            shown = [line]
+        else:
+            continue
+        count += 1
+        if count <= _MAX_ERRORS:
+            picked += shown
+    if count > _MAX_ERRORS:
+        picked.append(f"… and {count - _MAX_ERRORS} more errors")
+    return "\n".join(picked) if picked else "\n".join(lines[-15:])
+
+
+def is_refusal(log: str) -> bool:
+    """Whether a compiler refused the text and would again, whatever is installed, and however much memory there is."""
+    has_error = UNSUPPORTED_MARK in log or any(
+        _ERROR.match(line) or _OTHER_ERROR.match(line) for line in log.splitlines()
+    )
+    return has_error and not _OF_THE_MACHINE.search(log)
+
+
+def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tuple[KernelResources, ...]:
+    """What `-Xptxas -v` printed, one entry per kernel and architecture, names demangled where c++filt is there.
+    `constants`: bytes of constant memory by symbol, which ptxas prints no more since CUDA 13."""
+    found: list[tuple[str, str, int | None, int, int | None, int, int, int]] = []
+    name, arch, spills = "", "", (0, 0, 0)
+    for line in log.splitlines():
+        if match := _ENTRY.search(line):
+            name, arch, spills = match["name"], match["arch"], (0, 0, 0)
+        elif match := _SPILLS.search(line):
+            spills = (int(match[1]), int(match[2]), int(match[3]))
+        elif name and (match := _USED.search(line)):
+            shared = _SHARED.search(match["rest"])
+            banks = [int(size) for size in _CONSTANT.findall(match["rest"])]
+            constant = sum(banks) if banks else (constants or {}).get(name)
+            found.append((name, arch, int(match[1]), int(shared[1]) if shared else 0, constant, *spills))
+            name = ""
+    names = demangled([entry[0] for entry in found])
+    return tuple(
+        KernelResources(
+            kernel=readable,
+            architecture=arch,
+            registers=registers,
+            shared_bytes=shared_bytes,
+            stack_bytes=stack,
+            spill_store_bytes=stores,
+            spill_load_bytes=loads,
+            constant_bytes=constant,
+        )
+        for readable, (_, arch, registers, shared_bytes, constant, stack, stores, loads) in zip(
+            names, found, strict=True
+        )
+    )
+
+
+def _context(lines: list[str]) -> list[str]:
+    kept = []
+    for line in lines:
+        if not line.strip() or _ERROR.match(line) or not line.startswith((" ", "\t")):
+            break
+        kept.append(line.rstrip())
+    return kept
+
+
+def _base_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def demangled(names: list[str]) -> list[str]:
+    """Kernels' symbols as one reads them; unchanged without c++filt."""
+    tool = shutil.which("c++filt")
+    if not names or tool is None:
+        return names
+    result = subprocess.run([tool], input="\n".join(names), capture_output=True, text=True, check=False)
+    readable = result.stdout.splitlines()
+    return readable if len(readable) == len(names) else names
+
+
+def without_middle(text: str, limit: int) -> str:
+    """At most about `limit` characters: the beginning and the end, where compilers say what counts."""
+    if len(text) <= limit:
+        return text
+    left_out = len(text) - limit
+    return f"{text[: limit // 2]}\n[… {left_out} characters left out …]\n{text[-(limit // 2) :]}"

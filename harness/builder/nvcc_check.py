@@ -1,0 +1,166 @@
+"""Having a machine's nvcc compile, for GPUs that aren't there, what was built for the simulator.
+
+It happens in a worker that runs nothing of the solution's but that is confined and watched like one which builds, for
+what a compiler reads and does is the solution's text. What came of it is kept with the solution's builds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from harness.builder.build import BuildOutcome, read_beginning
+from harness.builder.compiler_log import kernel_resources, without_middle
+from harness.builder.nvcc_words import what_follows
+from harness.devices.environment import Nvcc
+from harness.errors import HarnessError
+from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
+from harness.model.config import NvccConfig
+from harness.sandbox.extension_cache import keep_text
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.shown_texts import show_text
+from harness.sandbox.wire.layout import WORKER_PLACE
+from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
+from harness.sandbox.wire.nvcc_account import anywhere, read_calls, read_runs, runs_text
+from harness.sandbox.workers import Workers
+from harness.workspace.solution import Solution
+
+_MOST_CALLS = 16
+_RECORDED_CHARS = 16_000
+_OWN_FILES = ("gpu_compilation.py", "cubin.py", "slim_build.py", "headers", "absent_headers")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What nvcc said of one extension, and what ptxas said of its kernels where it compiles."""
+
+    check: NvccCheck
+    kernels: tuple[KernelResources, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A solution's builds for the simulator; `sha256` is its folder's."""
+
+    solution: Solution
+    built: BuildOutcome
+    sha256: str | None
+
+
+Opinions = Mapping[str, Opinion]
+"""By the key of the extension; extensions that nvcc wasn't called for are missing."""
+
+
+def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: Subject, config: NvccConfig) -> dict[str, Opinion]:
+    """Opinions of all extensions whose builds called nvcc.
+
+    Raises: Interrupted. Whatever else goes wrong leaves them unchecked, with a reason.
+    """
+    questions = [_Question(build, subject.built.calls.get(build.key), nvcc, config) for build in subject.built.builds]
+    asked = [question for question in questions if question.text]
+    opinions = {question.key: kept for question in asked if (kept := question.kept())}
+    left = [question for question in asked if question.key not in opinions]
+    return {**opinions, **(_ask(left, workers, subject) if left else {})}
+
+
+class _Question:
+    """One extension: how its build called nvcc, and where the answer is kept."""
+
+    def __init__(self, build: ExtensionBuild, calls: Path | None, nvcc: Nvcc, config: NvccConfig) -> None:
+        self.key = build.key
+        self.nvcc = nvcc
+        self.config = config
+        self.text = read_beginning(calls) if calls else ""
+        asked = self.text.replace(build.key, "")  # part of the folder's name in which a source was generated
+        facts = (asked, nvcc.path, nvcc.version, *config.architectures, torch.__version__, _digest_of_own())
+        name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
+        self._kept_at = calls.parent.parent / "nvcc" / f"{name}.json" if calls else None
+
+    def kept(self) -> Opinion | None:
+        if self._kept_at is None:
+            return None
+        try:
+            runs = read_runs(self._kept_at.read_text())
+        except (OSError, ValueError):
+            return None
+        return self.opinion(runs, was_cached=True)
+
+    def keep(self, runs: tuple[NvccRun, ...]) -> None:
+        if self._kept_at is not None:
+            with contextlib.suppress(OSError):
+                keep_text(self._kept_at, runs_text(runs))
+
+    def calls(self, folder: Path) -> tuple[NvccCall, ...]:
+        """For a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
+        calls = read_calls(self.text, folder)
+        if len(calls) > _MOST_CALLS:
+            raise ValueError(f"{len(calls)} files of CUDA, and {_MOST_CALLS} are looked at")
+        return calls
+
+    def opinion(self, runs: tuple[NvccRun, ...], was_cached: bool) -> Opinion:
+        """What follows from runs made in WORKER_PLACE."""
+        reading = what_follows(runs)
+        kernels: tuple[KernelResources, ...] = ()
+        if reading.outcome == "accepted":
+            kernels = tuple(kernel for run in runs for kernel in kernel_resources(run.output, run.constants))
+        output = show_text("".join(run.output for run in runs), Path(WORKER_PLACE))
+        check = NvccCheck(
+            outcome=reading.outcome,
+            nvcc=self.nvcc.version,
+            architectures=tuple(dict.fromkeys(run.architecture for run in runs)) or self.config.architectures,
+            seconds=sum(run.seconds for run in runs),
+            was_cached=was_cached,
+            words=reading.words,
+            output=without_middle(output, _RECORDED_CHARS),
+        )
+        return Opinion(check, kernels)
+
+    def unchecked(self, why: str) -> Opinion:
+        return Opinion(NvccCheck("unchecked", self.nvcc.version, self.config.architectures, 0.0, False, why[:1000]))
+
+
+def _ask(questions: list[_Question], workers: Workers, subject: Subject) -> dict[str, Opinion]:
+    opinions: dict[str, Opinion] = {}
+    deadline = time.monotonic() + questions[0].config.timeout_s
+    try:
+        with workers.start(for_build=True) as worker:
+            worker.bring(subject.solution.folder, "solution.py", subject.sha256)
+            for question in questions:
+                opinions[question.key] = _opinion(question, worker, deadline)
+    except (SolutionFailed, SolutionRaised, HarnessError, OSError) as error:
+        # Of the machine, or of nvcc: out of time, memory or disk. What was found before it stands.
+        words = str(error) or type(error).__name__
+        return {question.key: question.unchecked(words) for question in questions} | opinions
+    return opinions
+
+
+def _opinion(question: _Question, worker: WorkerProcess, deadline: float) -> Opinion:
+    """Raises: as WorkerProcess.ask()."""
+    try:
+        calls = question.calls(worker.folder)
+    except ValueError as error:
+        return question.unchecked(f"its build left no readable account of its calls of nvcc ({error})")
+    request = CompileForGpu(question.nvcc.path, calls, question.config.architectures)
+    reply = worker.ask(request, max(1.0, deadline - time.monotonic()))
+    assert isinstance(reply, CompiledForGpu)
+    runs = anywhere(reply.runs, worker.folder)
+    question.keep(runs)
+    return question.opinion(runs, was_cached=False)
+
+
+def _digest_of_own() -> str:
+    """Changes with what decides how the same calls come out."""
+    package = Path(__file__).parents[1] / "worker"
+    files = [file for name in _OWN_FILES for file in _files_of(package / name)]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def _files_of(place: Path) -> list[Path]:
+    return [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.is_file())

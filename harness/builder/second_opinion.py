@@ -1,0 +1,111 @@
+"""What the real nvcc's word changes of what the simulator found: a GPU runs only what nvcc compiles.
+
+nvcc refuses what was simulated: compile_error. It compiles what the simulator can't: unsupported, a gap of ours. Where
+it could tell nothing, or isn't there, the simulator's own word stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from harness.builder.build import BuildOutcome, CompilerRefused, first_line
+from harness.builder.nvcc_check import Opinion, Opinions
+from harness.model.build import ExtensionBuild, KernelResources
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.sandbox.outcome import SolutionFailed
+
+_STAGE = "nvcc"
+_MOST_REGISTERS = 255
+"""Of one thread (CUDA C++ Programming Guide, technical specifications per compute capability)."""
+_STAND = (Verdict.CHEATING, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
+"""Verdicts that say more than that something doesn't compile."""
+
+
+def of_build(built: BuildOutcome, opinions: Opinions) -> BuildOutcome:
+    """The outcome of a build, with what nvcc says of it; without nvcc, what is sure from the source alone."""
+    failed = built.failed
+    if failed is None or (isinstance(failed, CompilerRefused) and failed.nvcc_knows):
+        failed = _refusal(built, opinions) or _accepted(failed, opinions) or failed
+    return replace(built, builds=_with_opinions(built.builds, opinions), failed=failed)
+
+
+def of_evaluation(evaluation: Evaluation, built: BuildOutcome, opinions: Opinions) -> Evaluation:
+    """A simulated evaluation, with what nvcc has said meanwhile."""
+    refusal = _refusal(built, opinions)
+    if refusal is not None and evaluation.verdict not in _STAND:
+        evaluation = replace(evaluation, verdict=refusal.verdict, failure=refusal.failure)
+    return with_remarks(replace(evaluation, builds=_with_opinions(evaluation.builds, opinions)), opinions)
+
+
+def with_remarks(evaluation: Evaluation, opinions: Opinions) -> Evaluation:
+    """Of what couldn't be checked, of registers that ran out, and of the time that it took."""
+    remarks = dict.fromkeys([*evaluation.remarks, *_remarks(evaluation.builds)])
+    seconds = sum(one.check.seconds for one in opinions.values() if not one.check.was_cached)
+    stages = {**evaluation.stages_s, _STAGE: seconds} if opinions else evaluation.stages_s
+    return replace(evaluation, remarks=tuple(remarks), stages_s=stages)
+
+
+def _refusal(built: BuildOutcome, opinions: Opinions) -> SolutionFailed | None:
+    """nvcc's of any extension; else what the source alone shows of one that nvcc hasn't accepted."""
+    for build in built.builds:
+        check = opinions[build.key].check if build.key in opinions else None
+        if check and check.outcome == "refused":
+            reason = f"extension '{build.name}' doesn't compile with nvcc {check.nvcc}: {first_line(check.words)}"
+            return SolutionFailed(Verdict.COMPILE_ERROR, reason, f"{check.words}\n\n{_where(check.architectures)}")
+    for build in built.builds:
+        is_accepted = build.key in opinions and opinions[build.key].check.outcome == "accepted"
+        if not is_accepted and (calls := built.host_calls.get(build.key)):
+            reason = f"extension '{build.name}' wouldn't compile with nvcc: {first_line(calls)}"
+            return SolutionFailed(Verdict.COMPILE_ERROR, reason, f"{calls}\n\nread off the source, without nvcc")
+    return None
+
+
+def _accepted(failed: SolutionFailed | None, opinions: Mapping[str, Opinion]) -> SolutionFailed | None:
+    """What the simulator refused and nvcc compiles."""
+    if not isinstance(failed, CompilerRefused) or failed.key not in opinions:
+        return None
+    opinion = opinions[failed.key]
+    if opinion.check.outcome != "accepted":
+        return None
+    compiled = f"nvcc {opinion.check.nvcc} compiles it ({_where(opinion.check.architectures)})"
+    reason = f"extension '{failed.name}' can't be simulated: {first_line(failed.errors)}; {compiled}"
+    kernels = "\n".join(_resources(kernel) for kernel in opinion.kernels)
+    details = "\n\n".join(filter(None, (failed.errors, kernels, f"whole log: {failed.log}")))
+    return SolutionFailed(Verdict.UNSUPPORTED, reason, details)
+
+
+def _with_opinions(builds: tuple[ExtensionBuild, ...], opinions: Opinions) -> tuple[ExtensionBuild, ...]:
+    return tuple(
+        replace(build, nvcc=opinions[build.key].check, kernels=opinions[build.key].kernels)
+        if build.key in opinions
+        else build
+        for build in builds
+    )
+
+
+def _remarks(builds: tuple[ExtensionBuild, ...]) -> Iterator[str]:
+    for build in builds:
+        if build.nvcc and build.nvcc.outcome == "unchecked":
+            yield f"extension '{build.name}': nvcc {build.nvcc.nvcc} could not check it here: {build.nvcc.words}"
+        for kernel in build.kernels if build.nvcc else ():
+            if kernel.spill_store_bytes or kernel.spill_load_bytes:
+                yield f"{_resources(kernel)}: what a thread's registers don't hold goes through memory"
+            elif kernel.registers is not None and kernel.registers >= _MOST_REGISTERS:
+                yield f"{_resources(kernel)}: a thread can have no more"
+
+
+def _resources(kernel: KernelResources) -> str:
+    """In a line, spills where there are some."""
+    name = kernel.kernel.partition("(")[0].removeprefix("void ")
+    facts = [f"{kernel.registers} registers"]
+    if kernel.shared_bytes:
+        facts.append(f"{kernel.shared_bytes} B shared")
+    if kernel.spill_store_bytes or kernel.spill_load_bytes:
+        facts.append(f"{kernel.spill_store_bytes}/{kernel.spill_load_bytes} B spilled out/in")
+    return f"{name} ({kernel.architecture}): {', '.join(facts)}"
+
+
+def _where(architectures: tuple[str, ...]) -> str:
+    return f"for {', '.join(architectures)}"

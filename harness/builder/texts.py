@@ -1,0 +1,91 @@
+"""Building texts: each once for all who send it, in a worker that runs nothing of a solution's."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import Interrupted
+from harness.sandbox.extension_cache import SHARED, has_build, has_library, remember_text, texts_of
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.wire.layout import extensions_folder
+from harness.sandbox.wire.messages import CompilersDescribed, DescribeCompilers, ExtensionReport
+from harness.sandbox.workers import Workers
+
+_POLL_S = 0.05
+_FACT = "compilers"
+_ANSWER_S = 120
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Those of one solution; `namespace` is that of its files (workers.sources), `timeout_s` for each build."""
+
+    workers: Workers
+    namespace: str
+    timeout_s: float
+
+    def known(self) -> tuple[ExtensionText, ...]:
+        """What earlier workers of this solution have reported."""
+        return texts_of(self._root / self.namespace)
+
+    def build(self, texts: Sequence[ExtensionText], made: dict[str, ExtensionReport]) -> bool:
+        """Build what isn't built yet, and put into `made` by its key what came of it. False where that can't be kept:
+        there are too many of them, or the machine was at fault.
+
+        Raises: SolutionFailed for a build that takes too long or too much memory, MachineError, Interrupted.
+        """
+        return all(self._is_built(text, text.key(compilers_of(self.workers)), made) for text in texts)
+
+    def built(self) -> list[ExtensionReport]:
+        """Of the known ones those that compile, as a worker would report them."""
+        keys = {text.key(compilers_of(self.workers)): text.name for text in self.known()}
+        places = (self._root / SHARED, self._root / self.namespace)
+        good = [key for key in keys if any(has_library(place, key) for place in places)]
+        return [ExtensionReport(keys[key], key, True, True, 0.0) for key in good]
+
+    @property
+    def _root(self) -> Path:
+        return extensions_folder(self.workers.cache, self.workers.host.name)
+
+    def _is_built(self, text: ExtensionText, key: str, made: dict[str, ExtensionReport]) -> bool:
+        """Afterwards: by whomever, now or before."""
+        if not remember_text(self._root / self.namespace, text):
+            return False
+        places = [self._root / name for name in (SHARED, self.namespace)]
+        with _locked(self._root / "locks" / key, self.workers):
+            if any(has_build(place, key) for place in places):
+                return True
+            with self.workers.start_builder() as worker:
+                made[key] = worker.build_text(text, key, self.namespace, self.timeout_s).extension
+            return any(has_build(place, key) for place in places)
+
+
+def compilers_of(workers: Workers) -> str:
+    """What of the machine is part of a text's key. Raises: MachineError, Interrupted."""
+    if _FACT not in workers.facts:
+        with workers.start(for_build=True) as worker:
+            reply = worker.ask(DescribeCompilers(), _ANSWER_S)
+        assert isinstance(reply, CompilersDescribed)
+        workers.facts[_FACT] = reply.digest
+    return workers.facts[_FACT]
+
+
+@contextlib.contextmanager
+def _locked(path: Path, workers: Workers) -> Iterator[None]:
+    """Whoever else wants to build the same waits, in whatever process. Raises: Interrupted."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if workers.stop.is_set():
+                    raise Interrupted from None
+                time.sleep(_POLL_S)
+        yield

@@ -1,0 +1,235 @@
+"""Whose fault a failed build is: the solution's, or a gap in the simulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Literal
+
+from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.cudasim.unsupported import library_of
+
+_SHOWN_ERRORS = 5
+_SHOWN_WIDTH = 160
+_FARTHEST_USE = 40
+"""Lines of a log between an error and its use."""
+
+_ERROR = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_USE = re.compile(
+    r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? +"
+    r"((recursively )?required (from|by)|note: in expansion of macro|in ‘constexpr’ expansion)"
+)
+_INCLUSION = re.compile(r"^(In file included| +) from (?P<file>[^:]+):(?P<line>\d+)")
+# The toolkit's headers and torch's, of which some are .cuh, too.
+_NOBODY_WROTE = re.compile(r"(^|/)sim-[0-9a-f]{16}/headers/|/torch/include/")
+_SNIPPET = re.compile(r"^ *\d+ \| (?P<code>.*)$")
+_QUOTED = re.compile(r"[‘'`]([^’']*)[’']")
+
+# What a CUDA header would declare: if we lack it, the gap is ours.
+_CUDA_NAME = re.compile(
+    r"\b(__\w+|cu[A-Z]\w*|cuda\w+|CU\w+|sim(::|_)\w*|atomic\w+|make_\w+|\w*(half|bfloat16|bf16)\w*"
+    r"|h(exp|log|sin|cos|sqrt)\w*"
+    r"|(u?(char|short|int|long|longlong)|float|double)[1-4]|dim3|(thread|block)Idx|(block|grid)Dim|warpSize"
+    r"|tex\w+|surf\w+|cub|thrust|cg|cooperative_groups|wmma|nvcuda|cute|cutlass|u?l{0,2}(max|min)"
+    r"|(a?(sin|cos|tan)h?|(sin|cos|sincos)(pi)?|exp(2|10|m1)?|log(2|10|1p|b)?|r?sqrt|r?cbrt|pow|fma|fmax|fmin|fabs|fmod"
+    r"|floor|ceil|round|rint|trunc|nearbyint|erfc?(inv|x)?|[lt]gamma|r?hypot|atan2|copysign|fdivide|norm\w*)f)\b"
+)
+# torch's own for CUDA, of which our headers hold a part.
+_TORCH_CUDA = re.compile(r"\b(at|c10|torch)::(cuda|native)\b")
+# In C++ a solution's own functions may well be called cuda_forward().
+_CUDA_NAME_IN_CPP = re.compile(r"(cuda[A-Z]|cu[A-Z]|CU[A-Z]*_|cu(blas|dnn|fft|rand|sparse|solver)[A-Z])\w*")
+_MISSING_HEADER = re.compile(r"^(?P<header>\S+): No such file or directory")
+_SURELY_WRONG = re.compile(r"assignment of read-only |.*of non-class type ‘(const )?(float|double|int|bool)’")
+# Taken out of the language with CUDA 13 or long before, or misspelt; nvcc doesn't know them either.
+_GONE_FROM_CUDA = re.compile(
+    r"__shfl(_up|_down|_xor)?|__any|__all|__ballot|cudaThreadSynchronize|cudaBindTexture\w*|__syncthread"
+)
+
+_UNDECLARED = re.compile(
+    r"^‘(?P<name>[^’]*)’ (was not declared in this scope|has not been declared|does not name a type"
+    r"|is not a member of ‘(?P<owner>[^’]*)’|is not a member)"
+)
+_SYNTAX = re.compile(
+    r"^(expected |stray |unterminated |missing terminating |extraneous )|at end of input|else’ without"
+)
+# What the translator rewrites, and what only the headers for nvcc define, torch's among them.
+_MACRO_OF_OURS = re.compile(r"<<<|__shared__|\b__\w+|\bC10_[A-Z]\w*")
+_ARGUMENTS = re.compile(r"^too (few|many) arguments to function|^redefinition of |^conflicting declaration ")
+_TORCH_NAME = re.compile(r"\b(at|c10|torch)::")
+_SHARED_LIMIT = "uses too much shared data"
+# Our overloads are CUDA's, so that nvcc can't choose either.
+_AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
+
+
+@dataclass(frozen=True)
+class BuildDiagnosis:
+    """`compile_error` only where it can't be our gap. `summary` is fit for a report."""
+
+    kind: Literal["compile_error", "unsupported"]
+    summary: str
+    is_of_device: bool = True
+    """Of CUDA code or of nvcc's command line, on which the real nvcc knows better; of C++ it is never asked."""
+
+
+@dataclass(frozen=True)
+class _CompilerError:
+    file: str
+    line: int
+    message: str
+    code: str
+    is_in_device_code: bool
+    """Or in a header that such code includes."""
+    is_nobody_s: bool = False
+    """In a header of torch's or ours that no more than its inclusion led to."""
+
+    def __str__(self) -> str:
+        place = f"{PurePath(self.file).name}:{self.line}: {_shortened(self.message)}"
+        return f"{place}\n    {_shortened(self.code.strip())}" if self.code.strip() else place
+
+
+def diagnose_build_log(log: str) -> BuildDiagnosis:
+    """Reads what torch raised for a failed build: ninja's output with the compilers' messages in it."""
+    lines = log.splitlines()
+    errors = list(_errors(lines))
+    device = [error for error in errors if error.is_in_device_code]
+    host = [error for error in errors if not error.is_in_device_code]
+    refused = next((line for line in lines if line.startswith(UNSUPPORTED_MARK)), None)
+    usage = next((line for line in lines if line.startswith("nvcc fatal")), None)
+    if usage is not None:
+        return BuildDiagnosis("compile_error", usage)
+    # Of each file's errors, later ones may follow from the first.
+    if host and _is_theirs_in_cpp(host[0]):
+        return BuildDiagnosis("compile_error", _summary(host + device), is_of_device=False)
+    if refused is not None:
+        return BuildDiagnosis("unsupported", refused.removeprefix(UNSUPPORTED_MARK).strip())
+    if device:
+        kind: Literal["compile_error", "unsupported"]
+        kind = "compile_error" if _is_theirs(device[0]) else "unsupported"
+        return BuildDiagnosis(kind, _summary(device))
+    if host:
+        return BuildDiagnosis("unsupported", _summary(host), is_of_device=False)
+    return BuildDiagnosis("unsupported", _shortened("\n".join(line for line in lines if line.strip())[-_SHOWN_WIDTH:]))
+
+
+def _errors(lines: list[str]) -> Iterator[_CompilerError]:
+    for i, text in enumerate(lines):
+        match = _ERROR.match(text)
+        if match is None:
+            continue
+        place = match["file"], int(match["line"])
+        use = place if _is_users(match["file"]) else _place_of_use(lines, i)
+        source = use or _place_of_inclusion(lines, i) or place
+        is_nobody_s = use is None and _NOBODY_WROTE.search(match["file"]) is not None
+        file, line = source if is_nobody_s else use or place
+        is_in_device_code = PurePath(source[0]).suffix in (".cu", ".cuh")
+        yield _CompilerError(file, line, match["message"], _snippet(lines, i), is_in_device_code, is_nobody_s)
+
+
+def _is_users(file: str) -> bool:
+    """A file of the solution's, or one that torch made of it."""
+    is_source = PurePath(file).suffix in (".cu", ".cuh") or PurePath(file).name == "main.cpp"
+    return is_source and not _NOBODY_WROTE.search(file)
+
+
+def _place_of_use(lines: list[str], index: int) -> tuple[str, int] | None:
+    """For an error inside a header: the user's line that made a template or a macro of it what it is. g++ names the
+    former before it, the latter behind it."""
+    for i in [*_before(lines, index), *_behind(lines, index)]:
+        match = _USE.match(lines[i])
+        if match and _is_users(match["file"]):
+            return match["file"], int(match["line"])
+    return None
+
+
+def _before(lines: list[str], index: int) -> Iterator[int]:
+    for i in range(index - 1, max(-1, index - _FARTHEST_USE), -1):
+        if _INCLUSION.match(lines[i]):
+            return
+        yield i
+
+
+def _behind(lines: list[str], index: int) -> Iterator[int]:
+    for i in range(index + 1, min(len(lines), index + _FARTHEST_USE)):
+        if _ERROR.match(lines[i]):
+            return
+        yield i
+
+
+def _place_of_inclusion(lines: list[str], index: int) -> tuple[str, int] | None:
+    """The user's line that the last chain of inclusions before an error begins with."""
+    for i in range(index - 1, -1, -1):
+        match = _INCLUSION.match(lines[i])
+        if match and _is_users(match["file"]):
+            return match["file"], int(match["line"])
+    return None
+
+
+def _snippet(lines: list[str], index: int) -> str:
+    match = _SNIPPET.match(lines[index + 1]) if index + 1 < len(lines) else None
+    return match["code"] if match else ""
+
+
+def _is_theirs_in_cpp(error: _CompilerError) -> bool:
+    """Whether the solution is to blame for an error in C++, which is compiled by a real compiler with our headers."""
+    return not (error.is_nobody_s or _lacks_cuda_name(error) or _is_about_torch_cuda(error) or _lacks_library(error))
+
+
+def _lacks_cuda_name(error: _CompilerError) -> bool:
+    undeclared = _UNDECLARED.match(error.message)
+    if undeclared is None or not _CUDA_NAME_IN_CPP.fullmatch(undeclared["name"]):
+        return False
+    return undeclared["name"] not in _runtime_names()
+
+
+@cache
+def _runtime_names() -> frozenset[str]:
+    """What our headers declare of the CUDA runtime: for whom it is undeclared, he has included none of them."""
+    folder = Path(__file__).parent / "include/sim"
+    texts = ((folder / name).read_text() for name in ("runtime_api.h", "runtime_types.h"))
+    return frozenset(name for text in texts for name in re.findall(r"\w+", text))
+
+
+def _lacks_library(error: _CompilerError) -> bool:
+    missing = _MISSING_HEADER.match(error.message)
+    return missing is not None and library_of(missing["header"]) is not None
+
+
+def _is_about_torch_cuda(error: _CompilerError) -> bool:
+    return any(_TORCH_CUDA.search(name) for name in _QUOTED.findall(error.message))
+
+
+def _is_theirs(error: _CompilerError) -> bool:
+    """Whether nvcc would refuse it as well."""
+    if error.is_nobody_s:
+        return False
+    if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message) or _SURELY_WRONG.match(error.message):
+        return True
+    if _is_about_torch_cuda(error):
+        return False
+    undeclared = _UNDECLARED.match(error.message)
+    if undeclared:
+        name = undeclared["name"]
+        is_of_cuda = _CUDA_NAME.search(name) or _CUDA_NAME.search(undeclared["owner"] or "")
+        return _GONE_FROM_CUDA.fullmatch(name) is not None or not is_of_cuda
+    if _SYNTAX.search(error.message):
+        return not _CUDA_NAME.search(error.message) and not _MACRO_OF_OURS.search(error.code)
+    names = _QUOTED.findall(error.message)
+    is_about_cuda = any(_CUDA_NAME.search(name) for name in names)
+    if _ARGUMENTS.match(error.message):
+        return not is_about_cuda
+    return not is_about_cuda and any(_TORCH_NAME.search(name) for name in names)
+
+
+def _summary(errors: list[_CompilerError]) -> str:
+    distinct = list(dict.fromkeys(str(error) for error in errors))
+    left = len(distinct) - _SHOWN_ERRORS
+    return "\n".join([*distinct[:_SHOWN_ERRORS], *([f"and {left} more"] if left > 0 else [])])
+
+
+def _shortened(text: str) -> str:
+    """Without the values of template parameters, and cut."""
+    text = re.sub(r" \[with .*", "", text)
+    return text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 1] + "…"

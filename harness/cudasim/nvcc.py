@@ -1,0 +1,182 @@
+"""The stand-in for nvcc: translates a .cu file and compiles it with g++ against the simulator's headers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.cudasim.call_notes import note_call
+from harness.cudasim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
+from harness.cudasim.headers import Translation
+from harness.cudasim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
+from harness.cudasim.slim import can_be_slim, was_too_slim
+from harness.cudasim.source_texts import registrations
+from harness.cudasim.translate import Unsupported
+
+UNSUPPORTED_MARK = "harness-sim-unsupported:"
+UNSUPPORTED_EXIT = 3
+
+_HOST_WITH_VALUE = ("-I", "-isystem", "-include", "-D", "-U")
+_LONG_HOST = {
+    "--include-path": "-I",
+    "--system-include": "-isystem",
+    "--pre-include": "-include",
+    "--define-macro": "-D",
+    "--undefine-macro": "-U",
+}
+# torch before 2.7 spells these out.
+_DEPENDENCIES_ALONE = {
+    "--generate-dependencies-with-compile": "-MD",
+    "--generate-nonsystem-dependencies-with-compile": "-MMD",
+    "-MD": "-MD",
+    "-MMD": "-MMD",
+}
+_DEPENDENCIES_WITH_VALUE = {
+    "--dependency-output": "-MF",
+    "--dependency-target-name": "-MT",
+    "-MF": "-MF",
+    "-MT": "-MT",
+    "-MQ": "-MQ",
+}
+
+
+class UsageError(Exception):
+    """What nvcc itself would refuse, in its words."""
+
+
+@dataclass
+class Invocation:
+    """One call of nvcc, as far as a CPU cares."""
+
+    source: Path | None = None
+    output: Path | None = None
+    standard: str = "-std=c++17"
+    host: list[str] = field(default_factory=list)
+    """Preprocessor options and what -Xcompiler hands through."""
+    dependencies: list[str] = field(default_factory=list)
+    is_checked: bool = False
+
+
+def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
+    """nvcc's exit status; 3 for a construct that can't be simulated."""
+    if "--version" in arguments or "-V" in arguments:
+        kind = "simulated, checked" if is_checked else "simulated"
+        print(f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.0 ({kind})")
+        return 0
+    note_call(arguments)
+    try:
+        invocation = parse(arguments)
+        invocation.is_checked = is_checked
+        return _compile(invocation, toolkit)
+    except UsageError as error:
+        print(f"nvcc fatal   : {error}", file=sys.stderr)
+        return 1
+    except Unsupported as unsupported:
+        print(f"{UNSUPPORTED_MARK} {unsupported}", file=sys.stderr)
+        return UNSUPPORTED_EXIT
+
+
+def parse(arguments: list[str]) -> Invocation:
+    """Raises UsageError for an option that nvcc doesn't know."""
+    invocation = Invocation()
+    rest = [argument for argument in arguments if argument.strip()]
+    while rest:
+        _take(invocation, rest.pop(0), rest)
+    if invocation.source is None:
+        raise UsageError("No input files specified; use option --help for more information")
+    return invocation
+
+
+def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
+    name, equals, attached = option.partition("=")
+
+    def value() -> str:
+        if equals:
+            return attached
+        if not rest:
+            raise UsageError(f"Missing argument for option '{option}'")
+        return rest.pop(0)
+
+    if not option.startswith("-"):
+        invocation.source = Path(option)
+    elif name in ("-o", "--output-file"):
+        invocation.output = Path(value())
+    elif name in ("-std", "--std"):
+        invocation.standard = f"-std={value()}"
+    elif name in ("-Xcompiler", "--compiler-options"):
+        invocation.host += _host_options(value())
+    elif name in _DEPENDENCIES_WITH_VALUE:
+        invocation.dependencies += [_DEPENDENCIES_WITH_VALUE[name], value()]
+    elif option in _DEPENDENCIES_ALONE:
+        invocation.dependencies.append(_DEPENDENCIES_ALONE[option])
+    elif option in _HOST_WITH_VALUE or name in _LONG_HOST:
+        invocation.host += [_LONG_HOST.get(name, name), value()]
+    elif option.startswith(_HOST_WITH_VALUE):
+        invocation.host.append(option)
+    elif option in IGNORED_ALONE:
+        pass
+    elif name in IGNORED_WITH_VALUE:
+        value()
+    elif not re.match(r"-[lLt].", option):
+        raise UsageError(f"Unknown option '{option}'")
+
+
+def _host_options(quoted: str) -> list[str]:
+    return without_tuning([option for part in shlex.split(quoted) for option in part.split(",") if option])
+
+
+def _compile(invocation: Invocation, toolkit: Path) -> int:
+    assert invocation.source is not None
+    output = Path(os.path.abspath(invocation.output or invocation.source.with_suffix(".o").name))
+    translated = output.with_suffix(".translated.cpp")
+    source = Path(os.path.abspath(invocation.source))
+    translation = Translation(_user_folders(invocation), output.with_suffix(".headers"))
+    try:
+        text = translation.translate(source)
+        translated.write_text(text + registrations(translation.texts))
+    except OSError as error:
+        raise UsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
+    is_slim = all(can_be_slim(text, is_device=True) for text in translation.texts.values())
+    result = _run_compiler(invocation, toolkit, translated, output, is_slim)
+    if result.returncode and is_slim and was_too_slim(result.stderr):
+        result = _run_compiler(invocation, toolkit, translated, output, is_slim=False)
+    sys.stderr.write(result.stderr)
+    if "-MF" in invocation.dependencies and result.returncode == 0:
+        translation.name_originals(Path(invocation.dependencies[invocation.dependencies.index("-MF") + 1]))
+    return result.returncode
+
+
+def _user_folders(invocation: Invocation) -> list[Path]:
+    """The folders of -I: torch names its own and the toolkit's with -isystem."""
+    options = iter(invocation.host)
+    named = [next(options) if option == "-I" else option[2:] for option in options if option.startswith("-I")]
+    return [Path(os.path.abspath(folder)) for folder in named]
+
+
+def _run_compiler(
+    invocation: Invocation, toolkit: Path, translated: Path, output: Path, is_slim: bool
+) -> subprocess.CompletedProcess[str]:
+    settings = json.loads((toolkit / "toolkit.json").read_text())
+    headers = toolkit / "headers"
+    width = "slim" if is_slim else "full"
+    prelude = f"prelude_checked_{width}.h" if invocation.is_checked else f"prelude_{width}.h"
+    slim = [f"-I{headers / 'slim'}"] if is_slim else []
+    command = [
+        *settings["compiler"],
+        *(CHECKED_FLAGS if invocation.is_checked else DEVICE_FLAGS),
+        *settings["machine_flags"],
+        invocation.standard,
+        *["-include", str(headers / "sim" / prelude), "-include", str(headers / "sim/after_prelude.h")],
+        *slim,
+        f"-I{headers}",
+        *without_tuning(invocation.host),
+        *invocation.dependencies,
+        *["-c", str(translated), "-o", str(output)],
+    ]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)

@@ -1,0 +1,267 @@
+"""What `torch.cuda` says once the simulator stands behind it, whichever build of torch it belongs to."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any  # torch.cuda's functions take arguments of many shapes, none of which matter here
+
+import torch
+import torch.cuda
+import torch.cuda.nvtx
+
+from harness.cudasim.nvcc import UNSUPPORTED_MARK
+
+_GiB = 1 << 30
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """An H100's, as far as solutions ask for them."""
+
+    name: str = "Simulated sm_90"
+    major: int = 9
+    minor: int = 0
+    total_memory: int = 80 * _GiB
+    multi_processor_count: int = 132
+    max_threads_per_multi_processor: int = 2048
+    max_threads_per_block: int = 1024
+    warp_size: int = 32
+    shared_memory_per_block: int = 49152
+    shared_memory_per_block_optin: int = 232448
+    shared_memory_per_multiprocessor: int = 233472
+    regs_per_multiprocessor: int = 65536
+    L2_cache_size: int = 50 << 20
+    is_integrated: bool = False
+
+
+class Event:
+    """Ordered like a real one; its times are those of the CPU."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self._recorded_s = 0.0
+
+    def record(self, stream: object = None) -> None:
+        self._recorded_s = time.perf_counter()
+
+    def wait(self, stream: object = None) -> None:
+        """Nothing runs behind the caller's back."""
+
+    def synchronize(self) -> None:
+        """Nothing runs behind the caller's back."""
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds."""
+        return (end._recorded_s - self._recorded_s) * 1e3
+
+
+class Stream:
+    """The default stream, whatever was asked for: all of them are alike."""
+
+    cuda_stream = 0
+    stream_id = 0
+    device_index = 0
+    device_type = 1
+
+    def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
+        self.device = torch.device("cuda", 0)
+        self.priority = priority
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream)
+
+    def __hash__(self) -> int:
+        return hash((self.device, self.cuda_stream))
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
+
+    def wait_stream(self, stream: object) -> None:
+        """There is one stream."""
+
+    def wait_event(self, event: object) -> None:
+        """There is one stream."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record()
+        return event
+
+    def query(self) -> bool:
+        return True
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        return None
+
+
+def patch_torch(synchronize: Callable[[], None]) -> None:
+    """Replaces what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
+    _patch_presence()
+    _patch_device()
+    _patch_generator()
+    _patch_streams(synchronize)
+    _patch_memory()
+    _patch_tools()
+    _hide_triton()
+    # deepcopy of a module clones storages, and a CPU build has no kernel for a CUDA one.
+    setattr(torch.UntypedStorage, "clone", _storage_clone(torch.UntypedStorage.clone))  # noqa: B010
+
+
+def _set(**functions: object) -> None:
+    for name, function in functions.items():
+        setattr(torch.cuda, name, function)
+
+
+def _always(value: object) -> Callable[..., Any]:
+    def answer(*_: object, **__: object) -> object:
+        return value
+
+    return answer
+
+
+def _patch_presence() -> None:
+    _set(
+        _lazy_init=_always(None),
+        init=_always(None),
+        is_initialized=_always(True),
+        is_available=_always(True),
+        _is_compiled=_always(True),
+        is_bf16_supported=_always(True),
+        device_count=_always(1),
+    )
+    torch._C._cuda_getDeviceCount = _always(1)
+    setattr(torch._C, "_cuda_getCurrentRawStream", _always(0))  # noqa: B010 - a CPU build's stubs have no such name
+
+
+def _patch_device() -> None:
+    properties = DeviceProperties()
+    _set(
+        current_device=_always(0),
+        set_device=_always(None),
+        get_device_properties=_always(properties),
+        get_device_name=_always(properties.name),
+        get_device_capability=_always((properties.major, properties.minor)),
+        get_arch_list=_always(["sm_90"]),
+        device=_device_context,
+        manual_seed=_seed,
+        manual_seed_all=_seed,
+        get_rng_state=_rng_state,
+        set_rng_state=_set_rng_state,
+        initial_seed=torch.initial_seed,
+        can_device_access_peer=_always(False),
+        ipc_collect=_always(None),
+    )
+
+
+def _patch_generator() -> None:
+    """CUDA builds of torch 2.6 make a GPU's generator themselves; others ask the simulator for one."""
+    try:
+        torch.Generator("cuda")
+    except RuntimeError:
+        setattr(torch, "Generator", Generator)  # noqa: B010
+
+
+class Generator(torch.Generator):
+    """The CPU's, whatever device was asked for."""
+
+    def __new__(cls, device: object = None) -> Generator:
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # torch's stubs have an __init__ instead
+
+
+def _device_context(device: object) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def _seed(seed: int) -> None:
+    """The device's random numbers come from the CPU's generator."""
+    torch.default_generator.manual_seed(seed)
+
+
+def _rng_state(device: object = None) -> torch.Tensor:
+    return torch.get_rng_state()
+
+
+def _set_rng_state(state: torch.Tensor, device: object = None) -> None:
+    torch.set_rng_state(state)
+
+
+def _patch_streams(synchronize: Callable[[], None]) -> None:
+    def synchronize_device(device: object = None) -> None:
+        synchronize()
+
+    def use_stream(stream: object) -> AbstractContextManager[object]:
+        return nullcontext(stream)
+
+    def a_stream(device: object = None) -> Stream:
+        return Stream()
+
+    _set(
+        Event=Event,
+        Stream=Stream,
+        stream=use_stream,
+        set_stream=_always(None),
+        current_stream=a_stream,
+        default_stream=a_stream,
+        synchronize=synchronize_device,
+        ExternalStream=Stream,
+        is_current_stream_capturing=_always(False),
+        CUDAGraph=_unsupported("torch.cuda.CUDAGraph"),
+        graph=_unsupported("torch.cuda.graph"),
+        make_graphed_callables=_unsupported("torch.cuda.make_graphed_callables"),
+    )
+    setattr(torch.Tensor, "record_stream", _always(None))  # noqa: B010
+
+
+def _patch_memory() -> None:
+    _set(
+        empty_cache=_always(None),
+        mem_get_info=_always((80 * _GiB, 80 * _GiB)),
+        memory_allocated=_always(0),
+        max_memory_allocated=_always(0),
+        memory_reserved=_always(0),
+        max_memory_reserved=_always(0),
+        reset_peak_memory_stats=_always(None),
+        reset_max_memory_allocated=_always(None),
+        memory_stats=_always({}),
+        memory_summary=_always("The simulator counts no device memory."),
+    )
+
+
+def _hide_triton() -> None:
+    """Its kernels would look for a GPU. Who imports it is told that it isn't there, torch as well."""
+    sys.modules["triton"] = None  # type: ignore[assignment]  # how Python says so
+
+
+def _patch_tools() -> None:
+    """Marks for profilers, and a pause: nothing that a result depends on."""
+    _set(_sleep=_always(None))
+    for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
+        setattr(torch.cuda.nvtx, name, _always(0))
+
+
+def _unsupported(construct: str) -> Callable[..., Any]:
+    def refuse(*_: object, **__: object) -> Any:
+        raise NotImplementedError(f"{UNSUPPORTED_MARK} {construct}")
+
+    return refuse
+
+
+def _storage_clone(clone_on_cpu: Callable[..., Any]) -> Callable[..., Any]:
+    def clone(storage: torch.UntypedStorage) -> Any:
+        if storage.device.type != "cuda":
+            return clone_on_cpu(storage)
+        copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="cuda")
+        copy.copy_(torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage))
+        return copy.untyped_storage()
+
+    return clone

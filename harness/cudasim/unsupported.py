@@ -1,0 +1,172 @@
+"""The constructs that the simulator refuses, since nothing on a CPU stands in for them."""
+
+from __future__ import annotations
+
+import re
+
+from harness.cudasim.tokens import Token, next_visible, previous_visible
+
+_HEADERS = {
+    r"crt/mma": ("mma", None),
+    r"cooperative_groups/memcpy_async": ("asynchronous copies and barriers", r"memcpy_async|wait|wait_prior"),
+    r"cub/": ("CUB", r"cub"),
+    r"thrust/": ("Thrust", r"thrust"),
+    r"cutlass|cute/": ("CUTLASS", r"cutlass|cute"),
+    r"cublas": ("cuBLAS", r"(cu|CU)(blas|BLAS)\w*"),
+    r"cudnn": ("cuDNN", r"(cu|CU)(dnn|DNN)\w*"),
+    r"cufft": ("cuFFT", r"(cu|CU)(fft|FFT)\w*"),
+    r"curand": ("cuRAND", r"(cu|CU)(rand|RAND)\w*"),
+    r"cusparse": ("cuSPARSE", r"(cu|CU)(sparse|SPARSE)\w*"),
+    r"cusolver": ("cuSOLVER", r"(cu|CU)(solver|SOLVER)\w*"),
+    r"nvrtc": ("NVRTC", r"(nv|NV)(rtc|RTC)\w*"),
+    r"cuda_fp8|cuda_fp6|cuda_fp4": ("8-bit and smaller floats", r"__nv_(fp|cvt_)\w*"),
+    r"cuda_pipeline|cuda_awbarrier|cuda/(barrier|pipeline|ptx)": (
+        "asynchronous copies and barriers",
+        r"\w*(pipeline|barrier)\w*|nvcuda|cuda",
+    ),
+    r"cuda/(std|atomic|functional)": ("libcu++", r"cuda"),
+    r"cudaTypedefs": ("the CUDA driver API", r"PFN_\w*|cu[A-Z]\w*"),
+    r"ATen/cuda/CUDABlas": ("cuBLAS", r"\w*(cu|CU)(blas|BLAS)\w*|\w*CUDABlas\w*|blas"),
+    r"ATen/cuda/CUDASparse": ("cuSPARSE", r"\w*(cu|CU)(sparse|SPARSE)\w*|\w*CUDASparse\w*|sparse"),
+    r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
+    r"ATen/native": ("ATen's own CUDA kernels", None),
+}
+"""By a header's name: what it is of, and the names by which a source uses it; None where none would tell."""
+
+_NAMES = {
+    r"asm|__asm|__asm__": "inline PTX (asm)",
+    r"__wmma\w*|__mma\w*": "mma",
+    r"(tex[123]D|surf[123]D)\w*": "textures and surfaces",
+    r"cuda(Create|Destroy)TextureObject|cudaTextureObject_t": "textures and surfaces",
+    r"cublas\w+|getCurrentCUDABlas\w*Handle": "cuBLAS",
+    r"cudnn\w+": "cuDNN",
+    r"curand\w*": "cuRAND",
+    r"cufft\w+": "cuFFT",
+    r"cusparse\w+|getCurrentCUDASparseHandle": "cuSPARSE",
+    r"cusolver\w+|getCurrentCUDASolver\w*Handle": "cuSOLVER",
+    r"nvrtc\w+": "NVRTC",
+    r"CUDA_tensor_apply\d": "ATen's own CUDA kernels",
+    r"cudaGraph\w*|CUDAGraph|cudaStreamBeginCapture": "CUDA graphs",
+    r"cudaLaunch(Cooperative)?Kernel\w*|cuLaunchKernel\w*": "launches by function instead of <<<>>>",
+    r"__cp_async\w*|__pipeline_\w+": "asynchronous copies and barriers",
+    r"cuTensorMap\w*|CUtensorMap": "TMA",
+    r"cuModule\w+|cuCtx\w+": "the CUDA driver API",
+    r"__cluster_dims__|__cluster\w+|cluster_group|this_cluster|__threadfence_cluster": "thread block clusters",
+    r"this_multi_grid|multi_grid_group": "barriers of several devices",
+    r"cudaFuncGetAttributes": "what only nvcc knows of a kernel (registers, local and shared memory)",
+    r"cudaMemPrefetchAsync|cudaMemAdvise\w*": "hints for managed memory",
+    r"cudaStreamSetAttribute|cudaAccessPolicyWindow": "hints for the L2 cache",
+    r"cudaMemcpy3D\w*|cudaMalloc(3D)?Array|cudaMalloc3D|cudaMemcpy\w*Array\w*": "3-D copies and arrays",
+    r"cudaIpc\w+|cudaImport\w+": "memory of other processes",
+    r"__nv_fp8\w*|__nv_fp6\w*|__nv_fp4\w*": "8-bit and smaller floats",
+    r"__v(ia|ib|i)(dd)?(max|min)\w*": "DPX instructions",
+    r"setmaxnreg|__grid_sync|cudaCGGetIntrinsicHandle": "barriers of the whole grid",
+}
+
+# Their namespaces; a variable may well bear such a name.
+_NAMESPACES = {
+    "cub": "CUB",
+    "thrust": "Thrust",
+    "cutlass": "CUTLASS",
+    "cute": "CUTLASS",
+}
+
+DYNAMIC_PARALLELISM = "dynamic parallelism"
+"""Launches in code of the device, which no name tells."""
+
+_OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
+
+CONSTRUCTS = tuple(
+    sorted({*_OF_LIBRARIES, *_NAMES.values(), *_NAMESPACES.values(), DYNAMIC_PARALLELISM}, key=str.casefold)
+)
+"""All of them, for the documentation."""
+
+_FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
+
+_HEADER_PATTERN = {re.compile(pattern): construct for pattern, (construct, _) in _HEADERS.items()}
+_NAME_PATTERN = {re.compile(pattern): construct for pattern, construct in _NAMES.items()}
+_WORD = re.compile(
+    r"""//[^\n]* | /\*.*?(?:\*/|\Z) | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])'
+    | \#[ ]{0,8}include[ ]{0,8}[<"](?P<header>[^>"\n]*)
+    | (?:\.|->)\w+ | (?P<name>[A-Za-z_]\w*)(?P<colons>::)? | \d\w*""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Unsupported(Exception):
+    """The source uses something that the simulator can't run. No verdict on the solution."""
+
+    def __init__(self, construct: str, line: int, file: str | None = None) -> None:
+        """`file` is the name of the header that it stands in, None for the source itself."""
+        super().__init__(f"{construct} at line {line}" + (f" of {file}" if file else ""))
+        self.construct = construct
+        self.line = line
+        self.file = file
+
+
+def refuse_unsupported(tokens: list[Token]) -> None:
+    """Raises Unsupported for the first construct of the tables above."""
+    for index, token in enumerate(tokens):
+        construct = _construct(tokens, index)
+        if construct is not None:
+            raise Unsupported(construct, token.line)
+
+
+def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
+    """The same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
+    for index, token in enumerate(tokens):
+        construct = _construct(tokens, index)
+        if construct is not None and construct not in _FINE_IN_CPP:
+            raise Unsupported(construct, token.line, file)
+
+
+def library_of(header: str) -> str | None:
+    """That a header is of, by its name."""
+    return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+
+
+def constructs_in(text: str) -> set[str]:
+    """What of the tables a text of CUDA uses, read in one pass whatever it holds: for who only wants to know whether
+    the simulator may have refused it."""
+    words = list(_WORD.finditer(text))
+    names = {word["name"] for word in words if word["name"]}
+    found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
+    found |= {construct for name in names if (construct := _first_match(_NAME_PATTERN, name, re.Pattern.fullmatch))}
+    for header in {word["header"] for word in words if word["header"]}:
+        construct = _first_match(_HEADER_PATTERN, header, re.Pattern.search)
+        if construct and is_used(header, names):
+            found.add(construct)
+    return found
+
+
+def is_used(header: str, names: set[str]) -> bool:
+    """Whether a source with these names uses a library's header, rather than only include it."""
+    of_library = [used for pattern, (_, used) in _HEADERS.items() if re.match(pattern, header)]
+    return not of_library or any(used is None or any(re.fullmatch(used, name) for name in names) for used in of_library)
+
+
+def _construct(tokens: list[Token], index: int) -> str | None:
+    token = tokens[index]
+    if token.kind == "directive" and re.match(r"#\s*include\b", token.text):
+        return _first_match(_HEADER_PATTERN, token.text, re.Pattern.search)
+    if token.kind != "name" or _is_member(tokens, index):
+        return None
+    if token.text in _NAMESPACES:
+        return _NAMESPACES[token.text] if _names_namespace(tokens, index) else None
+    return _first_match(_NAME_PATTERN, token.text, re.Pattern.fullmatch)
+
+
+def _first_match(table: dict[re.Pattern[str], str], text: str, match: object) -> str | None:
+    assert callable(match)
+    return next((construct for pattern, construct in table.items() if match(pattern, text)), None)
+
+
+def _is_member(tokens: list[Token], index: int) -> bool:
+    before = previous_visible(tokens, index)
+    return before is not None and tokens[before].text in (".", "->")
+
+
+def _names_namespace(tokens: list[Token], index: int) -> bool:
+    before, after = previous_visible(tokens, index), next_visible(tokens, index)
+    is_used = before is not None and tokens[before].text == "namespace"
+    return is_used or (after is not None and tokens[after].text == "::")

@@ -1,0 +1,136 @@
+"""What a backend owes the two sides: memory that both see, and a device on which a worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
+
+if TYPE_CHECKING:
+    import torch
+
+    from harness.model.timing import Floors
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A call's result and what was seen of it; None where time means nothing.
+
+    `gpu_ns` is its time in the metric of the turn, `tail_ns` how long the device went on working after its outputs were
+    copied, `launch_ns` how long the host was busy with it. `queued`: whether the device had not begun when the host was
+    done. `unasked`: an error of the runtime's that the call left behind, in words.
+    """
+
+    result: object
+    gpu_ns: int | None
+    tail_ns: int | None
+    unasked: str | None = None
+    launch_ns: int | None = None
+    queued: bool | None = None
+
+
+class WorkerDevice(Protocol):
+    """The device as a worker uses it. One per process."""
+
+    torch_device: str
+    """Always 'cuda': a solution can't tell the simulator by the device's name."""
+
+    def warm_up(self) -> None:
+        """Pay now what the first use of the device costs. Before any code of a solution."""
+
+    def show(self, gpu: SeenGpu) -> None:
+        """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
+
+    def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
+        """A one-dimensional uint8 tensor on the device that aliases the shared buffer."""
+
+    def close_buffer(self, buffer: torch.Tensor) -> None:
+        """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
+
+    def begin(self, conditions: Conditions) -> None:
+        """Before the calls of a turn, and after start_trace() where it is traced."""
+
+    def peak_bytes(self) -> int | None:
+        """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""
+
+    def allocated_bytes(self) -> int | None:
+        """What torch's allocator has given out now; None where that doesn't tell."""
+
+    def measure(
+        self,
+        call: Callable[[], object],
+        fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+        inputs: Sequence[torch.Tensor] = (),
+    ) -> Measured:
+        """Run `call`, which reads `inputs`, under the turn's conditions and at once copy the pairs (source,
+        destination) that `fitting` makes of its result; pairs have the same shape and dtype. Nothing of torch that a
+        solution could replace lies between the call's end and the copies."""
+
+    def start_trace(self) -> None:
+        """Record every kernel, copy and fill from now on."""
+
+    def take_trace(self) -> tuple[KernelRun, ...] | None:
+        """What ran since start_trace(), which ends with it; None where no trace can be had here."""
+
+    def can_trace(self) -> bool:
+        """Whether take_trace() gives what runs. Tried, which may take a while; before any code of a solution."""
+
+    def synchronize(self) -> None:
+        """Wait for all work; raises what the device reports (RuntimeError)."""
+
+    def sample_blocks(self, count: int | None, seed: int) -> None:
+        """From now on run only `count` blocks of each launch (first, last, random), or none for 0; None for all."""
+
+    def limit_work(self, seconds: float | None) -> None:
+        """Give up launches that would take longer together from now on, by what their first blocks take; None for any
+        time. For a device that runs blocks one after another."""
+
+    def take_findings(self) -> tuple[tuple[Finding, ...], int]:
+        """Faults seen and kernels launched since the last call."""
+
+    def give_back(self) -> None:
+        """To others, of memory, what is kept for later calls."""
+
+    def account(self) -> Account | None:
+        """Of all that was seen up to the last take_findings(); None where the backend keeps none."""
+
+
+@dataclass(frozen=True)
+class SharedBuffer:
+    """Memory that the referee owns and a worker may open. `content` is the referee's own view, uint8, flat."""
+
+    content: torch.Tensor
+    handle: BufferHandle
+    descriptor: int | None
+    release: Callable[[], None]
+
+
+class Host(Protocol):
+    """A backend as the referee uses it."""
+
+    name: Literal["cuda", "sim"]
+    torch_device: str
+    """Where the referee's own tensors live: the GPU, or the CPU under the simulator."""
+
+    def allocate(self, nbytes: int) -> SharedBuffer:
+        """Fresh shared memory. Raises: MemoryError."""
+
+    def worker_arguments(self) -> list[str]:
+        """What `python -m harness.worker` needs to know beyond the cache."""
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        """Environment variables of a worker; a building one doesn't see the GPU."""
+
+    def seen_gpu(self) -> SeenGpu | None:
+        """What workers that build are told of the device; None where they have one of their own."""
+
+    def floors(self) -> Floors | None:
+        """What the clock of a timed call shows by itself; None where nothing is timed."""
+
+    def require_alive(self) -> None:
+        """Raises: MachineError where the device doesn't do in time what it is told."""
+
+    def free_bytes(self) -> int | None:
+        """The device's memory that nobody holds; None where that is the host's."""

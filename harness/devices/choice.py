@@ -1,0 +1,78 @@
+"""Which backend a run uses, made ready for it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, get_args
+
+from harness.devices.base import Host
+from harness.errors import MachineError, UsageError
+
+Choice = Literal["auto", "cuda", "sim"]
+_LETTERS = 200
+"""Of an error that has no short form."""
+
+
+def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
+    """'auto' takes the GPU where there is one. Raises: UsageError for another word; MachineError with the remedy."""
+    if choice not in get_args(Choice):
+        raise UsageError(f"no backend {choice!r}. Valid: {', '.join(get_args(Choice))}.")
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    if choice == "cuda" and not has_gpu:
+        raise MachineError("no CUDA GPU that this torch can use; run 'harness doctor', or take --backend sim")
+    return "cuda" if choice != "sim" and has_gpu else "sim"
+
+
+def require_simulator(choice: Choice, sanitize: bool) -> None:
+    """Raises: UsageError where the simulator's checks are asked of a GPU."""
+    if sanitize and choice == "cuda":
+        raise UsageError(
+            "--sanitize (correctness.sanitize) checks every access on the simulator: add --backend sim; "
+            "on the GPU 'harness sanitize PROBLEM SOLUTION' runs compute-sanitizer"
+        )
+
+
+def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sanitize: bool = False) -> Host:
+    """The referee's side of the chosen backend; `sanitize` asks for the simulator's checked build.
+
+    Raises: MachineError with the remedy; UsageError for `sanitize` where the GPU is used.
+    """
+    chosen = choose_backend(choice)
+    require_simulator(chosen, sanitize)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        return _cuda_host() if chosen == "cuda" else _sim_host(cache, progress, sanitize)
+    except OSError as error:
+        if not _is_of(cache, error):
+            raise
+        why = error.strerror or str(error)[:_LETTERS]
+        raise MachineError(f"the cache {cache} can't be used: {why}; free space there, or set HARNESS_CACHE") from error
+
+
+def _is_of(cache: Path, error: OSError) -> bool:
+    """Whether the folder is at fault. shutil's error has a list of what couldn't be copied there, and no words."""
+    named = Path(os.fsdecode(error.filename or ""))
+    has_no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return has_no_room or isinstance(error, shutil.Error) or named.is_relative_to(cache) or named in cache.parents
+
+
+def _cuda_host() -> Host:
+    from harness.devices.cuda.host import CudaHost
+
+    return CudaHost()
+
+
+def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:
+    from harness.cudasim.toolkit import SimUnavailable, ensure_toolkit
+    from harness.devices.sim.host import SimHost
+
+    try:
+        return SimHost(ensure_toolkit(cache, progress, sanitize))
+    except SimUnavailable as error:
+        raise MachineError(f"the simulator can't run here: {error}") from error

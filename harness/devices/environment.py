@@ -1,0 +1,137 @@
+"""Reading the facts of this machine that a number depends on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from harness import __version__
+from harness.model.environment import YOUNG_FLAGS, BackendName, Environment, Flag
+
+FLAGS: dict[str, Flag] = {
+    "cudnn_allow_tf32": True,
+    "matmul_allow_tf32": False,
+    "cudnn_benchmark": False,
+    **YOUNG_FLAGS,
+}
+"""torch's defaults, set in every worker before its module is loaded, so that all arms begin under the same, whatever
+the environment's variables say (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE)."""
+
+VARIABLES = (
+    "TORCH_CUDA_ARCH_LIST",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "PYTORCH_NVCC",
+    "CC",
+    "CXX",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+)
+"""What decides how kernels are compiled and stands in no file (gcc(1), nvcc's manual, torch.utils.cpp_extension)."""
+
+
+def read_environment(backend: BackendName, workspace: Path) -> Environment:
+    """The environment of an evaluation on this machine, now. Which of several GPUs it will be isn't known yet."""
+    on_gpu = backend == "cuda"
+    properties = torch.cuda.get_device_properties(0) if on_gpu else None
+    return Environment(
+        backend=backend,
+        gpu=properties.name if properties else None,
+        gpu_memory_bytes=properties.total_memory if properties else None,
+        driver=driver_version() if on_gpu else None,
+        compute_capability=f"{properties.major}.{properties.minor}" if properties else None,
+        torch=torch.__version__,
+        torch_cuda=torch.version.cuda,
+        cudnn=_cudnn() if on_gpu else None,
+        nvcc=nvcc_version(),
+        host_compiler=host_compiler_version(),
+        python=platform.python_version(),
+        os=f"{platform.system()} {platform.release()}",
+        cpu=_cpu(),
+        cpu_count=os.cpu_count() or 1,
+        harness=__version__,
+        flags=FLAGS,
+        commit=_commit(workspace),
+        variables={name: value for name in VARIABLES if (value := os.environ.get(name))},
+    )
+
+
+@functools.cache
+def nvcc_version() -> str | None:
+    """'13.0.88', or None without nvcc: of the nvcc that torch.utils.cpp_extension builds with."""
+    match = re.search(r"V([\d.]+)", _output(_nvcc(), "--version") or "")
+    return match[1] if match else None
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    """A CUDA compiler by the path of its program."""
+
+    path: str
+    version: str
+
+
+def find_nvcc() -> Nvcc | None:
+    """The nvcc of nvcc_version(), where it is a program by itself."""
+    path, version = shutil.which(_nvcc()), nvcc_version()
+    return Nvcc(os.path.abspath(path), version) if path and version else None
+
+
+def _nvcc() -> str:
+    if chosen := os.environ.get("PYTORCH_NVCC"):
+        return chosen
+    if home := os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"):
+        return os.path.join(home, "bin", "nvcc")
+    return shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+
+
+@functools.cache
+def host_compiler_version() -> str | None:
+    """The first line of the C++ compiler's --version, or None."""
+    text = _output(os.environ.get("CXX", "c++"), "--version")
+    return text.splitlines()[0] if text else None
+
+
+def driver_version() -> str | None:
+    """'580.65.06', or None where nvidia-smi does not answer."""
+    text = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return text.splitlines()[0].strip() if text else None
+
+
+def _cudnn() -> str:
+    return str(torch.backends.cudnn.version())  # type: ignore[no-untyped-call]
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError):
+        match = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+        if match:
+            return match[1].strip()
+    return platform.machine()
+
+
+def _commit(folder: Path) -> str | None:
+    commit = _output("git", "-C", str(folder), "rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return None
+    changed = _output("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no")
+    return commit.strip() + ("+" if changed else "")
+
+
+def _output(*command: str) -> str | None:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout if result.returncode == 0 else None

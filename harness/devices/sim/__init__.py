@@ -1,0 +1,1 @@
+"""The simulator as a device: shared memory, turns on the CPU, what the runtime saw."""

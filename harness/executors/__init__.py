@@ -1,1 +1,0 @@
-"""Where evaluations run. Today: processes of this machine."""

@@ -1,0 +1,64 @@
+"""What a compiler said of a solution's extensions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from harness.model.record import RECORD
+
+
+@dataclass(frozen=True, config=RECORD)
+class KernelResources:
+    """What ptxas reports for one kernel and one architecture (`-Xptxas -v`)."""
+
+    kernel: str
+    architecture: str
+    registers: int | None
+    shared_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    stack_bytes: int
+    constant_bytes: int | None = None
+    """Of `__constant__` variables and of constants that the compiler made; None where nothing told."""
+
+
+@dataclass(frozen=True, config=RECORD)
+class NvccCheck:
+    """What the real nvcc said of an extension that was compiled for the simulator.
+
+    `refused`: it doesn't compile, and no GPU will run it. `unchecked`: nothing follows from what happened here; `words`
+    say why. `words` of a refusal are nvcc's: text of the solution's, not to be trusted.
+    """
+
+    outcome: Literal["accepted", "refused", "unchecked"]
+    nvcc: str
+    """Its version."""
+    architectures: tuple[str, ...]
+    seconds: float
+    was_cached: bool
+    words: str = ""
+    output: str = ""
+    """The whole output, the middle of a long one left out."""
+
+    def __post_init__(self) -> None:
+        if (self.outcome == "accepted") == bool(self.words):
+            raise ValueError("what nvcc accepts needs no words, and the rest does")
+
+
+@dataclass(frozen=True, config=RECORD)
+class ExtensionBuild:
+    """One extension of a solution. `was_cached`: found built under the same key."""
+
+    name: str
+    key: str
+    was_cached: bool
+    seconds: float
+    log: str
+    """Path of the compiler's whole output."""
+    kernels: tuple[KernelResources, ...] = ()
+    output: str = ""
+    """The compiler's words, the middle of a long log left out. Text of the solution's, not to be trusted."""
+    nvcc: NvccCheck | None = None
+    """Beside a simulation; None on a GPU, where nvcc is the compiler, and where it wasn't asked. `kernels` are its."""

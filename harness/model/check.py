@@ -1,0 +1,124 @@
+"""What one comparison of outputs with the oracle found."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from harness.model.record import RECORD
+
+OracleKind = Literal["float64", "float32"]
+Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
+
+
+@dataclass(frozen=True, config=RECORD)
+class Tolerance:
+    """A value is accepted if |got − want| ≤ atol + rtol·|want| + of_scale·rms; NaN and infinities must coincide.
+
+    `rms` is the root mean square of the finite right values of the same item of dimension 0. All zero means exact
+    equality.
+    """
+
+    atol: float
+    rtol: float
+    of_scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(0 <= part < math.inf for part in (self.atol, self.rtol, self.of_scale)):
+            raise ValueError("a tolerance is finite and not negative")
+
+    @property
+    def is_exact(self) -> bool:
+        return self.atol == self.rtol == self.of_scale == 0
+
+    def looser(self, other: Tolerance) -> Tolerance:
+        """What either of the two allows."""
+        parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return Tolerance(*(max(pair) for pair in parts))
+
+    def __str__(self) -> str:
+        """'0.0001 + 0.0001·|want| + 0.0001·rms', 'exact'."""
+        if self.is_exact:
+            return "exact"
+        parts = [f"{self.atol:.3g}", f"{self.rtol:.3g}·|want|"]
+        return " + ".join([*parts, f"{self.of_scale:.3g}·rms"] if self.of_scale else parts)
+
+
+@dataclass(frozen=True, config=RECORD)
+class DerivedTolerance:
+    """What an output of a case is held to where problem.yaml names no tolerance; see docs/tolerance.md.
+
+    `share` and `least`: the tolerance, and the least that any output is allowed, in local scales (|want| plus the root
+    mean square of the values around it). `errors`: by name of an honest reformulation of the reference, its largest
+    error against the float64 oracle, in local scales.
+    """
+
+    case: str
+    output: int
+    share: float
+    least: float
+    errors: dict[str, float]
+
+
+@dataclass(frozen=True, config=RECORD)
+class Mismatch:
+    """One element outside the tolerance."""
+
+    index: tuple[int, ...]
+    got: float
+    want: float
+
+
+@dataclass(frozen=True, config=RECORD)
+class OutputComparison:
+    """One output tensor against the oracle's.
+
+    `worst` is the largest |got − want| / (atol + rtol·|want|): above 1 is a mismatch. It is infinite where NaN
+    or infinities don't coincide, and where an exact comparison differs. `compared` may be below `elements`:
+    in sampled blocks only what these blocks wrote is compared.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    tolerance: Tolerance
+    elements: int
+    compared: int
+    mismatches: int
+    max_abs_error: float
+    max_rel_error: float
+    worst: float
+    first_mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.mismatches == 0
+
+
+@dataclass(frozen=True, config=RECORD)
+class Check:
+    """One call of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed.
+
+    `variant` says how they were changed then ("negative"); None where they are get_inputs()'s own.
+    """
+
+    case: str
+    seed: int
+    scope: Scope
+    oracle: OracleKind
+    outputs: tuple[OutputComparison, ...]
+    variant: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        return all(output.passed for output in self.outputs)
+
+    @property
+    def is_exact(self) -> bool:
+        return all(output.tolerance.is_exact for output in self.outputs)
+
+    @property
+    def worst(self) -> float:
+        return max((output.worst for output in self.outputs), default=0.0)

@@ -1,0 +1,194 @@
+"""The settings of an evaluation that a user may change, with their defaults."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import field, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from harness.model.arms import Baseline, Metric
+from harness.model.record import SETTINGS, as_json
+from harness.model.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
+
+SANITIZED_SLOWER = 10
+"""So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
+(benchmarks/simulator.py)."""
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, config=SETTINGS)
+class CorrectnessConfig:
+    """How outputs are checked."""
+
+    seeds: Count = 3
+    """Turns per case, each with inputs of its own, drawn at run time."""
+    sampled_blocks: Annotated[int, Field(ge=2)] = 4
+    """Blocks of the full shape's launch that the simulator runs."""
+    fragile: Literal["remark", "fail"] = "remark"
+    """What becomes of a solution whose values are wrong only where inputs are more than 16 times as large as they were
+    drawn, or a smaller part of it than a sixteenth: it passes with a remark, or it fails."""
+    sanitize: bool = False
+    """Whether the simulator's checked build judges, which looks at every access of a kernel."""
+    min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """How much of the device's time, from 0 to 1, the solution's own kernels must take on a GPU."""
+
+
+@dataclass(frozen=True, config=SETTINGS)
+class TimingConfig:
+    """How speed is measured: in blocks of turns there and back (A B B A), until the interval of the speed-up is within
+    ± `precision`, `blocks` are measured or `budget_s` is spent."""
+
+    enabled: bool = True
+    """Whether speed is measured after correctness."""
+    case: str = "full"
+    """The case that is timed."""
+    baselines: tuple[Baseline, ...] = ("eager",)
+    """Ways to run the reference; the headline speed-up refers to the first."""
+    warmup_turns: Count = 2
+    """Turns before the first that counts, at least; they go on until times settle."""
+    blocks: Annotated[int, Field(ge=6)] = 12
+    """Blocks of turns to measure in each process, there and back; six are as few as a 95 % interval needs."""
+    calls_per_turn: Count = 5
+    """Calls that one turn times."""
+    budget_s: Seconds = 60.0
+    """Seconds after which no further block begins."""
+    control: bool = True
+    """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
+    size is worth here."""
+    metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end")
+    """What is measured besides the headline, in a few blocks each."""
+    processes: Annotated[int, Field(ge=1, le=20)] = 1
+    """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
+    the placement of code) then differs, too."""
+    precision: float | None = None
+    """Half the width of the headline's 95 % interval, relative to it: 0.0038 at least for one process, 0.0025 for
+    three, since workers differ that run the same. null measures all blocks."""
+    checked_turns: Annotated[int, Field(ge=0)] = 2
+    """Timed turns of the solution, secretly chosen, whose output is judged like any other."""
+    lock_sm_mhz: Count | None = None
+    """The multiprocessors' clock while a solution is judged on the GPU, which needs root. null leaves clocks alone."""
+
+    def __post_init__(self) -> None:
+        if not self.baselines or len(set(self.baselines)) != len(self.baselines):
+            raise ValueError("baselines must name one at least, and none twice")
+        if "gpu_cold" in self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise ValueError("metrics are those beside gpu_cold, which is always measured, and each once")
+        least = LITTLE_SCATTER * BETWEEN_WORKERS * of_medians(self.processes)
+        if self.precision is not None and not least <= self.precision < 1:
+            raise ValueError(
+                f"precision must be {math.ceil(1e4 * least) / 1e4} at least and below 1, such as 0.01 for ±1 %, or "
+                f"null: workers that run the same differ by ±{100 * BETWEEN_WORKERS:g} %, which only more processes "
+                "average out"
+            )
+
+    @property
+    def sm_mhz_asked(self) -> int | None:
+        """At what the clock is to be locked; None also where nothing is timed."""
+        return self.lock_sm_mhz if self.enabled else None
+
+
+@dataclass(frozen=True, config=SETTINGS)
+class LimitsConfig:
+    """When a worker's process group is ended, and how many builds run at once."""
+
+    build_s: Seconds = 600.0
+    """Seconds for compiling a solution's extensions."""
+    load_s: Seconds = 120.0
+    """Seconds for importing and constructing."""
+    turn_s: Seconds = 120.0
+    """Seconds for one turn; ten times as long with correctness.sanitize."""
+    parallel_builds: Count | None = None
+    """Builds at once. null: half the cores, two at least."""
+    worker_memory_gib: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Resident memory of one worker on the host. null: 80 % of what is available at its start."""
+    pass_environment: tuple[str, ...] = ()
+    """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
+
+    def __post_init__(self) -> None:
+        for name in self.pass_environment:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"pass_environment takes names of variables, without values; {name!r} is none")
+
+
+@dataclass(frozen=True, config=SETTINGS)
+class NvccConfig:
+    """Whether a machine's nvcc compiles what the simulator runs, for a GPU that isn't there."""
+
+    enabled: bool = True
+    """Where there is an nvcc; elsewhere this changes nothing."""
+    architectures: tuple[str, ...] = ("sm_90",)
+    """For solutions that name none by flags of their own."""
+    timeout_s: Seconds = 180.0
+    """Seconds for one solution; what takes longer stays unchecked."""
+
+    def __post_init__(self) -> None:
+        if not self.architectures or not all(re.fullmatch(r"sm_\d{2,3}[af]?", name) for name in self.architectures):
+            raise ValueError("architectures are names such as sm_90, one at least")
+
+
+@dataclass(frozen=True, config=SETTINGS)
+class Config:
+    """Everything that a file under configs/ may set."""
+
+    correctness: CorrectnessConfig = field(default_factory=CorrectnessConfig)
+    """How a solution's outputs are judged."""
+    timing: TimingConfig = field(default_factory=TimingConfig)
+    """How speed is measured."""
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    """When a worker is given up."""
+    nvcc: NvccConfig = field(default_factory=NvccConfig)
+    """What a machine's nvcc compiles beside the simulator."""
+
+    @property
+    def turn_limits(self) -> LimitsConfig:
+        """`limits`, with more time for a turn where every access is looked at."""
+        if not self.correctness.sanitize:
+            return self.limits
+        return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)
+
+    def untimed(self) -> Config:
+        """The same, for correctness alone."""
+        return replace(self, timing=replace(self.timing, enabled=False))
+
+    def at_clock(self, sm_mhz: int | None) -> Config:
+        """The same with the multiprocessors' clock locked; None changes nothing."""
+        return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
+
+    def without_nvcc(self) -> Config:
+        """The same, simulated alone."""
+        return replace(self, nvcc=replace(self.nvcc, enabled=False))
+
+    def sanitized(self, is_wanted: bool) -> Config:
+        """The same for the simulator's checked build; False changes nothing."""
+        return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
+
+    def with_own_share(self, least: float | None) -> Config:
+        """The same with another `min_own_share`; None changes nothing."""
+        return self if least is None else replace(self, correctness=replace(self.correctness, min_own_share=least))
+
+    @cached_property
+    def identity(self) -> Any:
+        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
+        what was found before it came still answers the same question."""
+        encoded = as_json(self)
+        if not self.limits.pass_environment:
+            del encoded["limits"]["pass_environment"]
+        if not self.correctness.sanitize:
+            del encoded["correctness"]["sanitize"]
+        if self.correctness.fragile == CorrectnessConfig.fragile:
+            del encoded["correctness"]["fragile"]
+        if not self.correctness.min_own_share:
+            del encoded["correctness"]["min_own_share"]
+        for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
+            if getattr(self.timing, key) == getattr(TimingConfig(), key):
+                del encoded["timing"][key]
+        if self.nvcc == NvccConfig():
+            del encoded["nvcc"]
+        return encoded

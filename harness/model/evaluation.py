@@ -1,0 +1,244 @@
+"""The record of one solution on one problem in one environment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from harness.model.build import ExtensionBuild
+from harness.model.ceilings import Ceilings, Source
+from harness.model.check import Check, DerivedTolerance
+from harness.model.compiled import CompiledBaseline
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evidence import Evidence
+from harness.model.precision import missed_precision
+from harness.model.record import RECORD
+from harness.model.timing import Timing
+from harness.model.trace import Trace
+from harness.model.verdict import Verdict
+
+SCHEMA = 3
+
+_MOST_WORK = 2**63
+"""Bytes or operations of one call: what can't be is refused before anybody divides by it."""
+
+WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
+"""Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
+shapes; construction under the same seed alone; or some of each."""
+
+
+@dataclass(frozen=True, config=RECORD)
+class ProblemRef:
+    """Which problem: its name and the hash of its files."""
+
+    name: str
+    sha256: str
+    precision: str
+    title: str = ""
+
+
+@dataclass(frozen=True, config=RECORD)
+class SolutionRef:
+    """Which solution: its name, the hash of its files but for its prose, and what its author declares."""
+
+    name: str
+    sha256: str
+    author: str | None
+    precision: str | None
+    expected_verdict: Verdict
+    explanation: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    """The folder's text files by their path in it: what was judged, and the author's prose, kept whatever becomes of
+    the folder."""
+
+
+@dataclass(frozen=True, config=RECORD)
+class Failure:
+    """Why an evaluation didn't pass: what happened, where, and what its author can do next."""
+
+    reason: str
+    next_step: str
+    case: str | None = None
+    seed: int | None = None
+    details: str | None = None
+    """A traceback, compiler errors, the end of the worker's output: text of the solution's, not to be trusted."""
+    evidence: tuple[Evidence, ...] = ()
+    """Of a deception: there is some exactly where the verdict is `cheating`."""
+
+
+@dataclass(frozen=True, config=RECORD)
+class Work:
+    """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
+    the formulas of problem.yaml give."""
+
+    least_bytes: int
+    operations: int | None
+    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+    written_bytes: int | None = None
+    """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
+    convolutions: int | None = None
+    """How many of `operations` are convolutions'; None where that isn't known, as of a formula's."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least_bytes < _MOST_WORK:
+            raise ValueError(f"{self.least_bytes} bytes to move are no work")
+        if self.operations is not None and not 0 < self.operations < _MOST_WORK:
+            raise ValueError(f"{self.operations} operations are no work; None stands for none")
+        if self.written_bytes is not None and not 0 <= self.written_bytes <= self.least_bytes:
+            raise ValueError(f"{self.written_bytes} bytes written are no part of {self.least_bytes}")
+
+
+@dataclass(frozen=True, config=RECORD)
+class SpeedOfLight:
+    """The least time of a call of the timed case: its work at the device's ceilings; see records.roofline for the rule.
+
+    `arithmetic` names whose matrix rate the operations are held against; None, and no time, where none are counted.
+    """
+
+    memory_ns: float
+    arithmetic_ns: float | None
+    arithmetic: str | None
+    memory_source: Source = "measured"
+    """Whose rate it is; in records from before theory counted all are measured."""
+    arithmetic_source: Source = "measured"
+
+    def __post_init__(self) -> None:
+        times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
+        if not all(0 < time < _MOST_WORK for time in times) or (self.arithmetic_ns is None) != (
+            self.arithmetic is None
+        ):
+            raise ValueError("a speed of light has positive times, and a name for its arithmetic where it has one")
+
+    @property
+    def ns(self) -> float:
+        """Memory and arithmetic can work at the same time: the longer of the two."""
+        return max(self.memory_ns, self.arithmetic_ns or 0.0)
+
+    @property
+    def source(self) -> Source:
+        """Of the longer time."""
+        return self.memory_source if self.is_memory_bound else self.arithmetic_source
+
+    @property
+    def is_memory_bound(self) -> bool:
+        return self.ns == self.memory_ns
+
+
+@dataclass(frozen=True, config=RECORD)
+class Evaluation:
+    """Immutable; one line of the journal."""
+
+    id: str
+    run: str
+    started_at: str
+    """UTC, ISO 8601."""
+    duration_s: float
+    problem: ProblemRef
+    solution: SolutionRef
+    cases: tuple[str, ...]
+    """Which were asked for."""
+    config: Config
+    environment: Environment
+    seed: int
+    """The master seed; every other is derived from it."""
+    verdict: Verdict
+    weights: WeightsSource | None = None
+    failure: Failure | None = None
+    builds: tuple[ExtensionBuild, ...] = ()
+    checks: tuple[Check, ...] = ()
+    tolerances: tuple[DerivedTolerance, ...] = ()
+    """Of cases whose problem names none; but for records from before tolerances were derived."""
+    timing: Timing | None = None
+    compiled: tuple[CompiledBaseline, ...] = ()
+    """Of the timing's baselines those that torch.compile() made, but for records from before this was kept."""
+    work: Work | None = None
+    ceilings: Ceilings | None = None
+    """Of the device that timed it; None where nothing was to be timed, or they couldn't be measured."""
+    speed_of_light: SpeedOfLight | None = None
+    """By the precision that the solution declares, else by the problem's."""
+    trace: Trace | None = None
+    """Which kernels ran; None where no turn was traced."""
+    protections: tuple[str, ...] = ()
+    """What confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
+    remarks: tuple[str, ...] = ()
+    fragile: tuple[Check, ...] = ()
+    """What failed on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
+    stages_s: dict[str, float] = field(default_factory=dict)
+    """Wall-clock seconds of build, load, correctness, timing."""
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        if self.schema != SCHEMA:
+            raise ValueError(f"schema {self.schema} is not {SCHEMA}")
+        if self.verdict.passed != (self.failure is None):
+            raise ValueError("exactly the evaluations that did not pass have a failure")
+        if self.verdict.passed and not self.checks:
+            raise ValueError("nothing passes unchecked")
+        if self.verdict.passed and not all(check.passed for check in self.checks):
+            raise ValueError("a failed check can't pass")
+        if any(check.passed or check.variant is None for check in self.fragile):
+            raise ValueError("fragile is what failed under a variant")
+        if self.timing is not None and self.environment.backend == "sim":
+            raise ValueError("a simulated run has no timing")
+        if self.timing is not None and not self.verdict.passed:
+            raise ValueError("only what passed is timed")
+        if self.speed_of_light is not None and (self.work is None or self.ceilings is None):
+            raise ValueError("a speed of light follows from work and ceilings")
+        if not {one.baseline for one in self.compiled} <= set(self.timing.baselines if self.timing else ()):
+            raise ValueError("only a baseline that was measured was compiled")
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits, equal for evaluations that answer the same question: which sources and cases, under
+        which config, in which environment, by which version of the harness. The seed has no part in it."""
+        return evaluation_key(self.problem, self.solution, self.cases, self.config, self.environment)
+
+    @property
+    def share_of_light(self) -> float | None:
+        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark.
+        None where nothing was timed, or no ceilings are known."""
+        if self.speed_of_light is None or self.timing is None:
+            return None
+        return self.speed_of_light.ns / self.timing.time_ns("solution")
+
+    @property
+    def own_share(self) -> float | None:
+        """How much of the device's time the solution's own kernels took; None where nothing was traced and timed."""
+        return self.trace.own_share if self.trace else None
+
+    @property
+    def light_source(self) -> Source | None:
+        """Whether theory or a measurement says what the limit is; None where it isn't known."""
+        return self.speed_of_light.source if self.speed_of_light else None
+
+    @property
+    def missed_precision(self) -> str | None:
+        """That the speed-up's interval is wider than the config asked for, and why; None where it isn't."""
+        return missed_precision(self.timing, self.config.timing) if self.timing else None
+
+    @property
+    def worst(self) -> float | None:
+        """The largest error as a multiple of its tolerance; None where nothing was compared."""
+        return max((check.worst for check in self.checks), default=None)
+
+
+def evaluation_key(
+    problem: ProblemRef, solution: SolutionRef, cases: Sequence[str], config: Config, environment: Environment
+) -> str:
+    """Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
+    question = [
+        problem.name,
+        problem.sha256,
+        solution.name,
+        solution.sha256,
+        sorted(cases),
+        config.identity,
+        environment.fingerprint,
+    ]
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""What a gate found: why a change may be merged or not, ready for any report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.model.environment import BackendName
+from harness.model.statistics import Interval
+from harness.model.verdict import Verdict
+
+Speed = Literal["improved", "unchanged", "regressed", "inconclusive"]
+
+Rule = Literal[
+    "unexpected_verdict",
+    "unexpected_pass",
+    "changed_expectation",
+    "missing_result",
+    "harness_error",
+    "unsupported",
+    "regressed",
+    "below_least_speedup",
+    "inconclusive_speed",
+    "no_comparison",
+]
+
+RULES: dict[Rule, str] = {
+    "unexpected_verdict": "The solution doesn't end with the verdict that its solution.yaml expects.",
+    "unexpected_pass": "The solution passes although its solution.yaml expects a failure.",
+    "changed_expectation": "The solution was accepted with another verdict than its solution.yaml expects now.",
+    "missing_result": "There is no result for something that was to be judged.",
+    "harness_error": "The harness or the machine failed; the solution wasn't judged.",
+    "unsupported": "It couldn't be run or judged here, which says nothing about it.",
+    "regressed": "The solution is slower than the snapshot by more than the policy allows.",
+    "below_least_speedup": "The solution's speed-up is below the policy's least.",
+    "inconclusive_speed": "The measurements are too uncertain, or contradict each other.",
+    "no_comparison": "The solution's speed can't be compared with the snapshot's.",
+}
+
+Level = Literal["failed", "broken", "inconclusive", "tolerated", "waived", "remark"]
+"""What a finding does to the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that is
+forbidden; nothing, since the policy allows it; nothing, since a waiver covers it; nothing."""
+
+Outcome = Literal["failed", "broken", "inconclusive", "passed"]
+
+OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
+"""Worst first."""
+
+WaiverScope = Literal["correctness", "performance", "unsupported"]
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Somebody's decision to accept a failure for a while. `expires` is the last day on which it counts, ISO 8601."""
+
+    problem: str
+    solution: str
+    what: WaiverScope
+    reason: str
+    owner: str
+    expires: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to look: a file by its path in the workspace, and a line from 1. `text` is the solution's, untrusted."""
+
+    file: str
+    line: int
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class GateFinding:
+    """One thing to know about a solution. `message` and `details` may quote the solution: text not to be trusted."""
+
+    rule: Rule
+    level: Level
+    message: str
+    next_step: str
+    places: tuple[Place, ...]
+    details: str | None = None
+    waiver: Waiver | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One evaluation, seen by the gate. `against_snapshot` is its speed-up over the accepted one."""
+
+    evaluation: str
+    run: str
+    verdict: Verdict
+    duration_s: float
+    speedup: Interval | None = None
+    against_snapshot: Interval | None = None
+    speed: Speed | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One solution. `attempts` are in the order of time; the later ones are measurements of a suspect again.
+
+    `speed` is the conclusion of all of them, None where speed wasn't compared.
+    """
+
+    problem: str
+    solution: str
+    expected: Verdict
+    attempts: tuple[Attempt, ...] = ()
+    findings: tuple[GateFinding, ...] = ()
+    accepted: Interval | None = None
+    speed: Speed | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        levels = {finding.level for finding in self.findings}
+        return next((outcome for outcome in OUTCOMES if outcome in levels), "passed")
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Of the last attempt, or of the first that ended otherwise than expected; None without a result."""
+        unexpected = (attempt.verdict for attempt in self.attempts if attempt.verdict is not self.expected)
+        return next(unexpected, self.attempts[-1].verdict if self.attempts else None)
+
+    @property
+    def duration_s(self) -> float:
+        return sum(attempt.duration_s for attempt in self.attempts)
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """The gate's whole answer.
+
+    `not_judged` says why performance wasn't judged, None where it was. `folder` is the workspace's path in its git
+    repository, '' at the root, else with a slash at its end: what makes a place's file findable from outside.
+    """
+
+    backend: BackendName | None
+    environment: str | None
+    """Environment.label."""
+    commit: str | None
+    snapshot: str | None
+    not_judged: str | None
+    judged: tuple[Judged, ...]
+    remarks: tuple[str, ...] = ()
+    folder: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        outcomes = {judged.outcome for judged in self.judged}
+        return next((outcome for outcome in OUTCOMES if outcome in outcomes), "passed")
+
+    def with_outcome(self, outcome: Outcome) -> tuple[Judged, ...]:
+        return tuple(judged for judged in self.judged if judged.outcome == outcome)

@@ -1,0 +1,355 @@
+"""Why a measurement is too uncertain to be ranked; and what is odd about one without making it less certain.
+
+How often each reason is a false alarm is simulated in tests/model/test_false_alarms.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.model.statistics import Interval, median, median_interval
+from harness.model.trend import mann_kendall, theil_sen, two_levels
+
+if TYPE_CHECKING:
+    from harness.model.arms import ArmName, Baseline
+    from harness.model.timing import Timing
+
+WIDEST = 0.05
+"""Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
+ms that moved by more during the run says no more either."""
+_CONTROL = 0.99
+"""The confidence at which the A/A interval must hold 1; where no eight independent blocks are left for it, that of 95 %
+as to scatter. One of 95 % leaves it out by a hair in one fair run of twenty. Simulated, of 1000 fair runs whose calls
+jitter by 0.05 to 2 % and whose workers differ as usual, 3 to 12 of twelve blocks are noisy for anything; of six
+blocks, which have no interval of more than 97 %, 6 to 27."""
+_DRIFT = 0.02
+_SURE = 0.01
+"""The p value below which a trend is no accident."""
+_LEVELS_BLOCKS = 10
+"""Of fewer, two and two lie apart by chance: simulated, of six blocks one fair run in ten."""
+_LEVELS_SHARE = 0.2
+_LEVELS_GAP = 0.015
+_CANARY = 0.15
+_FILLS, _WIDEST_FILL = 0.02, 0.05
+"""Between the medians of what fills of the device's memory took before turns of the one arm and of the other, which at
+rest differ by 0.7 % (H100); and of the one and before the solution was loaded, as much as a turn doesn't wait for
+(referee.timing.quiet). Whoever works on the device by then works on in the turn."""
+_THROTTLED = 0.1
+_UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
+"""So many calls that are too long make of a median at most the 56th percentile of the others; and a mean at most 1 %
+longer, since it leaves out what exceeds the median by half."""
+_BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
+"""Metrics whose times are the device's alone, as long as launches are queued before it begins."""
+_LEAST_BLOCKS = 6
+"""As few as an interval of 95 % needs."""
+
+_AROUND_NS = 2_400
+"""What a time between events has beyond the kernel's own, whatever its length: by benchmarks/equal_arms.py on an H100,
+in 40 runs of calls between 20 µs and 11 ms."""
+_MUCH_AROUND = 0.01
+_LEAST_AROUND = 3
+"""Of shorter calls too little is left to tell a ratio from."""
+
+_FIRST = 0.005
+"""By how much a turn's first call may differ from the later ones more in one arm than in the other. Of our own
+solutions on H100s one does, in both of its evaluations, by 0.8 and 1.0 %; the others by 0.25 % at most."""
+_FIRST_SURE = 0.99
+
+_HELD_BACK = ("thermal", "hw")
+"""In NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software is
+how a GPU under a heavy matrix kernel always runs: a remark."""
+
+
+def reasons(timing: Timing) -> Iterator[str]:
+    """Each in words with its numbers, the plainest first."""
+    yield from _no_interval(timing)
+    yield from _too_wide(timing, timing.baselines[0])
+    yield from _doubts(timing)
+
+
+def is_doubtful(timing: Timing) -> bool:
+    """Whether there are reasons beside a wide interval, which says all the same on which side of a limit it lies."""
+    return any(reason for part in (_no_interval, _doubts) for reason in part(timing))
+
+
+def reasons_over(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
+    arms = (baseline,)
+    yield from _below_floor(timing, arms)
+    yield from _too_wide(timing, baseline)
+    yield from _drift(timing, baseline)
+    yield from _levels(timing, arms)
+    yield from _unqueued(timing, arms)
+
+
+def _doubts(timing: Timing) -> Iterator[str]:
+    yield from _control(timing)
+    yield from _drift(timing, timing.baselines[0])
+    yield from _levels(timing, _judged(timing))
+    yield from _canary(timing)
+    yield from _busy_memory(timing)
+    yield from _throttled(timing)
+    yield from _company(timing)
+    yield from _unqueued(timing, _judged(timing))
+
+
+def remarks(timing: Timing) -> Iterator[str]:
+    """What is worth knowing and no reason."""
+    drift = _significant_drift(timing.block_ns(timing.baselines[0]))
+    if drift is not None and _DRIFT < abs(drift) <= WIDEST:
+        yield (
+            f"{timing.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
+            "where drift cancels"
+        )
+    arms: tuple[ArmName, ...] = (*timing.baselines, "solution")
+    for arm in arms:
+        late, all_calls = _late(timing, arm)
+        if 0 < late <= _most_late(timing) * all_calls:
+            yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
+    yield from _around(timing)
+    yield from _first_calls(timing)
+    for row in timing.rows:
+        yield from _host_in(timing.of_row(row))
+    capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
+    if capped:
+        words = _words(timing, lambda word: not _is_serious(word))
+        yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+
+
+def _around(timing: Timing) -> Iterator[str]:
+    """What starting and ending a kernel makes of a ratio of short calls."""
+    if timing.speedup is None or timing.floors is None or timing.metric not in _BETWEEN_EVENTS:
+        return
+    above, below = (timing.time_ns(arm) for arm in _judged(timing))
+    if min(above, below) < _LEAST_AROUND * _AROUND_NS:
+        return
+    kernels = (above - _AROUND_NS) / (below - _AROUND_NS)
+    if abs(math.log(kernels / (above / below))) > _MUCH_AROUND:
+        yield (
+            f"starting and ending a kernel takes about {_us(_AROUND_NS)} of either time on an H100: without it "
+            f"the speed-up would be about {kernels:.2f}"
+        )
+
+
+def _first_calls(timing: Timing) -> Iterator[str]:
+    """Where the first call of a turn differs for one arm alone, the speed-up depends on how many calls turns have."""
+    if timing.speedup is None or timing.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
+        return
+    baseline, solution = _judged(timing)
+    ours, theirs = _first_over_later(timing, solution), _first_over_later(timing, baseline)
+    if ours is None or theirs is None or abs(ours.estimate - theirs.estimate) <= _FIRST:
+        return
+    if ours.low <= theirs.high and theirs.low <= ours.high:
+        return
+    later = median(_later_calls(timing, baseline)) / median(_later_calls(timing, solution))
+    first = later * math.exp(theirs.estimate - ours.estimate)
+    yield (
+        f"the first call of a turn differs from the later ones by {_signed(math.expm1(ours.estimate), 2)} for the "
+        f"solution, by {_signed(math.expm1(theirs.estimate), 2)} for {baseline}: with turns of one call the speed-up "
+        f"would be about {first:.4g}, of later calls alone {later:.4g}"
+    )
+
+
+def _first_over_later(timing: Timing, arm: ArmName) -> Interval | None:
+    """On a log scale, over the turns of more than one call; None where those are too few to tell."""
+    turns = [turn.call_ns for turn in timing.turns if turn.arm == arm and len(turn.call_ns) > 1]
+    return median_interval([math.log(calls[0] / median(calls[1:])) for calls in turns], _FIRST_SURE)
+
+
+def _later_calls(timing: Timing, arm: ArmName) -> list[int]:
+    return [ns for turn in timing.turns if turn.arm == arm for ns in turn.call_ns[1:]]
+
+
+def _host_in(row: Timing) -> Iterator[str]:
+    """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
+    arms: tuple[ArmName, ...] = (*row.baselines, "solution")
+    for arm in arms:
+        late, all_calls = _late(row, arm)
+        if late > _most_late(row) * all_calls:
+            yield (
+                f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
+                "that their times hold launches"
+            )
+
+
+def _no_interval(timing: Timing) -> Iterator[str]:
+    yield from _below_floor(timing, _judged(timing))
+    if len(timing.block_ns("solution")) < _LEAST_BLOCKS:
+        yield "too few blocks for an interval"
+
+
+def _below_floor(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+    for arm in arms:
+        if timing.floor_ns is not None and timing.is_below_floor(arm):
+            yield (
+                f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
+                f"kernel ({_us(timing.floor_ns)}): no ratio is claimed"
+            )
+
+
+def _too_wide(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    speedup = timing.speedup_over(baseline)
+    if speedup is not None and speedup.half_width > WIDEST:
+        half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
+        yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
+
+
+def _control(timing: Timing) -> Iterator[str]:
+    if not timing.has_control or timing.is_below_floor(timing.baselines[0]):
+        return
+    baseline = timing.baselines[0]
+    ratio = timing.ratio(baseline, "control", _CONTROL) or timing.ratio(baseline, "control", of_workers=_CONTROL)
+    if ratio is None:
+        return
+    bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}] at {_percent(ratio.confidence)}"
+    shown = f"{baseline} against itself (A/A) measures {ratio.estimate:.4f} {bounds}"
+    if not ratio.low <= 1 <= ratio.high:
+        yield f"{shown}, and 1 isn't in there"
+    if ratio.half_width > WIDEST:
+        yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
+
+
+def _drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
+    """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
+    itself drifts, or where times drift so far that a median in ms is one moment's."""
+    above, below = timing.block_ns(baseline), timing.block_ns("solution")
+    of_ratio = _significant_drift([a / b for a, b in zip(above, below, strict=True)])
+    of_times = _significant_drift(above)
+    if of_ratio is not None and abs(of_ratio) > _DRIFT:
+        yield f"the speed-up drifted by {_signed(of_ratio)} over the run; at most {_percent(_DRIFT)} is ranked"
+    if of_times is not None and abs(of_times) > WIDEST:
+        yield f"{baseline} drifted by {_signed(of_times)} over the run; at most {_percent(WIDEST)} is ranked"
+
+
+def _significant_drift(values: Sequence[float]) -> float | None:
+    """Relative, from the first to the last value along the trend; None where it is under 2 % or may be an accident."""
+    if len(values) < _LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
+        return None
+    drift = theil_sen(values) * (len(values) - 1) / median(values)
+    return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None
+
+
+def _levels(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+    """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
+    for arm in arms:
+        values = timing.block_ns(arm)
+        found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
+        if found:
+            yield (
+                f"{_named(arm)} runs at two speeds: {_us(found.lower)} in {_percent(1 - found.upper_share, 0)} of the "
+                f"blocks, {_us(found.upper)} in the others, nothing between"
+            )
+
+
+def _canary(timing: Timing) -> Iterator[str]:
+    """The same fill after turns of the same arms: what moves it moves everything."""
+    ours = (timing.baselines[0], "control")
+    times = [turn.canary_ns for turn in timing.turns if turn.arm in ours and turn.canary_ns]
+    third = len(times) // 3
+    if third < 2:
+        return
+    before, after = median(times[:third]), median(times[-third:])
+    moved = after / before - 1
+    if max(moved, 1 / (1 + moved) - 1) > _CANARY:
+        yield (
+            f"a fill of the referee's own took {_us(before)} in the first third of the run and {_us(after)} in the "
+            f"last; at most {_percent(_CANARY, 0)} of difference is ranked"
+        )
+
+
+def _busy_memory(timing: Timing) -> Iterator[str]:
+    """Before one arm's turns more than before the other's, or before both, which cancels only if both are bound by
+    memory."""
+    baseline, solution = (_fills_ns(timing, arm) for arm in _judged(timing))
+    if not baseline or not solution:
+        return
+    before, other = median(baseline), median(solution)
+    shown = f"before turns of {_judged(timing)[0]} a fill of the device's memory took {_us(before)}"
+    somebody = "somebody else was using it, if only the driver, which clears what is freed"
+    if max(before, other) > (1 + _FILLS) * min(before, other):
+        yield (
+            f"{shown}, before those of the solution {_us(other)}: {somebody}; at most {_percent(_FILLS, 0)} of "
+            "difference is ranked"
+        )
+    still = timing.floors and timing.floors.fill_ns
+    if still and before > (1 + _WIDEST_FILL) * still:
+        yield (
+            f"{shown}, before the solution was loaded {_us(still)}: {somebody}; at most {_percent(_WIDEST_FILL, 0)} "
+            "more is ranked"
+        )
+
+
+def _fills_ns(timing: Timing, arm: ArmName) -> list[int]:
+    return [turn.fill_ns for turn in timing.turns if turn.arm == arm and turn.fill_ns]
+
+
+def _throttled(timing: Timing) -> Iterator[str]:
+    held_back, seen = _turns_held_back(timing, _is_serious)
+    if held_back > _THROTTLED * seen:
+        words = _words(timing, _is_serious)
+        yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
+
+
+def _company(timing: Timing) -> Iterator[str]:
+    states = [turn.gpu for turn in timing.turns if turn.gpu and turn.gpu.other_processes is not None]
+    busy = sum(state.other_processes != 0 for state in states)
+    if busy:
+        yield f"another program was on the GPU in {busy} of {len(states)} turns: end it, or measure on another"
+
+
+def _unqueued(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+    for arm in arms:
+        late, all_calls = _late(timing, arm)
+        if late > _most_late(timing) * all_calls:
+            yield (
+                f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
+                f"hold launches; at most {_percent(_most_late(timing), 0)} are ranked as gpu_cold"
+            )
+
+
+def _most_late(timing: Timing) -> float:
+    return _UNQUEUED_OF_MEANS if timing.is_averaged else _UNQUEUED
+
+
+def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:
+    """How many of how many calls weren't proven to be queued, where that is part of the metric."""
+    proofs = [proof for turn in timing.turns if turn.arm == arm for proof in turn.queued]
+    return (proofs.count(False), len(proofs)) if timing.metric in _BETWEEN_EVENTS else (0, 0)
+
+
+def _turns_held_back(timing: Timing, counts: Callable[[str], bool]) -> tuple[int, int]:
+    """In how many of how many turns a reason of that kind was given."""
+    states = [turn.gpu for turn in timing.turns if turn.gpu]
+    return sum(any(counts(word) for word in state.throttled) for state in states), len(states)
+
+
+def _words(timing: Timing, counts: Callable[[str], bool]) -> str:
+    given = {word for turn in timing.turns if turn.gpu for word in turn.gpu.throttled}
+    return ", ".join(sorted(word for word in given if counts(word)))
+
+
+def _is_serious(word: str) -> bool:
+    return any(part in word.lower() for part in _HELD_BACK)
+
+
+def _judged(timing: Timing) -> tuple[ArmName, ArmName]:
+    """The two arms of the headline."""
+    return (timing.baselines[0], "solution")
+
+
+def _named(arm: ArmName) -> str:
+    return "the solution" if arm == "solution" else arm
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1e3:.4g} µs"
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _signed(share: float, digits: int = 1) -> str:
+    return f"{100 * share:+.{digits}f} %"

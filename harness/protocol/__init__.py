@@ -1,1 +1,0 @@
-"""What referee and worker say to each other. Both rooms import it; it imports neither."""

@@ -1,1 +1,0 @@
-"""Workers, as the referee holds them: started, asked, watched, ended."""

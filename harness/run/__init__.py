@@ -1,0 +1,1 @@
+"""Jobs to devices: builds ahead, lanes and their locks, resume."""

@@ -1,0 +1,28 @@
+"""Fork servers started while this process is still importing torch, which takes both about three seconds."""
+
+from __future__ import annotations
+
+from harness.devices.choice import require_simulator
+from harness.devices.cuda.driver import compute_capability, is_only_gpu, worker_environment
+from harness.run.cache import cache_folder
+from harness.sandbox.fork_server import ForkServers
+from harness.sandbox.start import Surroundings, make_launch, surroundings_of
+
+__all__ = ["ForkServers", "require_simulator", "start_early", "surroundings_of"]
+
+
+def start_early(backend: str, surroundings: Surroundings) -> ForkServers:
+    """Those for workers that build and, where there is one GPU, for those that are measured. None for the simulator,
+    and where there is no GPU.
+
+    To be closed by the caller. No lock is needed: they don't touch the GPU. `surroundings` must be those of the
+    session, or it starts servers of its own.
+    """
+    servers = ForkServers()
+    capability = compute_capability() if backend != "sim" else None
+    if capability is not None:
+        # Of several GPUs each has a process of its own that starts its workers.
+        for for_build in (True, False) if is_only_gpu() else (True,):
+            variables = worker_environment(capability, for_build)
+            servers.server(make_launch("cuda", cache_folder(), [], variables, surroundings, for_build).kind)
+    return servers

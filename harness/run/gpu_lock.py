@@ -1,0 +1,184 @@
+"""One measurement per GPU on the whole machine: an advisory lock on a file that every user's runs know.
+
+Two files per GPU: who wants the GPU takes its turnstile first and keeps it until the GPU is free. So a run that has
+just let go of the GPU queues behind one that waits, instead of taking it right back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import Interrupted, MachineError
+from harness.run.cache import cache_folder
+
+_POLL_S = 0.1
+_NOTE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class GpuLock:
+    """The lock of the GPU that `key` (its UUID) names; `name` is what people call it. Files lie in `folder`."""
+
+    key: str
+    name: str
+    folder: Path
+
+    @contextmanager
+    def held(self, stop: threading.Event, notify: Callable[[str], None]) -> Iterator[None]:
+        """Wait for the GPU and keep it while the block runs; the kernel lets go of it when the process ends.
+
+        Raises: Interrupted when `stop` is set meanwhile, MachineError where the lock's files can't be used.
+        """
+        with self._open("turnstile") as turnstile, self._open("lock") as lock:
+            waiting = _Waiting(self.name, stop, notify)
+            _take(turnstile, lock, waiting)
+            try:
+                _take(lock, lock, waiting)
+            finally:
+                fcntl.flock(turnstile, fcntl.LOCK_UN)
+            _leave_note(lock)
+            try:
+                yield
+            finally:
+                _erase_note(lock)
+
+    def is_held(self) -> bool:
+        """Whether some run, this one included, measures on the GPU just now."""
+        return _is_held(self._path("lock"))
+
+    def _path(self, kind: str) -> Path:
+        return self.folder / f"harness-gpu-{re.sub('[^A-Za-z0-9-]', '_', self.key)}.{kind}"
+
+    @contextmanager
+    def _open(self, kind: str) -> Iterator[int]:
+        path = self._path(kind)
+        try:
+            descriptor = _open_shared(path)
+        except OSError as error:
+            # The folder isn't made here: one that is named by a typo would part those who share the GPU.
+            remedy = "make the folder" if isinstance(error, FileNotFoundError) else "remove the file"
+            raise MachineError(
+                f"can't lock {self.name} with {path}: {error.strerror}; {remedy}, or name another folder in "
+                "HARNESS_LOCKS, the same for all who share the GPU"
+            ) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def locks_folder() -> Path:
+    """$HARNESS_LOCKS, else /tmp: TMPDIR differs between users, who would then not see each other's locks."""
+    return Path(os.environ.get("HARNESS_LOCKS") or "/tmp")
+
+
+@contextmanager
+def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
+    """Nobody else measures meanwhile on the first visible GPU, whose clock is reset where a killed run left it locked.
+    Raises: MachineError."""
+    from harness.devices.cuda.clocks import SmClock
+    from harness.devices.cuda.gpus import equal_gpus
+
+    gpu = equal_gpus()[0]
+    with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):
+        SmClock(gpu.key, cache_folder()).restore(notify)
+        yield
+
+
+@dataclass
+class _Waiting:
+    """Tells once who is waited for."""
+
+    name: str
+    stop: threading.Event
+    notify: Callable[[str], None]
+    told: bool = False
+
+    def tell(self, lock: int) -> None:
+        if not self.told:
+            self.told = True
+            self.notify(f"waiting for {self.name}, held by {_read_note(lock)}")
+
+
+def _take(descriptor: int, lock: int, waiting: _Waiting) -> None:
+    """Lock a file. Polling, since a thread that sleeps in flock() can't be told to stop."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            waiting.tell(lock)
+            if waiting.stop.wait(_POLL_S):
+                raise Interrupted from None
+
+
+def _open_shared(path: Path) -> int:
+    """A file that all users may lock. It lies in a folder that all may write to, so it is not followed as a link, and
+    is refused where it is a second name of somebody's other file: the holder's note will be written into it.
+
+    Opened without O_CREAT first: in a sticky folder that flag is refused on another user's file (proc_sys_fs(5),
+    protected_regular).
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    while True:
+        try:
+            descriptor = os.open(path, flags)
+            break
+        except FileNotFoundError:
+            pass
+        with contextlib.suppress(FileExistsError):  # somebody was faster
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+            os.fchmod(descriptor, 0o666)  # whatever the umask
+            break
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+        os.close(descriptor)
+        raise OSError(0, "not a plain file with one name")
+    return descriptor
+
+
+def _is_held(path: Path) -> bool:
+    """False also where the file can't be used: who wants the GPU will be told then."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if os.fstat(descriptor).st_size:  # a holder's note; one that was killed leaves it behind
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _leave_note(lock: int) -> None:
+    since = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    note = json.dumps({"pid": os.getpid(), "since": since}).encode()
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, note, 0)
+
+
+def _erase_note(lock: int) -> None:
+    with contextlib.suppress(OSError):
+        os.ftruncate(lock, 0)
+
+
+def _read_note(lock: int) -> str:
+    """'pid 4711 since 14:03:22'. Anybody may have written the file: only the forms expected are passed on."""
+    try:
+        note = json.loads(os.pread(lock, _NOTE_BYTES, 0))
+        since = datetime.datetime.fromisoformat(note["since"])
+        return f"pid {int(note['pid'])} since {since:%H:%M:%S}"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "another run"

@@ -1,0 +1,255 @@
+"""A lane: one device and the referee that judges on it, one solution at a time.
+
+With one device the referee works in this process. With several each has a process of its own, which sees its GPU
+alone: a referee's random generators, torch's switches and the CUDA context belong to a whole process, and two lanes in
+one would draw each other's inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.builder.build import BuildOutcome
+from harness.errors import Interrupted, MachineError
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.referee.ceilings.ceilings import device_ceilings
+from harness.referee.evaluation import Job, evaluate
+from harness.run.gpu_lock import GpuLock
+from harness.sandbox.own_python import own_python
+from harness.sandbox.process import TextsNotBuilt
+from harness.sandbox.start import Surroundings
+from harness.sandbox.workers import Workers
+
+Notify = Callable[[str], None]
+_POLL_S = 0.1
+_ENDING_S = 30
+"""For a process that has hung up to end its workers and itself."""
+_MISSED_BYTES = 4 * 2**30
+"""More than what the referee itself takes for good in an evaluation, such as cuDNN's kernels and workspaces."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One built solution to judge. `built` went well: what failed to build needs no device."""
+
+    job: Job
+    built: BuildOutcome
+    environment: Environment
+
+
+class Lane(Protocol):
+    """Called by one thread."""
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        """Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
+
+    def examine(self) -> None:
+        """Called after each evaluation, whose result is safe by then. Raises: MachineError where the device doesn't
+        work any more."""
+
+    def close(self) -> None:
+        """End what the lane has started."""
+
+
+@dataclass(frozen=True)
+class LocalLane:
+    """A device that this process sees first; `lock` is None where nobody else could disturb (the simulator)."""
+
+    workers: Workers
+    lock: GpuLock | None
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        with self._device(notify), self._made_ready(assignment, notify):
+            free = self.workers.host.free_bytes()
+            evaluation = evaluate(assignment.job, self.workers, self._here(assignment), assignment.built, notify)
+            _empty_cache()
+            remark = _memory_remark(free, self.workers.host.free_bytes())
+            return replace(evaluation, remarks=(*evaluation.remarks, remark)) if remark else evaluation
+
+    def examine(self) -> None:
+        self.workers.host.require_alive()
+
+    def close(self) -> None:
+        """Nothing to end: the fork servers are the session's, whose next call may need them."""
+
+    def _here(self, assignment: Assignment) -> Environment:
+        """With the GPU that this lane has."""
+        if self.lock is None:
+            return assignment.environment
+        from harness.devices.cuda.gpus import gpu_uuid
+
+        return replace(assignment.environment, gpu_uuid=gpu_uuid())
+
+    @contextmanager
+    def _made_ready(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
+        """While the device is ours: what a killed run left locked is reset, and what the config asks for is locked.
+        In between, before anything of the solution's is there, the device shows what it can do at best.
+        Raises: MachineError, UsageError."""
+        if self.lock is None:
+            yield
+            return
+        from harness.devices.cuda.clocks import SmClock
+
+        config, driver = assignment.job.config.timing, assignment.environment.driver
+        clock = SmClock(self.lock.key, self.workers.cache)
+        clock.restore(notify)
+        if config.enabled and driver is not None:
+            device_ceilings(self.workers.cache, driver)
+        with contextlib.nullcontext() if config.sm_mhz_asked is None else clock.locked(config.sm_mhz_asked):
+            yield
+
+    @contextmanager
+    def _device(self, notify: Notify) -> Iterator[None]:
+        if self.lock is None:
+            yield
+            return
+        with self.lock.held(self.workers.stop, notify):
+            try:
+                yield
+            finally:
+                _empty_cache()
+
+
+@dataclass(frozen=True)
+class LaneSettings:
+    """What a lane's process needs to know."""
+
+    backend: Literal["cuda", "sim"]
+    cache: Path
+    memory_gib: float | None
+    lock: GpuLock | None
+    cpus: frozenset[int] | None
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    sanitize: bool = False
+
+
+class ProcessLane:
+    """A lane in a process of its own, started at the first evaluation and anew after it has ended by itself."""
+
+    def __init__(self, settings: LaneSettings, variables: dict[str, str], stop: threading.Event) -> None:
+        self._settings = settings
+        self._variables = variables
+        self._stop = stop
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owes_word = False
+        """Whether it has yet to say how its device is."""
+        self._pipe: Connection | None = None
+
+    def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
+        """What became of it, also where the lane's process itself ended: that is a harness_error in the record."""
+        try:
+            self._send(assignment)
+            while True:
+                kind, content = self._receive()
+                if isinstance(content, Evaluation):
+                    self._owes_word = True
+                    return content
+                if isinstance(content, TextsNotBuilt):
+                    self._owes_word = True
+                    raise content
+                if kind == "failed":
+                    raise MachineError(content)
+                notify(content)
+        except _LaneEnded as ended:
+            failed = replace(assignment.built, failed=MachineError(str(ended)))
+            return evaluate(assignment.job, None, assignment.environment, failed)
+
+    def examine(self) -> None:
+        if not self._owes_word:
+            return
+        self._owes_word = False
+        try:
+            kind, content = self._receive()
+        except _LaneEnded as ended:
+            raise MachineError(str(ended)) from None
+        if kind == "failed":
+            raise MachineError(str(content))
+
+    def close(self) -> None:
+        """Hang up, which ends the process and its workers, and wait for it."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if self._process is not None:
+            self._end_of_process()
+            self._process = None
+
+    def _start(self) -> Connection:
+        ours, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                own_python("harness.run.lane_process", str(theirs.fileno())),
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the process that has the terminal; it tells us
+                env={**os.environ, **self._variables},
+            )
+        self._pipe = ours
+        ours.send(self._settings)
+        return ours
+
+    def _send(self, assignment: Assignment) -> None:
+        try:
+            (self._pipe or self._start()).send(assignment)
+        except OSError:
+            raise self._ended() from None
+
+    def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt]:
+        """What the lane says next: trusted code of ours on both ends, so it may be pickled."""
+        assert self._pipe is not None
+        try:
+            while not self._pipe.poll(_POLL_S):
+                if self._stop.is_set():
+                    raise Interrupted
+            kind, content = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        return kind, content
+
+    def _ended(self) -> _LaneEnded:
+        """To be called once the process has hung up, or never came about."""
+        code = self._end_of_process() if self._process else None
+        self.close()
+        return _LaneEnded(f"the process of a lane ended by itself (exit code {code})")
+
+    def _end_of_process(self) -> int:
+        """Its exit code. It ends by itself once the pipe is closed, or is made to."""
+        assert self._process is not None
+        try:
+            return self._process.wait(timeout=_ENDING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+class _LaneEnded(Exception):
+    """The process of a lane is gone."""
+
+
+def _memory_remark(before: int | None, after: int | None) -> str | None:
+    if before is None or after is None or before - after < _MISSED_BYTES:
+        return None
+    return (
+        f"{(before - after) / 2**30:.1f} GiB of the GPU's memory are still held after the workers' end: by another "
+        "program, or by what is left of a solution (nvidia-smi names processes)"
+    )
+
+
+def _empty_cache() -> None:
+    """The next holder of the GPU needs the memory that torch keeps for us."""
+    import torch
+
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        with contextlib.suppress(RuntimeError):  # of a GPU that fails, as examine() will say
+            torch.cuda.empty_cache()

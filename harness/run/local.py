@@ -1,0 +1,184 @@
+"""Evaluations on this machine: builds side by side, one solution at a time per device, each result kept at once."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from harness.builder.build import BuildOutcome, build
+from harness.builder.nvcc_check import Opinions
+from harness.builder.second_opinion import of_evaluation, with_remarks
+from harness.errors import Interrupted
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.referee.answers.reference import Reference
+from harness.referee.evaluation import Job, evaluate, make_job
+from harness.run.cores import Cores, keep_thread_to
+from harness.run.lane import Assignment, Lane
+from harness.run.nvcc_beside import NvccBeside, nvcc_beside
+from harness.run.pipeline import Again, Finished, Ready, Shape, Stages, run_pipeline
+from harness.sandbox.process import TextsNotBuilt
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.workers import Workers
+from harness.store.journal import Journal
+from harness.workspace.selection import Task
+
+Observer = Callable[[Job, str], None]
+"""Told what happens to a job, in a few words."""
+
+_MOST_RETURNS = 4
+"""So often a solution gives its device back while what it came to is built."""
+_AHEAD = 16
+"""Built solutions that may wait for a device: enough to keep it busy, and little to hold in memory."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Where a run's evaluations take place: its lanes by name, who builds, and how the cores are divided (None:
+    shared)."""
+
+    lanes: Mapping[str, Lane]
+    builders: Workers
+    cores: Cores | None
+    environment: Environment
+
+    def shape(self, tasks: int, jobs: int | None) -> Shape:
+        """How wide the pipeline is for so many tasks; `jobs` builds at once, by default half of the builds' cores."""
+        of_builds = self.cores.builds if self.cores else None
+        usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
+        builders = max(1, min(jobs or max(2, usable // 2), tasks))
+        ahead = max(_AHEAD, builders, 2 * len(self.lanes))
+        alternates = self.cores is not None and of_builds is None
+        return Shape(builders, min(len(self.lanes), max(1, tasks)), ahead, alternates)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A built solution on its way to a lane; `asked`: what nvcc will say of it."""
+
+    job: Job
+    built: BuildOutcome
+    asked: Future[Opinions] | None = None
+    returns: int = 0
+
+
+@dataclass(frozen=True)
+class _Returned:
+    """A job that came to extensions when it was on a lane, for the `returns`th time."""
+
+    job: Job
+    wanted: tuple[ExtensionText, ...]
+    returns: int
+
+
+class Evaluating:
+    """The stages of a run's pipeline."""
+
+    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
+        self._floor = floor
+        self._run = run
+        self._config = config
+        self._seed = seed
+        self._observe = observe
+        self._journal = journal
+        self._nvcc: NvccBeside | None = nvcc_beside(floor.builders, config.nvcc)
+
+    def stages(self) -> Stages[Task | _Returned, _Item, Evaluation]:
+        """Every evaluation is in the journal before anybody hears of it."""
+        keep = self._journal.append
+        return Stages(
+            self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane, self.examine
+        )
+
+    def build(self, task: Task | _Returned) -> Ready[_Item] | Finished[Evaluation]:
+        """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
+
+        Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
+        """
+        if isinstance(task, _Returned):
+            job, wanted, returns = task.job, task.wanted, task.returns
+        else:
+            job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
+        self._observe(job, "building")
+        outcome = _build(job, self._floor.builders, wanted)
+        if returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
+            outcome = dataclasses.replace(outcome, compilers=None)
+        opinions: Opinions = {}
+        if self._nvcc is not None:
+            outcome, opinions = self._nvcc.settled(job, outcome)
+        if outcome.failed:
+            evaluation = evaluate(job, None, self._floor.environment, outcome)
+            return Finished(with_remarks(evaluation, opinions))
+        self._observe(job, "built")
+        return Ready(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
+
+    def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
+        """Again where it came to extensions that weren't built: the device isn't held meanwhile."""
+        name, chosen = list(self._floor.lanes.items())[lane]
+        where = f" on {name}" if len(self._floor.lanes) > 1 else ""
+        assignment = Assignment(item.job, item.built, self._floor.environment)
+        try:
+            evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
+        except TextsNotBuilt as error:
+            return Again(_Returned(item.job, error.texts, item.returns + 1))
+        if item.asked is None:
+            return evaluation
+        if not item.asked.done():
+            self._observe(item.job, "waiting for nvcc")
+        return of_evaluation(evaluation, item.built, item.asked.result())
+
+    def note_overlap(self, evaluation: Evaluation) -> Evaluation:
+        """The record says so if compilers were at work while times were taken."""
+        if evaluation.timing is None or self._floor.cores is None or self._floor.cores.builds is None:
+            return evaluation
+        count = len(self._floor.cores.builds)
+        remark = f"other solutions were being built meanwhile, on {count} cores apart from those that measured"
+        return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
+
+    def examine(self, lane: int) -> None:
+        """Raises: MachineError, which ends the run: on a GPU that is stuck every later result would be one of its."""
+        list(self._floor.lanes.values())[lane].examine()
+
+    def close(self) -> None:
+        """To be called when nothing is built or measured any more."""
+        if self._nvcc is not None:
+            self._nvcc.close()
+
+    def enter_builder(self) -> None:
+        if self._floor.cores is not None:
+            keep_thread_to(self._floor.cores.builds, is_background=self._floor.cores.builds is not None)
+
+    def enter_lane(self, lane: int) -> None:
+        if self._floor.cores is not None and self._floor.cores.lanes is not None:
+            keep_thread_to(self._floor.cores.lanes[lane])
+
+
+def run_tasks(
+    tasks: Iterable[Task], evaluating: Evaluating, floor: Floor, shape: Shape
+) -> Generator[Evaluation, None, None]:
+    """Evaluate the tasks as builds come in; each result is in the journal before it is yielded.
+
+    Ending the iteration early (Ctrl-C) ends the workers; what was found by then is safe, read or not.
+    """
+    with ExitStack() as stack:
+        stack.callback(evaluating.close)
+        for lane in floor.lanes.values():
+            stack.callback(lane.close)
+        results = run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop)
+        yield from stack.enter_context(contextlib.closing(results))
+
+
+def _build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
+    try:
+        init_inputs = Reference(job.problem, job.cases[0], "cpu").init_inputs
+        return build(workers, job.solution, init_inputs, job.config.limits, job.solution_ref.sha256, wanted)
+    except Interrupted:
+        raise
+    except Exception as error:  # the border of the thread
+        return BuildOutcome((), error, 0.0)

@@ -1,0 +1,66 @@
+"""What of the tasks is left to do: what has a result already, and what failed last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import ProblemRef, SolutionRef, evaluation_key
+from harness.model.verdict import Verdict
+from harness.store.entry import Entry
+from harness.workspace.selection import Task
+
+
+class Known(Protocol):
+    """The index, as far as planning asks it."""
+
+    def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None: ...
+
+    def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]: ...
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A task, and the result that the journals hold for exactly this question; None where there is none."""
+
+    task: Task
+    result: Entry | None
+
+
+def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Known) -> list[Planned]:
+    """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
+
+    Every verdict is a result but `harness_error`: that says nothing about the solution.
+    """
+    keys = _keys(tasks, config, environment)
+    entries = known.latest_by_key(keys)
+    results = {key: entry for key, entry in entries.items() if entry.verdict is not Verdict.HARNESS_ERROR}
+    return [Planned(task, results.get(key)) for task, key in zip(tasks, keys, strict=True)]
+
+
+def failed_last(tasks: Sequence[Task], environment: Environment, known: Known) -> list[Task]:
+    """The tasks whose solution's newest evaluation on this backend ended with another verdict than expected."""
+    found = []
+    for task in tasks:
+        entry = known.latest(task.problem.name, task.solution.name, environment.backend)
+        if entry is not None and entry.verdict is not entry.expected_verdict:
+            found.append(task)
+    return found
+
+
+def _keys(tasks: Sequence[Task], config: Config, environment: Environment) -> list[str]:
+    problems: dict[str, ProblemRef] = {}
+    keys = []
+    for task in tasks:
+        name = task.problem.name
+        if name not in problems:  # hashed once, however many solutions it has
+            problems[name] = ProblemRef(name, task.problem.sha256, task.problem.precision)
+        about = task.solution.about
+        solution = SolutionRef(
+            task.solution.name, task.solution.sha256, about.author, about.precision, about.expected_verdict
+        )
+        keys.append(evaluation_key(problems[name], solution, task.cases, config, environment))
+    return keys

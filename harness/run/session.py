@@ -1,0 +1,153 @@
+"""What a run needs before its first evaluation: lanes made ready, the machine's facts, a journal."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import sys
+from collections.abc import Callable, Generator, Iterable, Sized
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from harness.devices.choice import Choice, choose_backend, open_host
+from harness.devices.environment import read_environment
+from harness.model.config import Config
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.referee.inputs.seeds import draw_master_seed
+from harness.run.cache import cache_folder
+from harness.run.cores import core_groups, cpu_quota, divide_cores
+from harness.run.gpu_lock import GpuLock, locks_folder
+from harness.run.lane import LaneSettings, LocalLane, ProcessLane
+from harness.run.local import Evaluating, Floor, Observer, run_tasks
+from harness.sandbox.fork_server import ForkServers
+from harness.sandbox.start import surroundings_of
+from harness.sandbox.workers import Workers
+from harness.store.journal import Journal
+from harness.workspace.selection import Task
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of the harness on one machine. A context manager: leaving it ends whatever still runs."""
+
+    run: str
+    workers: Workers
+    environment: Environment
+    journal: Journal
+    config: Config
+    seed: int
+    floor: Floor
+
+    def evaluate(
+        self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
+    ) -> Generator[Evaluation, None, None]:
+        """Evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of `tasks`
+        no more are taken than there is work for.
+
+        Closing the generator ends the evaluations under way.
+        """
+        jobs = jobs or self.config.limits.parallel_builds
+        count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
+        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, self.journal)
+        return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs))
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.workers.stop.set()
+        self.workers.close()
+
+
+def open_session(
+    backend: Choice,
+    workspace: Path,
+    results: Path,
+    config: Config,
+    seed: int | None,
+    say: Callable[[str], None],
+    lanes: int | None = None,
+    servers: ForkServers | None = None,
+    keeps_source: bool = True,
+) -> Session:
+    """Make the backend ready; `say` is told what takes long. `lanes`: so many at most, by default one for every GPU,
+    and one in all for the simulator. `servers`: what start_early() has started; the session ends them. `keeps_source`:
+    whether the journal gets the solutions' texts.
+
+    Raises: MachineError; UsageError for a clock that the GPU doesn't have; JournalError where `results` can't be
+    written.
+    """
+    run = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    journal = Journal(results, run, keeps_source)
+    journal.require_writable()
+    cache = cache_folder()
+    host = open_host(backend, cache, say, config.correctness.sanitize)
+    environment = read_environment(host.name, workspace)
+    if host.name == "cuda" and config.timing.sm_mhz_asked is not None:
+        _require_clock(config.timing.sm_mhz_asked, cache)
+    workers = Workers(
+        host,
+        cache,
+        config.limits.worker_memory_gib,
+        servers=servers or ForkServers(),
+        surroundings=surroundings_of(workspace, results, config.limits.pass_environment),
+    )
+    return Session(
+        run=run,
+        workers=workers,
+        environment=environment,
+        journal=journal,
+        config=config,
+        seed=draw_master_seed() if seed is None else seed,
+        floor=_gpu_floor(workers, environment, lanes)
+        if host.name == "cuda"
+        else _sim_floor(workers, environment, lanes, config.correctness.sanitize),
+    )
+
+
+def _require_clock(mhz: int, cache: Path) -> None:
+    """Before anything is built; all GPUs of a run are of one model. Whether it may be locked shows when it is."""
+    from harness.devices.cuda.clocks import SmClock
+    from harness.devices.cuda.gpus import equal_gpus
+
+    SmClock(equal_gpus()[0].key, cache).require_supported(mhz)
+
+
+def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
+    """A lane for every GPU, with cores of its own; in this process where it is the one that torch sees first. GPUs on
+    which other runs measure come last: few tasks go to the first lanes."""
+    from harness.devices.cuda.gpus import equal_gpus
+
+    locks = {gpu: GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
+    gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]
+    cores = divide_cores(len(gpus), core_groups(), cpu_quota())
+    if len(gpus) == 1 and gpus[0].index == 0:
+        return Floor({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment)
+    lanes = {
+        locks[gpu].name: ProcessLane(_settings(workers, locks[gpu], cpus), gpu.variables, workers.stop)
+        for gpu, cpus in zip(gpus, cores.lanes or [None] * len(gpus), strict=True)
+    }
+    return Floor(lanes, workers, cores, environment)
+
+
+def _sim_floor(workers: Workers, environment: Environment, wanted: int | None, sanitize: bool) -> Floor:
+    """One lane unless more are asked for: a simulated launch may take much of the memory. Nothing is timed, so cores
+    are shared."""
+    if wanted is None or wanted == 1:
+        return Floor({"the simulator": LocalLane(workers, None)}, workers, None, environment)
+    settings = replace(_settings(workers, None, None), sanitize=sanitize)
+    lanes = {f"lane {number}": ProcessLane(settings, {}, workers.stop) for number in range(wanted)}
+    return Floor(lanes, workers, None, environment)
+
+
+def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | None) -> LaneSettings:
+    return LaneSettings(
+        workers.host.name, workers.cache, workers.memory_gib, lock, cpus, surroundings=workers.surroundings
+    )
+
+
+def environment_of(backend: Choice, workspace: Path) -> Environment:
+    """The environment that a session would record, without making the backend ready. Raises: MachineError."""
+    return read_environment(choose_backend(backend), workspace)

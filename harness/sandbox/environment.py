@@ -1,0 +1,70 @@
+"""The environment variables that a worker gets: what compilers, CUDA and Python go by, and nothing else of the user's.
+
+Tokens, proxies and LD_PRELOAD stay outside. Whoever needs another one names it in limits.pass_environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.sandbox.wire.forking import MARK
+from harness.sandbox.wire.layout import scratch_folder
+
+_NAMES = frozenset(
+    {"PATH", "LANG", "LANGUAGE", "TZ", "TERM", "MAX_JOBS", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+     "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CC", "CXX", "CFLAGS",
+     "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH", "PYTHONHASHSEED",
+     "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONPYCACHEPREFIX"}
+)  # fmt: skip
+_BEGINNINGS = ("LC_", "CUDA_", "NVIDIA_", "NVCC_", "CUBLAS_", "CUDNN_", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_",
+               "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_")  # fmt: skip
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_)KEY($|_)|AUTH")
+_SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
+"""When it is imported or first used; a worker's own torch sets them anew."""
+
+
+def scrubbed(environment: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
+    """What of these variables a worker may have; `passed` are names that the user adds.
+
+    Workers stand in other folders: relative entries of PYTHONPATH are resolved here, empty ones dropped. PYTHONSAFEPATH
+    is for the processes that a worker starts.
+    """
+    kept = {name: value for name, value in environment.items() if _is_allowed(name) or name in passed}
+    package_root = str(Path(__file__).parents[2])
+    theirs = [os.path.abspath(entry) for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join([package_root, *theirs]),
+        "PYTHONUSERBASE": site.getuserbase(),  # the user's own modules, wherever HOME is
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+    }
+
+
+def of_own_folder(folder: Path, mark: str) -> dict[str, str]:
+    """Whatever a program writes by habit goes into the worker's scratch. The folders are made by make_folder()."""
+    scratch = scratch_folder(folder)
+    cache = scratch / "cache"
+    return {
+        MARK: mark,
+        "HOME": str(scratch / "home"),
+        "USER": "harness",
+        "LOGNAME": "harness",
+        "TMPDIR": str(scratch / "tmp"),
+        "XDG_CACHE_HOME": str(cache),
+        "CUDA_CACHE_PATH": str(cache / "cuda"),
+        "TORCH_EXTENSIONS_DIR": str(cache / "torch_extensions"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+    }
+
+
+def _is_allowed(name: str) -> bool:
+    if name in _SET_BY_TORCH or _SECRET.search(name):
+        return False
+    return name in _NAMES or name.startswith(_BEGINNINGS)

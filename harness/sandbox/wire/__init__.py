@@ -1,0 +1,1 @@
+"""What referee and worker say to each other: frames and messages."""

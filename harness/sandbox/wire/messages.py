@@ -1,0 +1,419 @@
+"""The requests of the referee and the replies of a worker.
+
+Every request carries a fresh nonce; a reply is accepted only with the nonce of the request it answers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
+from harness.sandbox.wire.extension_text import ExtensionText
+
+Structure = Literal["tensor", "tuple", "list"]
+Flag = bool | str
+"""What a global switch of torch's is set to."""
+
+_MOST_FLAGS = 64
+_FLAG_WORD = re.compile(r"[A-Za-z0-9_]{1,60}")
+_MOST_GRAPHS = 2**31
+
+
+@dataclass(frozen=True)
+class TensorRef:
+    """A tensor inside an attached buffer, from byte `offset` on. Strides in elements."""
+
+    buffer: int
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One positional input: a shared tensor, or a plain value (protocol.values)."""
+
+    tensor: TensorRef | None = None
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Pay now what the first use of the device costs. The first request, before any code of a solution."""
+
+
+@dataclass(frozen=True)
+class TryTrace:
+    """Say whether a turn can be traced here. Before any code of a solution: afterwards the answer would be its word."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Import a file and keep its class `class_name`; extensions are built or found in the cache."""
+
+    path: str
+    class_name: str
+    flags: dict[str, Flag]
+    """torch's global switches, set before the file is imported."""
+    compilers: str | None = None
+    """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built, unless
+    `builds_others`. None: all extensions are built by the worker."""
+    seen_gpu: SeenGpu | None = None
+    """What the solution is told of a GPU that this worker doesn't hold."""
+    builds_others: bool = False
+
+
+@dataclass(frozen=True)
+class TraceTried:
+    can_trace: bool
+
+
+@dataclass(frozen=True)
+class Attach:
+    """Open a shared buffer under a number. Its descriptor, if it has one, comes with the frame."""
+
+    buffer: int
+    handle: BufferHandle
+
+
+@dataclass(frozen=True)
+class Detach:
+    """Forget buffers."""
+
+    buffers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NamedTensor:
+    name: str
+    tensor: TensorRef
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """What is done to a model as a whole before its turns, for baselines.
+
+    `compile_mode`: torch.compile()'s. `channels_last`: model and inputs in that layout, converted outside of what is
+    timed. `dtype`: of parameters and buffers throughout; inputs are converted to it and outputs back within what is
+    timed, as a solution of that precision has to.
+    """
+
+    compile_mode: str | None = None
+    channels_last: bool = False
+    dtype: str | None = None
+
+
+@dataclass(frozen=True)
+class Construct:
+    """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
+
+    `varies`: layers that it makes start with varied parameters, see initialisers."""
+
+    init_inputs: Any
+    seed: int
+    state: tuple[NamedTensor, ...]
+    optimization: Optimization | None = None
+    varies: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a turn: its arguments, and the buffers into which what it returns is copied. No other call of the
+    turn shares any of them."""
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[TensorRef, ...]
+
+
+@dataclass(frozen=True)
+class TakeTurn:
+    """Call the model once for each of `calls`, in their order.
+
+    `keeps_outputs`: keep the outputs of a call alive until those of the next have been stored, so that a buffer that is
+    returned twice is known by its address. `traced`: report every kernel and copy that the device runs meanwhile.
+    `sample_blocks`, `sample_seed` and `work_s`, how long launches may take together, are the simulator's.
+    """
+
+    calls: tuple[Call, ...]
+    conditions: Conditions = field(default_factory=Conditions)
+    keeps_outputs: bool = False
+    traced: bool = False
+    sample_blocks: int | None = None
+    sample_seed: int = 0
+    work_s: float | None = None
+
+
+@dataclass(frozen=True)
+class GiveBack:
+    """Give back to the device what the allocator keeps for later: memory is short, and others need it now."""
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Say what has become of torch in this process since before the file was loaded."""
+
+
+@dataclass(frozen=True)
+class NvccCall:
+    """How the build of an extension called nvcc: its arguments, and the text of the file that it was to compile."""
+
+    arguments: tuple[str, ...]
+    source: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.source or "\0" in "".join((self.source, *self.arguments)):
+            raise ValueError("a call of nvcc names its source, and no word of a command has a NUL in it")
+
+
+@dataclass(frozen=True)
+class NvccRun:
+    """What came of one call for one architecture. `refuses_command`: nvcc refuses it as the build gave it, whatever is
+    in the file."""
+
+    architecture: str
+    exit_code: int
+    seconds: float
+    output: str
+    refuses_command: bool = False
+    constants: dict[str, int] = field(default_factory=dict)
+    """Bytes of constant memory by the symbol of a kernel."""
+
+
+@dataclass(frozen=True)
+class CompileForGpu:
+    """Have the nvcc at a path compile `calls`, in a worker that runs nothing of the solution's. `architectures` are for
+    calls that name none but the simulator's own."""
+
+    nvcc: str
+    calls: tuple[NvccCall, ...]
+    architectures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompiledForGpu:
+    """Runs up to the first that fails."""
+
+    runs: tuple[NvccRun, ...]
+
+
+@dataclass(frozen=True)
+class DescribeCompilers:
+    """Say what of this machine decides how a text's build comes out. Of a worker that has run nothing yet."""
+
+
+@dataclass(frozen=True)
+class CompilersDescribed:
+    """As a digest."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
+class BuildText:
+    """Build an extension without importing it, in a worker that runs nothing else."""
+
+    text: ExtensionText
+    key: str
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """One extension that the worker built or found, or whose `text` it wants to be built. The compiler's output lies
+    where layout.extension_log() says."""
+
+    name: str
+    key: str
+    succeeded: bool
+    was_cached: bool
+    seconds: float
+    text: ExtensionText | None = None
+
+
+@dataclass(frozen=True)
+class TextBuilt:
+    """`words` are torch's where it failed."""
+
+    extension: ExtensionReport
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    extensions: tuple[ExtensionReport, ...]
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """Names of the model's parameters and buffers, which of them took the reference's state, and which of those had it
+    before, where parameters are varied."""
+
+    state: tuple[str, ...]
+    loaded: tuple[str, ...]
+    extensions: tuple[ExtensionReport, ...] = ()
+    in_place: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """What one output looked like. `type_name` is set, and the rest empty, where it is no plain tensor: of torch's own
+    class itself (or a Parameter), dense, with values that were computed."""
+
+    type_name: str | None
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class CallTaken:
+    """What one call returned, and the worker's claims about it.
+
+    `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
+    backends.base.Measured. `shares` names what an output's storage is shared with ("input 0", "output 0 of an earlier
+    call"); `unasked` is an error of the CUDA runtime's that the call left behind, as a launch does that failed
+    unnoticed. `is_given_back`: whether torch's allocator got back as much memory as the outputs had when they were let
+    go of, which what lies in an input needn't; None where they were kept.
+    """
+
+    structure: str
+    outputs: tuple[OutputForm, ...]
+    gpu_ns: int | None
+    tail_ns: int | None
+    shares: str | None = None
+    unasked: str | None = None
+    launch_ns: int | None = None
+    queued: bool | None = None
+    is_given_back: bool | None = None
+
+
+@dataclass(frozen=True)
+class TurnTaken:
+    """A CallTaken for each Call. `kernels` of a traced turn, None where there is no trace; `patched` names guarded
+    functions that are no longer the originals; `peak_bytes`: what one of them took at most of torch's allocator;
+    `account`: what `findings`, `launches` and traces add up to, with those of earlier replies. All of it is the
+    worker's word."""
+
+    calls: tuple[CallTaken, ...]
+    findings: tuple[Finding, ...]
+    launches: int
+    extensions: tuple[ExtensionReport, ...] = ()
+    kernels: tuple[KernelRun, ...] | None = None
+    patched: tuple[str, ...] = ()
+    peak_bytes: int | None = None
+    account: Account | None = None
+
+
+@dataclass(frozen=True)
+class FlagChange:
+    """A global switch of torch's that isn't what it was. None where torch won't say, as of a precision that was set by
+    its old and by its new name."""
+
+    name: str
+    before: Flag | None
+    after: Flag | None
+
+    def __post_init__(self) -> None:
+        if not all(_FLAG_WORD.fullmatch(str(word)) for word in (self.name, self.before, self.after)):
+            raise ValueError("a flag of torch's and its values are a word each")
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What torch.compile() did in a process, by torch's own counters; None of what this torch doesn't count."""
+
+    graphs: int | None
+    graph_breaks: int | None
+    recompilations: int | None
+
+    def __post_init__(self) -> None:
+        counts = (self.graphs, self.graph_breaks, self.recompilations)
+        if not all(count is None or 0 <= count < _MOST_GRAPHS for count in counts):
+            raise ValueError("graphs, their breaks and recompilations are counted")
+
+
+@dataclass(frozen=True)
+class Described:
+    """`compilation` is None where torch.compile() wasn't used. All of it is the worker's word."""
+
+    flags: tuple[FlagChange, ...]
+    compilation: Compilation | None
+
+    def __post_init__(self) -> None:
+        if len(self.flags) > _MOST_FLAGS:
+            raise ValueError(f"torch has fewer than {len(self.flags)} flags")
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Sent once, unasked: the worker stands. `protections` names the means that confine it, see worker.confinement."""
+
+    protections: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """Nothing to report."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception in the solution's code or in the device's answer to it."""
+
+    type_name: str
+    message: str
+    traceback: str
+    extensions: tuple[ExtensionReport, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    launches: int = 0
+    account: Account | None = None
+
+
+Request = (
+    WarmUp
+    | TryTrace
+    | Load
+    | Attach
+    | Detach
+    | Construct
+    | TakeTurn
+    | GiveBack
+    | Describe
+    | CompileForGpu
+    | DescribeCompilers
+    | BuildText
+)
+Reply = (
+    Ready
+    | TraceTried
+    | Loaded
+    | Constructed
+    | TurnTaken
+    | Described
+    | CompiledForGpu
+    | CompilersDescribed
+    | TextBuilt
+    | Done
+    | Raised
+)
+
+ANSWERS: dict[type, type] = {
+    WarmUp: Done,
+    GiveBack: Done,
+    TryTrace: TraceTried,
+    Load: Loaded,
+    Attach: Done,
+    Detach: Done,
+    Construct: Constructed,
+    TakeTurn: TurnTaken,
+    Describe: Described,
+    CompileForGpu: CompiledForGpu,
+    DescribeCompilers: CompilersDescribed,
+    BuildText: TextBuilt,
+}
+"""The one kind of reply, besides Raised, that a request can have."""
+REQUESTS: dict[str, type] = {cls.__name__: cls for cls in ANSWERS}
+REPLIES: dict[str, type] = {cls.__name__: cls for cls in (Ready, *ANSWERS.values(), Raised)}

@@ -1,0 +1,1 @@
+"""The journal and its index: append, query, verify, merge."""

@@ -1,0 +1,237 @@
+"""The index of the journals: SQLite, derived from them, brought up to date whenever it is opened.
+
+It is thrown away and made anew where it is damaged or of another version; where it can't be kept (a folder that can't
+be written, a file system without locks) it is made in memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.errors import JournalError, UsageError
+from harness.model.evaluation import Evaluation
+from harness.store.contenders import NEWEST, TALLIES, Tally, tally_from
+from harness.store.entry import Entry
+from harness.store.index_file import FILE_NAME, IndexFile, is_damage
+from harness.store.line import NoRecord, from_line
+from harness.store.reading import JournalProblem, contradiction, read_lines
+from harness.store.tables import COLUMNS, entry_from
+from harness.suggest import did_you_mean
+
+LAST = "last"
+"""Names the newest evaluation instead of an id."""
+
+_ALL = ", ".join(COLUMNS)
+_OLDEST_FIRST = "ORDER BY started_at, id"
+
+
+def open_index(results: Path, *, rebuild: bool = False, say: Callable[[str], None] = lambda what: None) -> Index:
+    """The index of `results`, up to date; `rebuild` makes it anew. `say` is told what takes long or was repaired."""
+    return Index(IndexFile(results, say, rebuild))
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """What the journals hold. `path` is None for an index in memory; `copies` are further lines of evaluations."""
+
+    path: Path | None
+    journals: int
+    runs: int
+    evaluations: int
+    copies: int
+    problems: tuple[JournalProblem, ...]
+
+
+class Index:
+    """A context manager. Its answers are as of its opening; an evaluation appended later is not in it."""
+
+    def __init__(self, file: IndexFile) -> None:
+        self.results = file.results
+        self._file = file
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def entries(
+        self,
+        *,
+        problem: str | None = None,
+        solution: str | None = None,
+        run: str | None = None,
+        environment: str | None = None,
+        backend: str | None = None,
+    ) -> list[Entry]:
+        """Evaluations whose facts equal those given, oldest first."""
+        facts = {
+            "problem": problem,
+            "solution": solution,
+            "run": run,
+            "environment": environment,
+            "backend": backend,
+        }
+        return self._entries(_OLDEST_FIRST, **facts)
+
+    def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None:
+        """The newest evaluation of a solution."""
+        found = self._entries(
+            "ORDER BY started_at DESC, id DESC LIMIT 1", problem=problem, solution=solution, backend=backend
+        )
+        return found[0] if found else None
+
+    def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
+        """Of each key that has evaluations the newest one."""
+        found: dict[str, Entry] = {}
+        for start in range(0, len(keys), 500):
+            some = keys[start : start + 500]
+            query = f"SELECT {_ALL} FROM entry WHERE counts AND key IN ({', '.join('?' * len(some))}) {_OLDEST_FIRST}"
+            found |= {entry.key: entry for entry in map(entry_from, self._rows(query, some))}
+        return found
+
+    def tallies(self) -> list[Tally]:
+        """What there is, counted: by environment, config, problem and its version, solution."""
+        with _uncollected():
+            return [tally_from(row) for row in self._rows(TALLIES)]
+
+    def newest(self) -> list[Entry]:
+        """The evaluations that a leaderboard can rest on, oldest first.
+
+        What is left out is superseded by a newer evaluation that is equal to it in all that a leaderboard's rules look
+        at: environment, config, problem and solution with their versions, cases, metric, and standing_of() it.
+        """
+        with _uncollected():
+            return sorted(map(entry_from, self._rows(NEWEST)), key=attrgetter("started_at", "id"))
+
+    def evaluation(self, name: str) -> Evaluation:
+        """The evaluation of an id, of a unique beginning of an id or of its last part, or the newest for 'last'.
+
+        Raises: UsageError for a name that fits none or several, JournalError where its line can't be read any more.
+        """
+        return self.evaluations([self._resolve(name)])[0]
+
+    def evaluations(self, ids: Sequence[str]) -> list[Evaluation]:
+        """Whole evaluations, in the order of their ids. Raises: UsageError for an unknown id; JournalError."""
+        return [self._read(*self._place(one)) for one in ids]
+
+    def status(self) -> IndexStatus:
+        """Counts, and the lines that can't be used."""
+        ((journals,),) = self._rows("SELECT count(*) FROM journal")
+        ((runs, counting, lines),) = self._rows("SELECT count(DISTINCT run), total(counts), count(*) FROM entry")
+        path = self.results / FILE_NAME
+        return IndexStatus(
+            path=path if self._is_kept() else None,
+            journals=journals,
+            runs=runs,
+            evaluations=int(counting),
+            copies=lines - int(counting),
+            problems=tuple(self._problems()),
+        )
+
+    def _is_kept(self) -> bool:
+        return any(file for _, name, file in self._rows("PRAGMA database_list") if name == "main")
+
+    def _problems(self) -> list[JournalProblem]:
+        unreadable = self._rows("SELECT path, line, what, remedy FROM problem JOIN journal ON number = journal")
+        found = [JournalProblem(self.results / path, line, what, remedy) for path, line, what, remedy in unreadable]
+        found += [contradiction(self.results / path, line, one) for path, line, one in self._rows(_CONTRADICTIONS)]
+        return sorted(found, key=lambda problem: (problem.path, problem.line))
+
+    def _entries(self, order: str, **facts: str | None) -> list[Entry]:
+        where, values = _where(facts)
+        with _uncollected():
+            return [
+                entry_from(row) for row in self._rows(f"SELECT {_ALL} FROM entry WHERE counts {where} {order}", values)
+            ]
+
+    def _resolve(self, name: str) -> str:
+        if name == LAST:
+            newest = self._rows("SELECT id FROM entry WHERE counts ORDER BY started_at DESC, id DESC LIMIT 1")
+            if not newest:
+                raise UsageError(f"no evaluation in {self.results} yet: make one with 'harness run'")
+            return str(newest[0][0])
+        if not name or self._rows("SELECT 1 FROM entry WHERE id = ?", [name]):
+            return name
+        pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        query = (
+            "SELECT id FROM entry WHERE counts AND (id LIKE ? ESCAPE '\\' OR id LIKE '%-' || ? ESCAPE '\\') "
+            "ORDER BY id LIMIT 6"
+        )
+        fitting = [row[0] for row in self._rows(query, [pattern, pattern])]
+        if len(fitting) > 1:
+            some = ", ".join(fitting[:5]) + (", …" if len(fitting) > 5 else "")
+            raise UsageError(f"'{name}' fits several evaluations: {some}")
+        return fitting[0] if fitting else name
+
+    def _place(self, evaluation_id: str) -> tuple[str, int, int, bytes]:
+        """Path, offset, line and digest."""
+        query = "SELECT path, offset, line, digest FROM entry JOIN journal ON number = journal WHERE counts AND id = ?"
+        if rows := self._rows(query, [evaluation_id]):
+            path, offset, line, digest = rows[0]
+            return path, offset, line, digest
+        near = [
+            row[0]
+            for order, sign in (("DESC", "<"), ("ASC", ">"))
+            for row in self._rows(
+                f"SELECT id FROM entry WHERE counts AND id {sign} ? ORDER BY id {order} LIMIT 20", [evaluation_id]
+            )
+        ]
+        guess = did_you_mean(evaluation_id, near)
+        hint = guess if "Did you mean" in guess else " 'harness export --csv' lists them; 'last' is the newest."
+        raise UsageError(f"no evaluation '{evaluation_id}' in {self.results}.{hint}")
+
+    def _read(self, path: str, offset: int, number: int, digest: bytes) -> Evaluation:
+        file = self.results / path
+        try:
+            line = next(read_lines(file, offset, number), None)
+            if line is not None and line.digest == digest:
+                return from_line(line.data)
+            what = "is not the line any more that was indexed"
+        except (OSError, NoRecord) as error:
+            what = f"can't be read: {error}"
+        raise JournalError(f"{file}:{number} {what}; restore the file, then 'harness index --rebuild'")
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self._file.connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._file.repair()
+            return self._file.connection.execute(query, values).fetchall()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection: making 100,000 objects that all stay would set it off again and again, for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _where(facts: dict[str, str | None]) -> tuple[str, list[str]]:
+    given = {column: value for column, value in facts.items() if value is not None}
+    return "".join(f" AND {column} = ?" for column in given), list(given.values())
+
+
+_CONTRADICTIONS = """
+SELECT path, copy.line, copy.id
+FROM entry AS copy JOIN entry AS first ON first.id = copy.id AND first.counts JOIN journal ON number = copy.journal
+WHERE NOT copy.counts AND copy.digest <> first.digest
+"""

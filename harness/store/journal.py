@@ -1,0 +1,139 @@
+"""The journal: JSON lines, appended and synced, never rewritten."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import JournalError
+from harness.model.evaluation import Evaluation
+from harness.model.without_source import without_source
+from harness.store.line import from_line, to_line
+from harness.store.reading import JournalProblem, read_journals, scan_journals
+
+__all__ = ["Journal", "JournalProblem", "append_lines", "from_line", "read_journals", "scan_journals", "to_line"]
+
+
+class Journal:
+    """The append-only files of one run, under results/<run>/, one per environment.
+
+    Several processes may append to the same file: a lock on it lets one write at a time. Without `keeps_source` the
+    solutions' texts aren't written.
+    """
+
+    def __init__(self, results: Path, run: str, keeps_source: bool = True) -> None:
+        self.folder = results / run
+        self._keeps_source = keeps_source
+
+    def require_writable(self) -> None:
+        """Before work is done whose result couldn't be kept. Raises: JournalError."""
+        results = self.folder.parent
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=results) as file:
+                file.write(b"\n")
+        except OSError as error:
+            raise JournalError(f"can't write into {results}: {error.strerror}; choose another --results") from error
+
+    def append(self, evaluation: Evaluation) -> Path:
+        """Write one evaluation and wait until it is on the disk; returns its file.
+
+        Raises:
+            JournalError: the disk is full or the folder can't be written. What was written before stays whole; this
+                evaluation goes into the system's temporary folder, if that takes it.
+        """
+        return self.append_all([evaluation])[0]
+
+    def append_all(self, evaluations: Sequence[Evaluation]) -> list[Path]:
+        """Write evaluations, each file synced once: much cheaper than one by one. Returns their files.
+
+        Raises: JournalError, as append(). A file takes all that belongs to it or nothing.
+        """
+        if not self._keeps_source:
+            evaluations = [without_source(evaluation) for evaluation in evaluations]
+        paths = [self.folder / f"{evaluation.environment.label}.jsonl" for evaluation in evaluations]
+        for path in dict.fromkeys(paths):
+            mine = (e for e, its_path in zip(evaluations, paths, strict=True) if its_path == path)
+            append_lines(path, [to_line(evaluation).encode() for evaluation in mine])
+        return paths
+
+
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """Append whole lines, given without their newlines, to a journal, and wait until they are on the disk.
+
+    A torn line that a crash left at the end of the file gets its newline first, and stays as it is.
+
+    Raises: JournalError; the file is then as it was, and the lines are where the message says.
+    """
+    data = b"".join(line + b"\n" for line in lines)
+    try:
+        is_new = not path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
+            _append_synced(file, data, is_ours=_lock(file))
+        if is_new:  # the names of the file and of its folder, too, must outlast a power cut
+            _sync_folder(path.parent)
+            _sync_folder(path.parent.parent)
+    except OSError as error:
+        raise JournalError(
+            f"can't write {path}: {error.strerror}; free space or choose --results. Results written before are "
+            f"safe, this one {_rescue(path.name, data)}"
+        ) from error
+
+
+def _lock(file: io.FileIO) -> bool:
+    """Wait until nobody else writes to the file; False on a file system without locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        return False
+    return True
+
+
+def _append_synced(file: io.FileIO, data: bytes, is_ours: bool) -> None:
+    """Whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
+    start = file.seek(0, os.SEEK_END)
+    try:
+        _write_all(file, _missing_newline(file, start) + data)
+        os.fsync(file.fileno())
+    except BaseException:
+        if is_ours:  # else another's lines may stand behind `start` by now
+            file.truncate(start)  # a torn line would take space that is short, and be reported for ever
+        raise
+
+
+def _missing_newline(file: io.FileIO, end: int) -> bytes:
+    if end == 0:
+        return b""
+    file.seek(end - 1)
+    return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def _write_all(file: io.RawIOBase, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) or 0 :]
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _rescue(name: str, data: bytes) -> str:
+    """Where lines went that the journal couldn't take."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
+        (folder / name).write_bytes(data)
+    except OSError:
+        return "is lost"
+    return f"is in {folder / name}"

@@ -1,0 +1,1 @@
+"""What looks at a kernel and decides nothing: profile, sanitize, check-problem, roofline, doctor."""

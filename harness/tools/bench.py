@@ -1,0 +1,204 @@
+"""Making one arm ready to run under a tool: built with line numbers, copied, and given a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.builder.build import BuildOutcome, build
+from harness.devices.cuda.host import CudaHost
+from harness.errors import InvalidFile, MachineError
+from harness.model.build import ExtensionBuild
+from harness.model.config import LimitsConfig
+from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.run.cache import cache_folder
+from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.extension_cache import lend, lend_texts
+from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.own_python import own_python
+from harness.sandbox.sources import copy_folder
+from harness.sandbox.start import Surroundings, surroundings_of
+from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.codec import CodecError, decode, encode
+from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
+from harness.sandbox.workers import Workers
+from harness.tools.assignment import REPORT, TRACE, Assignment, Mode, Stage, SubjectReport
+from harness.tools.target import Target
+from harness.tools.tool_process import Ended, run_tool
+
+_SEED = 0
+"""Of the inputs: what is shown is the same at every call, and decides nothing."""
+_FILE_BYTES = 512 * 2**20
+_DETAILS_CHARS = 20_000
+_WHERE: dict[Stage, str] = {
+    "load": "while it was loaded",
+    "construct": "in its constructor",
+    "call": "when it was called",
+}
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How often the target is called, and how: `warm_ups` come first and aren't observed."""
+
+    mode: Mode
+    count: int
+    warm_ups: int = 1
+
+
+class ArmFailed(Exception):
+    """The arm raised, crashed or hung before it was done: its own fault, no tool's. `details`: a traceback, output."""
+
+    def __init__(self, reason: str, details: str) -> None:
+        super().__init__(reason)
+        self.details = details
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder with the target's copy in it, and the environment of what runs there. `builds`: of its extensions."""
+
+    target: Target
+    folder: Path
+    environment: dict[str, str]
+    mark: str
+    cell: Cell
+    solution: Path | None
+    builds: tuple[ExtensionBuild, ...]
+    compilers: str | None = None
+
+    def run(
+        self,
+        tool: Sequence[str],
+        calls: Calls,
+        log: Path,
+        timeout_s: float,
+        variables: dict[str, str] | None = None,
+    ) -> Ended:
+        """Run the target as the child of `tool`, a command that lacks its program (empty: by itself). All that both
+        print goes to `log`. `variables` come on top of the environment. Raises: MachineError."""
+        for name in (REPORT, TRACE):
+            (scratch_folder(self.folder) / name).unlink(missing_ok=True)
+        assignment = Assignment(
+            workspace=str(self.target.workspace.root),
+            problem=self.target.problem.name,
+            case=self.target.case,
+            solution=None if self.solution is None else str(self.solution),
+            mode=calls.mode,
+            warm_ups=calls.warm_ups,
+            calls=calls.count,
+            seed=_SEED,
+            cell=self.cell,
+            compilers=self.compilers,
+        )
+        path = self.folder / "assignment.json"
+        path.write_text(json.dumps(encode(assignment)), encoding="utf-8")
+        command = [*tool, *own_python("harness.tools.subject", str(path))]
+        work = scratch_folder(self.folder) / "work"
+        return run_tool(command, {**self.environment, **(variables or {})}, work, self.mark, log, timeout_s)
+
+    def report(self) -> SubjectReport:
+        """What the last process said of itself, the empty report where it said nothing that can be read."""
+        with contextlib.suppress(OSError, ValueError, RecursionError, CodecError):
+            return decode(SubjectReport, json.loads(self._scratch_file(REPORT)))
+        return SubjectReport()
+
+    def require_done(self, ended: Ended, log: Path) -> SubjectReport:
+        """Raises: ArmFailed where the last process didn't get through all its calls; MachineError where it didn't even
+        get to the arm."""
+        report = self.report()
+        if report.stage == "end":
+            return report
+        printed = log.read_text(encoding="utf-8", errors="replace")[-_DETAILS_CHARS:]
+        details = report.error or printed
+        if report.stage == "start":
+            raise MachineError(f"the process that was to run {self.target.name} failed before it could:\n{details}")
+        lines = [line for line in details.splitlines() if line.strip()]
+        how = lines[-1] if report.error and lines else ended.words
+        if ended.code is None:
+            how = f"{ended.words}; a smaller case takes less, --timeout gives more"
+        raise ArmFailed(f"{self.target.name} failed {_WHERE[report.stage]}: {how}", details)
+
+    def trace(self) -> bytes | None:
+        """The last process's Chrome trace; None where it has left none."""
+        with contextlib.suppress(OSError):
+            return self._scratch_file(TRACE)
+        return None
+
+    def _scratch_file(self, name: str) -> bytes:
+        """A file that a process with a solution in it wrote: no link, no pipe, not endless. Raises: OSError."""
+        descriptor = os.open(scratch_folder(self.folder) / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(_FILE_BYTES)
+
+
+@contextlib.contextmanager
+def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable[[str], None]) -> Iterator[Bench]:
+    """Build the target's extensions and lay everything out; what it has left is removed in the end.
+
+    Raises: ArmFailed where a compiler refuses the solution; InvalidFile; MachineError.
+    """
+    host = _LineInfoHost()
+    around = surroundings_of(target.workspace.root, results, limits.pass_environment)
+    built = _build(target, host, limits, around, say)
+    folder = make_folder()
+    try:
+        mark = secrets.token_hex(16)
+        environment = {
+            **scrubbed(os.environ, around.passed),
+            **of_own_folder(folder, mark),
+            **host.worker_environment(for_build=False),
+        }
+        hidden = tuple(sorted({os.path.abspath(path) for path in (*around.hidden, cache_folder())}))
+        cell = Cell(str(folder), hidden, os.path.expanduser("~"), os.getpid())
+        place = _copy(target, folder, built.compilers)
+        yield Bench(target, folder, environment, mark, cell, place, built.builds, built.compilers)
+    finally:
+        remove_folder(folder)
+
+
+class _LineInfoHost(CudaHost):
+    """Has nvcc name the sources' lines in the machine code (-lineinfo), and change none of that (nvcc's manual). Such
+    builds are kept beside the others: the cache goes by this variable too."""
+
+    def worker_environment(self, for_build: bool) -> dict[str, str]:
+        flags = f"{os.environ.get('NVCC_APPEND_FLAGS', '')} -lineinfo".strip()
+        return {**super().worker_environment(for_build), "NVCC_APPEND_FLAGS": flags}
+
+
+def _build(
+    target: Target, host: CudaHost, limits: LimitsConfig, around: Surroundings, say: Callable[[str], None]
+) -> BuildOutcome:
+    if target.solution is None:
+        return BuildOutcome((), None, 0.0)
+    say("building, with line numbers")
+    try:
+        init_inputs = Reference(target.problem, target.case, "cpu").init_inputs
+    except InvalidProblem as error:
+        raise InvalidFile(f"{target.problem.folder / 'problem.py'}: {error}") from error
+    with Workers(host, cache_folder(), limits.worker_memory_gib, surroundings=around) as workers:
+        outcome = build(workers, target.solution, init_inputs, limits)
+    if isinstance(outcome.failed, SolutionFailed):
+        raise ArmFailed(outcome.failed.failure.reason, outcome.failed.failure.details or "")
+    if outcome.failed is not None:
+        raise outcome.failed
+    return outcome
+
+
+def _copy(target: Target, folder: Path, compilers: str | None) -> Path | None:
+    """As a worker gets it: read-only, with what was built for the very same files, and of the same texts."""
+    if target.solution is None:
+        return None
+    place = files_folder(folder) / "solutions" / target.problem.name / target.solution.name
+    namespace = copy_folder(target.solution.folder, place, None)
+    root, lent = extensions_folder(cache_folder(), "cuda"), lent_extensions(folder)
+    lend(root / namespace, lent)
+    if compilers is not None:
+        lend_texts(root, namespace, compilers, lent)
+    return place / "solution.py"

@@ -1,0 +1,234 @@
+"""Examining this machine: can it build, can it run, can processes share GPU memory?"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import MachineError
+from harness.model.finding import MachineFinding
+from harness.run.cache import cache_folder
+from harness.run.gpu_lock import GpuLock, locks_folder
+from harness.tools.protections import examine_protections
+
+if TYPE_CHECKING:
+    from harness.devices.cuda.nvml import Sample
+
+_LEAST_DISK_GIB = 5
+_LEAST_MEMORY_GIB = 4
+_COMPILING_S = 60
+
+
+def examine() -> list[MachineFinding]:
+    """Every finding, cheapest first; none raises."""
+    findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja()]
+    findings += [_gpu(), _driver(), _nvml(), _memory(), _disk()]
+    findings += _clocks()
+    findings += examine_protections()
+    findings.append(_backend("backend cuda", _try_cuda))
+    findings.append(_backend("backend sim", _try_sim))
+    findings += _untried_python()
+    return findings
+
+
+def _torch() -> MachineFinding:
+    import torch
+
+    kind = f"CUDA {torch.version.cuda} build" if torch.version.cuda else "CPU build"
+    return MachineFinding("torch", "good", f"{torch.__version__} ({kind})")
+
+
+def _host_compiler() -> MachineFinding:
+    from harness.devices.environment import host_compiler_version
+
+    version = host_compiler_version()
+    if version is None:
+        return MachineFinding("host compiler", "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX")
+    return MachineFinding("host compiler", "good", version)
+
+
+def _nvcc() -> MachineFinding:
+    from harness.devices.environment import nvcc_version
+
+    version = nvcc_version()
+    if version is None:
+        return MachineFinding(
+            "nvcc", "warning", "not found: extensions can't be built for a GPU", "install the CUDA toolkit"
+        )
+    return MachineFinding("nvcc", "good", version)
+
+
+def _nvcc_beside() -> MachineFinding:
+    """Whether nvcc and the host compiler that it finds get along, tried on a kernel of one line."""
+    from harness.devices.environment import find_nvcc
+
+    name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
+    nvcc = find_nvcc()
+    if nvcc is None:
+        remedy = f"install the CUDA toolkit, which needs no GPU, for {gain}"
+        return MachineFinding(name, "warning", "no nvcc: only a GPU will show what it refuses", remedy)
+    trouble = _trouble_with(nvcc.path)
+    if trouble:
+        remedy = "name a host compiler that this nvcc takes: NVCC_CCBIN=g++-12"
+        return MachineFinding(name, "warning", f"nvcc {nvcc.version} compiles nothing here: {trouble}", remedy)
+    return MachineFinding(name, "good", f"nvcc {nvcc.version} tells {gain}")
+
+
+def _trouble_with(nvcc: str) -> str | None:
+    """The first line that complains; None where a kernel compiles."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernel.cu")
+        source.write_text("__global__ void kernel() {}\n")
+        command = [nvcc, "-cubin", "-arch=sm_90", str(source), "-o", str(source.with_suffix(".cubin"))]
+        try:
+            tried = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_COMPILING_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    lines = [line for line in tried.stderr.splitlines() if line.strip()]
+    complaint = next((line for line in lines if "error" in line or "fatal" in line), "")
+    return (complaint or f"exit code {tried.returncode}") if tried.returncode else None
+
+
+def _ninja() -> MachineFinding:
+    if shutil.which("ninja") or importlib.util.find_spec("ninja"):
+        return MachineFinding("ninja", "good", shutil.which("ninja") or "Python package")
+    return MachineFinding("ninja", "missing", "torch builds extensions with ninja", "pip install ninja")
+
+
+def _gpu() -> MachineFinding:
+    import torch
+
+    if not torch.cuda.is_available():
+        why = "torch is a CPU build" if torch.version.cuda is None else "no GPU or no driver"
+        return MachineFinding("GPU", "warning", f"none that torch can use ({why})", "the simulator is used instead")
+    properties = torch.cuda.get_device_properties(0)
+    memory = f"{properties.total_memory / 2**30:.0f} GiB, sm_{properties.major}{properties.minor}"
+    return MachineFinding("GPU", "good", f"{torch.cuda.device_count()} × {properties.name} ({memory})")
+
+
+def _driver() -> MachineFinding:
+    from harness.devices.environment import driver_version
+
+    version = driver_version()
+    if version is None:
+        return MachineFinding("driver", "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU")
+    return MachineFinding("driver", "good", version)
+
+
+def _nvml() -> MachineFinding:
+    from harness.devices.cuda.nvml import NvmlUnavailable, opened_first
+
+    try:
+        with opened_first() as gpu:
+            told = _told(gpu.sample())
+    except NvmlUnavailable as why:
+        return MachineFinding("NVML", "warning", str(why), why.remedy)
+    return MachineFinding("NVML", "good", told)
+
+
+def _told(sample: Sample) -> str:
+    """What can be watched while a solution is measured, and what can't."""
+    values = {
+        "SM clock": (sample.sm_mhz, "MHz"),
+        "memory clock": (sample.memory_mhz, "MHz"),
+        "power": (sample.power_w, "W"),
+        "temperature": (sample.temperature_c, "°C"),
+    }
+    told = [f"{name} {value:.0f} {unit}" for name, (value, unit) in values.items() if value is not None]
+    lacking = [name for name, (value, _) in values.items() if value is None]
+    lacking += ["throttling"] if sample.reasons is None else []
+    return ", ".join(told) + (f"; not told: {', '.join(lacking)}" if lacking else "")
+
+
+def _clocks() -> list[MachineFinding]:
+    """Of each GPU whose clock is locked by a run; with none there is nothing to say."""
+    from harness.devices.cuda.clocks import left_locked
+
+    findings = []
+    for clock in left_locked(cache_folder()):
+        what = f"{clock.key} is locked at {clock.left_at()} MHz"
+        if GpuLock(clock.key, clock.key, locks_folder()).is_held():
+            findings.append(MachineFinding("clock", "good", f"{what} by a run that measures just now"))
+        else:
+            remedy = f"the next run on it resets it; or {clock.remedy}"
+            findings.append(MachineFinding("clock", "warning", f"{what} by a run that was killed", remedy))
+    return findings
+
+
+def _memory() -> MachineFinding:
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    if gib < _LEAST_MEMORY_GIB:
+        return MachineFinding("memory", "warning", f"{gib:.1f} GiB", "compiling torch's headers takes 2 GiB")
+    return MachineFinding("memory", "good", f"{gib:.1f} GiB")
+
+
+def _disk() -> MachineFinding:
+    cache = cache_folder()
+    place = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    gib = shutil.disk_usage(place).free / 2**30
+    detail = f"{gib:.1f} GiB free for the cache in {cache}"
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return MachineFinding(
+            "disk", "missing", f"{place} is no folder that can be written", "set HARNESS_CACHE to a folder of yours"
+        )
+    if gib < _LEAST_DISK_GIB:
+        return MachineFinding("disk", "warning", detail, "free space, or set HARNESS_CACHE")
+    return MachineFinding("disk", "good", detail)
+
+
+def _backend(name: str, attempt: Callable[[Path], str]) -> MachineFinding:
+    try:
+        return MachineFinding(name, "good", attempt(cache_folder()))
+    except Exception as error:  # whatever is wrong with the machine is the answer
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return MachineFinding(name, "missing", first, "see the findings above")
+
+
+def _try_cuda(cache: Path) -> str:
+    """A worker opens a buffer of the referee's: CUDA IPC, the worker's start and the protocol in one."""
+    import torch
+
+    from harness.devices.choice import open_host
+    from harness.sandbox.wire.messages import Attach, Detach
+    from harness.sandbox.workers import Workers
+
+    if not torch.cuda.is_available():
+        raise MachineError("no GPU that this torch can use")
+    host = open_host("cuda", cache, lambda what: None)
+    if shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists():
+        raise MachineError("no nvcc")
+    buffer = host.allocate(2**21)
+    try:
+        with Workers(host, cache) as workers, workers.start() as worker:
+            worker.ask(Attach(1, buffer.handle), 60)
+            worker.ask(Detach((1,)), 60)
+    finally:
+        buffer.release()
+    return "workers share GPU memory (CUDA IPC)"
+
+
+def _try_sim(cache: Path) -> str:
+    from harness.cudasim.compiler import find_compiler, find_torch
+    from harness.cudasim.toolkit import is_prepared
+
+    torch, compiler = find_torch(), find_compiler()
+    told = f"CUDA C++ compiled for the CPU with g++ {compiler.version}"
+    if torch.cuda:
+        told += f"; torch's CUDA {torch.cuda} libraries are replaced in workers, no other torch is needed"
+    return told + ("" if is_prepared(cache) else "; the first run prepares it, about a minute")
+
+
+def _untried_python() -> list[MachineFinding]:
+    from harness.cudasim.compiler import untried_python
+
+    remark = untried_python()
+    if remark is None:
+        return []
+    remedy = "none, while it works: if a run on the simulator fails in Python or in torch, take a Python that was tried"
+    return [MachineFinding("Python for sim", "warning", remark, remedy)]

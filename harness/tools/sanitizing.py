@@ -1,0 +1,150 @@
+"""Running one arm under compute-sanitizer, a tool after the other, and telling whose each finding is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.builder.compiler_log import demangled
+from harness.model.build import ExtensionBuild
+from harness.model.config import LimitsConfig
+from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
+from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
+from harness.referee.audit.run_time import Written
+from harness.run.gpu_lock import alone_on_gpu
+from harness.sandbox.wire.device import KernelRun
+from harness.tools.assignment import Source
+from harness.tools.bench import Bench, Calls, bench_for
+from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
+from harness.tools.sources import locate
+from harness.tools.target import Target
+from harness.tools.tool_process import Ended
+from harness.tools.toolbox import refusal
+
+_VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""Else torch cuts tensors out of blocks of 2 MiB, where an access beside a tensor is still inside of an allocation, and
+memory that was somebody's before counts as initialised."""
+_PADDING_BYTES = 4096
+"""Between allocations, so that what lies beside one belongs to none."""
+_LINE = re.compile(r"(\S+?\.\w+:\d+)$")
+_LAST_WORDS = 500
+
+
+@dataclass(frozen=True)
+class Sanitation:
+    """What is asked, of `program` on the GPU `gpu`. Logs are kept in `folder`; a tool may take `timeout_s`."""
+
+    target: Target
+    tools: tuple[SanitizerTool, ...]
+    gpu: str
+    program: Path
+    folder: Path
+    results: Path
+    limits: LimitsConfig
+    timeout_s: float
+
+
+def run_sanitizer(asked: Sanitation, say: Callable[[str], None]) -> Sanitizing:
+    """`say` is told what is being done.
+
+    Raises: MachineError with the remedy; ArmFailed where the arm fails and no tool says why; InvalidFile.
+    """
+    runs: list[ToolRun] = []
+    protections: tuple[str, ...] = ()
+    with bench_for(asked.target, asked.results, asked.limits, say) as bench, alone_on_gpu(say):
+        for tool in asked.tools:
+            say(f"{tool}: {WHAT_IT_FINDS[tool]}")
+            runs.append(look(bench, tool, asked))
+            protections = bench.report().protections
+    return Sanitizing(
+        problem=asked.target.problem.name,
+        case=asked.target.case,
+        solution=asked.target.solution.name if asked.target.solution else None,
+        gpu=asked.gpu,
+        runs=tuple(runs),
+        protections=protections,
+    )
+
+
+def sanitizer_command(program: Path, tool: SanitizerTool, log: Path) -> list[str]:
+    """What the program's command is to follow. Kernels are named by their symbols, which tell whose they are."""
+    padding = ["--padding", str(_PADDING_BYTES)] if tool == "memcheck" else []
+    return [str(program), "--tool", tool, "--demangle", "no", "--log-file", str(log), *padding]
+
+
+def look(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
+    """One tool over one call, without a warm-up: every launch is looked at, and once is enough.
+
+    Raises: ArmFailed where the arm fails and the tool finds nothing; MachineError.
+    """
+    log, printed = asked.folder / f"{tool}.log", asked.folder / f"{tool}-output.log"
+    log.unlink(missing_ok=True)
+    command = sanitizer_command(asked.program, tool, log)
+    ended = bench.run(command, Calls("plain", 1, warm_ups=0), printed, asked.timeout_s, _VARIABLES)
+    said = read_log(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+    report = bench.report()
+    findings = judged(tool, said.reported, bench.builds, report.sources, asked.target)
+    complaint = _complaint(said, ended, printed)
+    if complaint is None and not findings:
+        bench.require_done(ended, printed)
+    elif complaint is None and report.stage != "end" and not any(finding.is_own for finding in findings):
+        complaint = f"the call didn't come to its end ({ended.words}), so not all was looked at"
+    return ToolRun(tool, ended.seconds, findings, said.total, said.unprinted, str(log), complaint)
+
+
+def judged(
+    tool: SanitizerTool,
+    reported: Iterable[Reported],
+    builds: Sequence[ExtensionBuild],
+    sources: Sequence[Source],
+    target: Target,
+) -> tuple[SanitizerFinding, ...]:
+    """What was reported, in the solution's own lines, and whose it is."""
+    folder = target.solution.folder if target.solution else None
+    written = Written(builds, target.solution.texts() if target.solution else {})
+    origins = Origins(own_kernels(builds), (), in_framework_libraries, written.leaves_to_torch)
+    libraries = tuple(f" in {build.name}.so" for build in builds)
+
+    def finding(one: Reported) -> SanitizerFinding:
+        (name,) = demangled([one.kernel]) if one.kernel else (None,)
+        place = locate(one.source, sources, folder) if one.source else None
+        return SanitizerFinding(
+            tool=tool,
+            kind=one.kind,
+            kernel=name,
+            is_own=target.solution is not None and _is_own(one, name, origins, libraries),
+            count=one.count,
+            source=place.label if place else None,
+            text=place.text if place else None,
+            block=one.block,
+            thread=one.thread,
+            address=one.address,
+            nbytes=one.nbytes,
+            details=tuple(_LINE.sub(lambda m: locate(m[1], sources, folder).label, line) for line in one.details),
+        )
+
+    return tuple(finding(one) for one in reported)
+
+
+def _is_own(one: Reported, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
+    """By the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try calls
+    that fail, and that they get over."""
+    if one.kernel is None or name is None:
+        return any(frame.endswith(libraries) for frame in one.frames)
+    return origins.of(KernelRun(one.kernel, 0, 0, 0, "kernel"), name) == "own"
+
+
+def _complaint(said: SanitizerLog, ended: Ended, printed: Path) -> str | None:
+    """Why the tool didn't see all there is; None where it did."""
+    words = printed.read_text(encoding="utf-8", errors="replace")
+    if said.complaints:
+        text = "; ".join(said.complaints)
+        remedy = refusal(text)
+        return f"{text}: {remedy}" if remedy else text
+    if ended.code is None:
+        return f"{ended.words}; a smaller case takes less, --timeout gives more"
+    if said.total is None:
+        return refusal(words) or f"wrote no summary ({ended.words}): {words[-_LAST_WORDS:].strip() or 'said nothing'}"
+    return None

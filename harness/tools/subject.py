@@ -1,0 +1,154 @@
+"""`harness.tools.subject FILE`: the process under a tool, which holds one arm and calls it.
+
+Started by NVIDIA's tools as their child, never by hand. FILE is an Assignment as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.sandbox.wire.codec import decode, encode
+from harness.sandbox.wire.layout import scratch_folder
+from harness.tools.assignment import REPORT, TRACE, Assignment, Source, Stage, SubjectReport
+
+if TYPE_CHECKING:
+    from harness.referee.answers.reference import Reference
+
+_LINES_OF_TORCH = 3
+"""load_inline() writes '#include' lines of torch/types.h, cuda.h and cuda_runtime.h before CUDA sources."""
+
+
+class _Protocol:
+    """What the process says of itself: the report on the disk is always that of now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = scratch_folder(folder) / REPORT
+        self._report = SubjectReport()
+
+    def reach(self, stage: Stage) -> None:
+        self._write(replace(self._report, stage=stage))
+
+    def protect(self, protections: tuple[str, ...]) -> None:
+        self._write(replace(self._report, protections=protections))
+
+    def note(self, source: Source) -> None:
+        self._write(replace(self._report, sources=(*self._report.sources, source)))
+
+    def fail(self, error: Exception) -> None:
+        self._write(replace(self._report, error="".join(traceback.format_exception(error))))
+
+    def _write(self, report: SubjectReport) -> None:
+        self._report = report
+        self._path.write_text(json.dumps(encode(report)), encoding="utf-8")
+
+
+def main() -> None:
+    assignment = decode(Assignment, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    protocol = _Protocol(assignment.cell.path)
+    protocol.reach("start")
+    try:
+        _run(assignment, protocol)
+    except Exception as error:  # the border of the process: what the arm raised is told, not printed
+        protocol.fail(error)
+        sys.exit(1)
+
+
+def _run(assignment: Assignment, protocol: _Protocol) -> None:
+    """The inputs are made before anything of the solution is there, and before the process gives up its rights."""
+    import harness.devices
+
+    device = harness.devices.activate_worker("cuda", [])
+    import torch
+
+    from harness.referee.answers.reference import Reference
+    from harness.workspace.workspace import Workspace
+
+    torch.set_grad_enabled(False)
+    problem = Workspace(Path(assignment.workspace)).problem(assignment.problem)
+    reference = Reference(problem, assignment.case, "cuda")
+    inputs = reference.make_inputs(assignment.seed)
+    torch.cuda.synchronize()
+    if assignment.solution is None:
+        protocol.reach("construct")
+        model: Any = reference.construct(assignment.seed)
+    else:
+        model = _hold(assignment, reference, device, protocol)
+    protocol.reach("call")
+    for _ in range(assignment.warm_ups):
+        model(*inputs)
+    torch.cuda.synchronize()
+    with _observed(assignment):
+        for _ in range(assignment.calls):
+            model(*inputs)
+        torch.cuda.synchronize()
+    protocol.reach("end")
+
+
+def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _Protocol) -> Any:
+    """The solution's model, with the extensions that the build step has left."""
+    from harness.devices.environment import FLAGS
+    from harness.sandbox.wire.messages import Construct, Load
+    from harness.sandbox.wire.values import encode_value
+    from harness.worker.arm import Arm
+    from harness.worker.confinement import confine_thread
+    from harness.worker.extensions import route_extensions
+
+    arm = Arm(device, route_extensions(assignment.cell.path, "cuda"))
+    _note_sources(protocol)
+    protocol.protect(confine_thread(assignment.cell))
+    assert assignment.solution is not None
+    protocol.reach("load")
+    arm.load(Load(assignment.solution, "ModelNew", FLAGS, assignment.compilers, builds_others=True))
+    protocol.reach("construct")
+    arm.construct(Construct(encode_value(reference.init_inputs), assignment.seed, ()))
+    return arm.model
+
+
+def _note_sources(protocol: _Protocol) -> None:
+    """Keep what load_inline() is given: compilers and tools name lines of a file that is gone with its build."""
+    from torch.utils import cpp_extension
+
+    routed: Callable[..., Any] = cpp_extension.load_inline
+    signature = inspect.signature(routed)
+
+    @functools.wraps(routed)
+    def load_inline(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(TypeError):  # a call that can't be: torch has the words for it
+            given = signature.bind(*args, **kwargs).arguments
+            texts = given.get("cuda_sources") or []
+            text = "\n".join([texts] if isinstance(texts, str) else map(str, texts))
+            before = 0 if given.get("no_implicit_headers") else _LINES_OF_TORCH
+            protocol.note(Source(str(given["name"]), text, before))
+        return routed(*args, **kwargs)
+
+    cpp_extension.load_inline = load_inline
+
+
+@contextlib.contextmanager
+def _observed(assignment: Assignment) -> Iterator[None]:
+    import torch
+
+    if assignment.mode == "plain":
+        yield
+    elif assignment.mode == "marked":
+        runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+        runtime.cudaProfilerStart()
+        yield
+        runtime.cudaProfilerStop()
+    else:
+        with torch.profiler.profile(acc_events=True) as profile:
+            yield
+        profile.export_chrome_trace(str(scratch_folder(assignment.cell.path) / TRACE))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""What the simulator's compilers make of a solution's C++ and CUDA code, up to the verdict."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.builder.build import build
+from harness.devices.choice import open_host
+from harness.devices.environment import FLAGS
+from harness.model.config import LimitsConfig
+from harness.model.verdict import Verdict
+from harness.run.cache import cache_folder
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.messages import Load, Loaded
+from harness.sandbox.workers import Workers
+from harness.workspace.solution import Solution, load_solution
+
+pytestmark = pytest.mark.sim
+
+DECLARATION = "torch::Tensor run(torch::Tensor x);"
+SOLUTION = """
+from torch.utils.cpp_extension import load_inline
+
+extension = load_inline("one", {cpp!r}, {cuda!r}, functions=["run"])
+
+
+class ModelNew:
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    """Workers with the machine's toolkit and an extension cache of these tests' own."""
+    folder = tmp_path_factory.mktemp("cache")
+    with Workers(open_host("sim", cache_folder(), lambda what: None), folder) as made:
+        yield made
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def written(folder: Path, text: str) -> Solution:
+    (folder / "solution.py").write_text(text)
+    return load_solution(folder)
+
+
+def failure(workers: Workers, folder: Path, cpp: str, cuda: str) -> SolutionFailed | None:
+    failed = build(workers, written(folder, SOLUTION.format(cpp=cpp, cuda=cuda)), [], LimitsConfig()).failed
+    assert failed is None or isinstance(failed, SolutionFailed)
+    return failed
+
+
+def run(statement: str) -> str:
+    """A function with `statement` in its fourth line; load_inline() writes includes before it."""
+    head = "#include <ATen/cuda/CUDAContext.h>\nusing namespace at::cuda;\ntorch::Tensor run(torch::Tensor x) {"
+    return f"{head}\n  {statement}\n  return x;\n}}\n"
+
+
+EMPTY = "#include <torch/extension.h>\n"
+CUDA = "#include <torch/types.h>\n"
+
+
+@pytest.mark.parametrize(
+    ("cpp", "cuda", "reason"),
+    [
+        (DECLARATION, CUDA + run("auto h = at::cuda::getCurrentCUDABlasHandle();"), "cuBLAS at line 8"),
+        (DECLARATION, CUDA + run("auto h = getCurrentCUDASparseHandle();"), "cuSPARSE at line 8"),
+        (run("auto h = getCurrentCUDABlasHandle();"), EMPTY, "cuBLAS at line 5 of main.cpp"),
+        (f"#include <cublas_v2.h>\n{DECLARATION}", EMPTY, "cuBLAS at line 2 of main.cpp"),
+        (run("c10::cuda::getNumaNode(0);"), EMPTY, "main.cpp:5: ‘getNumaNode’ is not a member of ‘c10::cuda’"),
+    ],
+)
+def test_what_torch_has_on_a_gpu_alone_is_unsupported(
+    workers: Workers, tmp_path: Path, cpp: str, cuda: str, reason: str
+) -> None:
+    failed = failure(workers, tmp_path, cpp, cuda)
+    assert failed is not None
+    assert failed.verdict is Verdict.UNSUPPORTED
+    assert failed.failure.reason == f"extension 'one' can't be simulated: {reason}"
+
+
+def test_a_mistake_beside_torch_s_cuda_headers_stays_a_compile_error(workers: Workers, tmp_path: Path) -> None:
+    failed = failure(workers, tmp_path, run("nowhere = 3;"), EMPTY)
+    assert failed is not None
+    assert failed.verdict is Verdict.COMPILE_ERROR
+    reason = "main.cpp:5: ‘nowhere’ was not declared in this scope"
+    assert failed.failure.reason == f"extension 'one' doesn't compile: {reason}"
+
+
+EVENTS = """
+#include <torch/types.h>
+#include <ATen/cuda/CUDAApplyUtils.cuh>
+#include <ATen/cuda/CUDABlas.h>
+#include <ATen/cuda/CUDAEvent.h>
+
+__global__ void fill(int* x) { x[threadIdx.x] = threadIdx.x; }
+
+torch::Tensor filled(torch::Tensor x) {
+  TORCH_CHECK(!at::cuda::canDeviceAccessPeer(0, 0) && at::ceil_div(5, 2) == 3);
+  at::cuda::CUDAEvent event, other;
+  TORCH_CHECK(event.query() && !event.isCreated() && event.device_index() == -1);
+  fill<<<1, x.numel(), 0, c10::cuda::getStreamFromExternal(nullptr, 0)>>>(x.data_ptr<int>());
+  event.record();
+  other = std::move(event);
+  other.block(at::cuda::getCurrentCUDAStream());
+  other.synchronize();
+  TORCH_CHECK(other.isCreated() && other.device()->index() == 0 && !event.isCreated());
+  return x;
+}
+"""
+TWO_EXTENSIONS = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+EVENTS = {events!r}
+CPP = '''
+#include <ATen/cuda/CUDAEvent.h>
+double milliseconds() {{
+  at::cuda::CUDAEvent start(cudaEventDefault), end(cudaEventDefault);
+  start.record(at::cuda::getCurrentCUDAStream());
+  end.recordOnce(at::cuda::getCurrentCUDAStream());
+  return start.elapsed_time(end);
+}}
+'''
+first = load_inline("first", "torch::Tensor filled(torch::Tensor x);", EVENTS, functions=["filled"])
+second = load_inline("second", CPP, "", functions=["milliseconds"], with_cuda=True)
+assert first.filled(torch.zeros(4, dtype=torch.int32, device="cuda")).tolist() == [0, 1, 2, 3]
+assert second.milliseconds() >= 0
+
+
+class ModelNew:
+    pass
+"""
+
+
+def test_a_solution_of_two_extensions_uses_torch_s_events(workers: Workers, tmp_path: Path) -> None:
+    solution = written(tmp_path, TWO_EXTENSIONS.format(events=EVENTS))
+    with workers.start() as worker:
+        reply = worker.ask(Load(worker.bring(solution.folder, "solution.py"), "ModelNew", FLAGS), 120)
+    assert isinstance(reply, Loaded)
+    assert [(report.name, report.succeeded) for report in reply.extensions] == [("first", True), ("second", True)]

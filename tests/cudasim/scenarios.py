@@ -1,0 +1,482 @@
+"""Run as a process: builds kernels.cu once, runs each scenario on the simulator, prints what came of it as JSON.
+
+A process of its own, since the simulator must come before torch and a fault ends the device.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.cudasim.toolkit import Toolkit
+from harness.devices.sim.device import SimDevice, activate
+from harness.sandbox.wire.device import Account, BufferHandle
+
+DECLARATIONS = """
+torch::Tensor vector_add(torch::Tensor a, torch::Tensor b);
+torch::Tensor matmul(torch::Tensor a, torch::Tensor b);
+torch::Tensor reverse(torch::Tensor x);
+torch::Tensor positions();
+torch::Tensor convolve(torch::Tensor x);
+std::vector<torch::Tensor> reduce(torch::Tensor x);
+torch::Tensor scale(torch::Tensor x, double by);
+torch::Tensor halves(torch::Tensor a, torch::Tensor b);
+torch::Tensor big_shared(torch::Tensor x, bool opts_in, bool checks);
+torch::Tensor big_shared_template(torch::Tensor x);
+void out_of_bounds(torch::Tensor x, int64_t at);
+void too_many_threads(torch::Tensor x);
+bool too_many_threads_handled(torch::Tensor x);
+void deadlock();
+void early_exit(torch::Tensor out);
+void uninitialised_shared(torch::Tensor out);
+void shared_overrun(torch::Tensor out);
+void device_assert(torch::Tensor x);
+void divide_by_zero(torch::Tensor x);
+void deep_stack(torch::Tensor x);
+void inactive_lane(torch::Tensor x);
+torch::Tensor pool(torch::Tensor x, bool wide);
+void nested_launch(torch::Tensor out);
+torch::Tensor long_work(torch::Tensor x, int64_t blocks, int64_t steps);
+"""
+
+GiB = 1 << 30
+PERIOD = 64 << 20
+
+
+def main(toolkit: str) -> None:
+    device = activate(Toolkit(Path(toolkit)))
+    from torch.utils.cpp_extension import load_inline
+
+    functions = [line.split("(")[0].split()[-1] for line in DECLARATIONS.strip().splitlines()]
+    with tempfile.TemporaryDirectory() as build:
+        extension = load_inline(
+            "harness_sim_tests",
+            cpp_sources=DECLARATIONS,
+            cuda_sources=Path(__file__).with_name("kernels.cu").read_text(),
+            functions=functions,
+            build_directory=build,
+        )
+        print(json.dumps({name: _run(device, extension, scenario) for name, scenario in SCENARIOS.items()}))
+
+
+def _run(device: SimDevice, extension: Any, scenario: Callable[[SimDevice, Any], object]) -> dict[str, object]:
+    device.take_findings()
+    before = device.account()
+    error = None
+    value: object = None
+    try:
+        value = scenario(device, extension)
+        device.synchronize()
+    except RuntimeError as raised:
+        error = str(raised).splitlines()[0]
+    findings, launches = device.take_findings()
+    device.reset_errors()
+    return {
+        "value": value,
+        "error": error,
+        "findings": [asdict(f) for f in findings],
+        "launches": launches,
+        "accounts": [before and asdict(before), asdict(device.account() or Account(-1, {}, -1))],
+    }
+
+
+def _close(result: Any, expected: Any) -> bool:
+    import torch
+
+    return torch.allclose(result.cpu().double(), expected.double(), atol=1e-4)
+
+
+def vector_add(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    a, b = torch.rand(1000), torch.rand(1000)
+    return _close(extension.vector_add(a.cuda(), b.cuda()), a + b)
+
+
+def vector_add_of_cpu_tensors(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return extension.vector_add(torch.rand(4), torch.rand(4))
+
+
+def matmul(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    a, b = torch.rand(50, 50), torch.rand(50, 50)
+    return _close(extension.matmul(a.cuda(), b.cuda()), a @ b)
+
+
+def trace(device: SimDevice, extension: Any) -> object:
+    """Names in a trace: a kernel of the extension, operators of torch; nothing of what ran before or after it."""
+    import torch
+
+    x = torch.rand(1, 1, 8, 8).cuda().sigmoid()
+    device.start_trace()
+    y = extension.vector_add(x.flatten(), x.flatten())
+    torch.nn.functional.max_pool2d(y.view(1, 1, 8, 8) * 2, 2)
+    rows = device.take_trace() or ()
+    x.tanh()
+    device.start_trace()
+    return [sorted({row.name for row in rows}), device.take_trace(), device.take_trace()]
+
+
+def trace_elements(device: SimDevice, extension: Any) -> object:
+    """What operators are given while a trace is taken, on either side, by name: how often, and how many elements."""
+    import torch
+
+    host, cuda = torch.rand(8, 8), torch.rand(8, 8).cuda()
+    host @ host
+    device.start_trace()
+    torch.nn.functional.linear(host, host)
+    torch.stack([cuda, cuda]).sum()
+    torch.complex(cuda, cuda).sum()
+    extension.vector_add(cuda.flatten(), cuda.flatten())
+    (cuda.cpu() * 2).cuda()
+    rows = device.take_trace() or ()
+    host @ host
+    names = ("aten::mm", "aten::stack", "aten::cat", "aten::sum", "aten::mul", "kernels::add")
+    of = {name: [row.elements for row in rows if row.name == name] for name in names}
+    return {name: [len(elements), sum(elements)] for name, elements in of.items() if elements}
+
+
+def drained(device: SimDevice, extension: Any) -> object:
+    """Names in a trace whose report somebody else has taken meanwhile."""
+    x = _vector(8)
+    device.start_trace()
+    extension.vector_add(x, x)
+    device._report()
+    return [row.name for row in device.take_trace() or ()]
+
+
+def reverse(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    results = []
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        x = torch.arange(256).to(dtype)
+        results.append(_close(extension.reverse(x.cuda()), x.view(4, 64).flip(1).reshape(-1)))
+    return results
+
+
+def positions(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    expected = torch.arange(30).view(30, 1) * 1000 + torch.arange(24)
+    return bool(torch.equal(extension.positions().cpu(), expected.int()))
+
+
+def convolve(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return extension.convolve(torch.tensor([1.0, 10.0, 100.0, 1000.0]).cuda()).tolist()
+
+
+def reduce(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return [t.item() for t in extension.reduce(torch.ones(1000).cuda())]
+
+
+def scale(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return extension.scale(torch.arange(8.0).cuda(), 2.0).tolist()
+
+
+def halves(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    a = torch.tensor([1.0, 2.0], dtype=torch.float16).cuda()
+    return extension.halves(a, torch.tensor([3.0, 0.5], dtype=torch.bfloat16).cuda()).tolist()
+
+
+def opted_in_shared(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return extension.big_shared(torch.ones(25600).cuda(), True, True).item()
+
+
+def _vector(*shape: int) -> Any:
+    import torch
+
+    return torch.ones(*shape, device="cuda")
+
+
+def _zeros_on_host() -> Any:
+    import torch
+
+    return torch.zeros(4)
+
+
+def pinned_pointer(device: SimDevice, extension: Any) -> object:
+    pinned = _zeros_on_host().pin_memory()
+    extension.out_of_bounds(pinned, 2)
+    return pinned.tolist()
+
+
+def _integers() -> Any:
+    import torch
+
+    return torch.zeros(32, dtype=torch.int32, device="cuda")
+
+
+def early_exit(device: SimDevice, extension: Any) -> object:
+    out = _vector(40)
+    extension.early_exit(out)
+    return out[:3].tolist()
+
+
+def uninitialised_shared(device: SimDevice, extension: Any) -> object:
+    out = _vector(96)
+    extension.uninitialised_shared(out)
+    return [bool(out[i].isnan()) for i in (15, 16, 47, 48)]
+
+
+def unwritten_output(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return bool(torch.empty(1000, device="cuda").isnan().all())
+
+
+def error_is_sticky(device: SimDevice, extension: Any) -> object:
+    extension.out_of_bounds(_vector(16), 16)
+    return _vector(3).sum().item()
+
+
+def _memfd(nbytes: int) -> int:
+    fd = os.memfd_create("test")
+    os.ftruncate(fd, nbytes)
+    return fd
+
+
+def shared_buffer(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    fd = _memfd(8192)
+    os.pwrite(fd, b"\x00\x00\x80\x3f" * 1000, 4192)
+    x = device.open_buffer(BufferHandle("memfd", nbytes=4000, offset=4192), fd).view(torch.float32)
+    doubled = extension.scale(x, 2.0)
+    device.store(doubled, x)
+    return [str(x.device), list(x.shape), os.pread(fd, 4, 4188).hex(), os.pread(fd, 4, 4192).hex()]
+
+
+def read_behind_shared_buffer(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    buffer = device.open_buffer(BufferHandle("memfd", nbytes=4000, offset=4192), _memfd(8192))
+    extension.out_of_bounds(buffer.view(torch.float32), 1000)
+    return None
+
+
+def _big_input(device: SimDevice) -> Any:
+    """More elements than 32 bits count: 4.5e9 floats on 64 MiB of memory."""
+    import torch
+
+    fd = _memfd(PERIOD)
+    os.pwrite(fd, b"\x00\x00\x80\x3f\x00\x00\x40\x40" * (PERIOD // 8), 0)
+    handle = BufferHandle("periodic_memfd", nbytes=18 * GiB, period=PERIOD)
+    return device.open_buffer(handle, fd).view(torch.float32)
+
+
+def installed_triton(device: SimDevice, extension: Any) -> object:
+    with tempfile.TemporaryDirectory() as packages:
+        (Path(packages) / "triton.py").write_text("language = 1\n")
+        sys.path.insert(0, packages)
+        try:
+            from triton import language
+        except ImportError as error:
+            return str(error)
+        finally:
+            sys.path.remove(packages)
+    return language
+
+
+def _pool(device: SimDevice, extension: Any, wide: bool) -> object:
+    import torch
+
+    device.sample_blocks(4, seed=1)
+    try:
+        out = device.measure(lambda: extension.pool(_big_input(device), wide), lambda result: ()).result
+        device.synchronize()
+        fd = _memfd(9 * GiB)
+        destination = device.open_buffer(BufferHandle("memfd", nbytes=9 * GiB), fd).view(torch.float32)
+        assert isinstance(out, torch.Tensor)
+        device.store(out, destination)
+        stored = [float(destination[i]) for i in (0, 255, 256, -1)]
+        return [stored[:2], stored[3], os.fstat(fd).st_blocks * 512 <= 4 * 4096]
+    finally:
+        device.sample_blocks(None, seed=0)
+
+
+def lazy_zeros(device: SimDevice, extension: Any) -> object:
+    """Neither poison nor zeros of a large tensor may take memory."""
+    import torch
+
+    before = _resident_nbytes()
+    kept = [torch.empty(4 * GiB, dtype=torch.uint8, device="cuda"), torch.zeros(GiB, device="cuda")]
+    kept.append(torch.empty(GiB, device="cuda").fill_(0))
+    values = [int(kept[0][12345]), float(kept[1][-1]), float(kept[2][77])]
+    return [*values, _resident_nbytes() - before < 100 << 20]
+
+
+def _resident_nbytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def torch_surface(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    layer = torch.nn.Linear(4, 2).cuda()
+    with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.device(0):
+        y = layer(torch.rand(3, 4, device="cuda"))
+    end.record()
+    torch.cuda.synchronize()
+    return [
+        torch.cuda.is_available(),
+        torch.cuda.device_count(),
+        torch.cuda.get_device_capability(),
+        torch.cuda.get_device_properties(0).multi_processor_count,
+        y.is_cuda,
+        list(y.shape),
+        start.elapsed_time(end) >= 0,
+        str(torch.randn(2, device="cuda", generator=torch.Generator("cuda").manual_seed(1)).device),
+    ]
+
+
+def torch_streams(device: SimDevice, extension: Any) -> object:
+    """What solutions do around streams, and marks for profilers."""
+    import torch
+
+    side = torch.cuda.Stream(priority=-1)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side), torch.cuda.nvtx.range("part"):
+        y = torch.ones(2).cuda(non_blocking=True) * 2
+    y.record_stream(side)
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        product = torch.ones(2, 2, device="cuda") @ torch.ones(2, 2, device="cuda")
+    return [
+        y.tolist(),
+        str(product.dtype),
+        side.priority,
+        side == torch.cuda.current_stream(),
+        torch.cuda.is_current_stream_capturing(),
+        torch.cuda.memory_summary(),
+        torch.cuda.initial_seed() == torch.initial_seed(),
+    ]
+
+
+def cuda_graph(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return torch.cuda.CUDAGraph()
+
+
+def torch_operators(device: SimDevice, extension: Any) -> object:
+    """Layers on the device give what they give on the CPU, gradients included."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.Conv2d(6, 6, 3, groups=6), nn.ReLU(), nn.Flatten(), nn.Linear(96, 2))
+    on_device = copy.deepcopy(model).cuda()
+    x = torch.rand(2, 3, 8, 8)
+    y, expected = on_device(x.cuda()), model(x)
+    y.sum().backward()
+    expected.sum().backward()
+    grads = [(a.grad, b.grad) for a, b in zip(on_device.parameters(), model.parameters(), strict=True)]
+    return [y.is_cuda, _close(y, expected), all(_close(a, b) for a, b in grads)]
+
+
+def operator_without_cpu_kernel(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    x = torch.rand(2, 8, device="cuda")
+    return torch.ops.aten._thnn_fused_lstm_cell(x, x, torch.rand(2, 2, device="cuda"))
+
+
+def mixed_devices(device: SimDevice, extension: Any) -> object:
+    import torch
+
+    return torch.rand(3, device="cuda") + torch.rand(3)
+
+
+def _long_work(device: SimDevice, extension: Any, blocks: int, steps: int, launches: int = 1) -> object:
+    """How long it took, with a fifth of a second for all launches together."""
+    device.limit_work(0.2)
+    started = time.monotonic()
+    try:
+        for _ in range(launches):
+            extension.long_work(_vector(1), blocks, steps)
+        device.synchronize()
+    finally:
+        took = time.monotonic() - started
+        device.limit_work(None)
+    return took
+
+
+SCENARIOS: dict[str, Callable[[SimDevice, Any], object]] = {
+    "work_within_limit": lambda device, extension: _long_work(device, extension, 64, 100),
+    "too_many_blocks": lambda device, extension: _long_work(device, extension, 1 << 20, 100_000),
+    "too_many_launches": lambda device, extension: _long_work(device, extension, 64, 20_000, 1000),
+    "one_long_block": lambda device, extension: _long_work(device, extension, 1, 20_000_000),
+    "vector_add": vector_add,
+    "vector_add_of_cpu_tensors": vector_add_of_cpu_tensors,
+    "matmul": matmul,
+    "trace": trace,
+    "trace_elements": trace_elements,
+    "drained": drained,
+    "reverse": reverse,
+    "positions": positions,
+    "convolve": convolve,
+    "reduce": reduce,
+    "scale": scale,
+    "halves": halves,
+    "host_pointer": lambda _, e: e.out_of_bounds(_zeros_on_host(), 0),
+    "pinned_pointer": pinned_pointer,
+    "misaligned": lambda _, e: e.scale(_vector(9)[1:], 2.0).tolist(),
+    "unopted_shared": lambda _, e: e.big_shared(_vector(25600), False, False).isnan().item(),
+    "unopted_shared_checked": lambda _, e: e.big_shared(_vector(25600), False, True).item(),
+    "opted_in_shared": opted_in_shared,
+    "opted_in_template": lambda _, e: e.big_shared_template(_vector(25600)).item(),
+    "out_of_bounds_after": lambda _, e: e.out_of_bounds(_vector(16), 16),
+    "out_of_bounds_before": lambda _, e: e.out_of_bounds(_vector(1024), -1),
+    "too_many_threads": lambda _, e: e.too_many_threads(_vector(16)),
+    "too_many_threads_handled": lambda _, e: e.too_many_threads_handled(_vector(16)),
+    "deadlock": lambda _, e: e.deadlock(),
+    "early_exit": early_exit,
+    "uninitialised_shared": uninitialised_shared,
+    "unwritten_output": unwritten_output,
+    "shared_overrun": lambda _, e: e.shared_overrun(_vector(16)),
+    "device_assert": lambda _, e: e.device_assert(-_vector(4)),
+    "divide_by_zero": lambda _, e: e.divide_by_zero(_integers()),
+    "deep_stack": lambda _, e: e.deep_stack(_vector(4)),
+    "inactive_lane": lambda _, e: e.inactive_lane(_integers()),
+    "nested_launch": lambda _, e: e.nested_launch(_integers()),
+    "error_is_sticky": error_is_sticky,
+    "shared_buffer": shared_buffer,
+    "read_behind_shared_buffer": read_behind_shared_buffer,
+    "narrow_index_at_full_shape": lambda d, e: _pool(d, e, wide=False),
+    "wide_index_at_full_shape": lambda d, e: _pool(d, e, wide=True),
+    "lazy_zeros": lazy_zeros,
+    "torch_surface": torch_surface,
+    "torch_streams": torch_streams,
+    "cuda_graph": cuda_graph,
+    "installed_triton": installed_triton,
+    "torch_operators": torch_operators,
+    "operator_without_cpu_kernel": operator_without_cpu_kernel,
+    "mixed_devices": mixed_devices,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1])

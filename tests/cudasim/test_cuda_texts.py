@@ -1,0 +1,71 @@
+"""What the referee reads of a solution's files."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cudasim.cuda_texts import beyond_simulator, cuda_texts
+from harness.workspace.workspace import Workspace
+from tests.machine import ROOT
+
+KERNEL = "__global__ void kernel() { %s }"
+
+
+def test_of_python_only_what_stands_in_quotes_is_cuda() -> None:
+    python = 'x = """a;"""  # "no"\ny = \'b\' + "c" + f\'\'\'d{"no"}\'\'\'\n'
+    assert cuda_texts({"solution.py": python, "k.cu": "e", "NOTES.md": "f"}) == ['a;\n;\nb\n;\nc\n;\nd{"no"}', "e"]
+
+
+def test_strings_side_by_side_are_one_and_their_escapes_are_read() -> None:
+    python = 'x = (\n    "__global__ void k() {\\n"  # a note\n\n    "  asm(\\"\\");\\n"\n    "}"\n)\ny = "z" "\\d"\n'
+    (text,) = cuda_texts({"solution.py": python})
+    assert text == '__global__ void k() {\n  asm("");\n}\n;\nz\\d'
+    assert beyond_simulator({"solution.py": python}) == {"inline PTX (asm)"}
+
+
+def test_what_is_no_python_is_read_as_far_as_it_is() -> None:
+    assert cuda_texts({"solution.py": 'x = "a"\ny = (\n'}) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "construct"),
+    [
+        ('asm volatile("");', "inline PTX (asm)"),
+        ("cudaGraphLaunch(graph, stream);", "CUDA graphs"),
+        ("thrust::sort(a, b);", "Thrust"),
+        ("tex2D(x, y);", "textures and surfaces"),
+    ],
+)
+def test_what_the_simulator_refuses_is_found_in_cuda(statement: str, construct: str) -> None:
+    cuda = KERNEL % statement
+    assert beyond_simulator({"k.cu": cuda}) == {construct}
+    assert beyond_simulator({"solution.py": f'CUDA = r"""\n{cuda}\n"""'}) == {construct}
+
+
+def test_a_header_counts_where_it_is_used() -> None:
+    included = "#include <curand_kernel.h>\n" + KERNEL
+    assert beyond_simulator({"k.cu": included % ""}) == set()
+    assert beyond_simulator({"k.cu": included % "curand_init(1, 2, 3, &state);"}) == {"cuRAND"}
+
+
+def test_words_about_it_are_nothing_that_is_refused() -> None:
+    comments = KERNEL % '/* asm("") */ puts("asm"); // asm()\n box.asm = 1;'
+    assert beyond_simulator({"k.cu": comments, "NOTES.md": KERNEL % "asm();"}) == set()
+    assert beyond_simulator({"solution.py": '"""Without asm or thrust::sort()."""\n# __global__ asm\n'}) == set()
+
+
+@pytest.mark.parametrize("use", ["import triton", "  from triton import language as tl", "g = torch.cuda.CUDAGraph()"])
+def test_what_is_refused_of_python_is_found(use: str) -> None:
+    assert len(beyond_simulator({"solution.py": f"import torch\n{use}\n"})) == 1
+    assert beyond_simulator({"k.cu": use}) == set()
+
+
+def test_a_text_without_an_end_is_read_once() -> None:
+    for piece in ("/* ", '"', "'", '"""', "#include <", "asm ", "a"):
+        beyond_simulator({"k.cu": KERNEL + piece * 30_000, "solution.py": piece * 30_000})
+
+
+@pytest.mark.parametrize("problem", Workspace(ROOT).problem_names())
+def test_own_solutions_need_a_gpu_for_what_is_in_their_files(problem: str) -> None:
+    for solution in Workspace(ROOT).solutions(problem):
+        assert bool(beyond_simulator(solution.texts())) == solution.about.needs_gpu, solution.name

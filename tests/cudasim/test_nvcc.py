@@ -1,0 +1,182 @@
+"""The stand-in compilers' command lines."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cudasim import cxx, nvcc
+from harness.cudasim.call_notes import CALL_SUFFIX, note_call
+from harness.cudasim.host_calls import host_calls_in
+from harness.sandbox.wire.layout import NVCC_CALL
+
+
+@pytest.fixture(autouse=True)
+def _in_a_build_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where compilers are called, and notes are left."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_torch_s_own_command_line_is_understood() -> None:
+    line = (
+        "-DTORCH_EXTENSION_NAME=x -isystem /inc -D__CUDA_NO_HALF_OPERATORS__ --expt-relaxed-constexpr "
+        "-gencode=arch=compute_90,code=sm_90 --compiler-options '-fPIC' -O3 --use_fast_math -lineinfo "
+        "-Xptxas -O3,-v -Xcompiler -fopenmp,-O2 -std=c++20 -c a.cu -o a.o"
+    )
+    invocation = nvcc.parse(shlex.split(line))
+    assert invocation.source == Path("a.cu")
+    assert invocation.output == Path("a.o")
+    assert invocation.standard == "-std=c++20"
+    assert invocation.host == [
+        "-DTORCH_EXTENSION_NAME=x", "-isystem", "/inc", "-D__CUDA_NO_HALF_OPERATORS__", "-fopenmp",
+    ]  # fmt: skip
+
+
+def test_option_with_a_separate_value_takes_it() -> None:
+    invocation = nvcc.parse(["-gencode", "arch=compute_90,code=sm_90", "-maxrregcount", "64", "--std", "c++17", "a.cu"])
+    assert (invocation.source, invocation.standard) == (Path("a.cu"), "-std=c++17")
+
+
+@pytest.mark.parametrize("option", ["--fast", "-fopenmp", "-march=native", "--gpu-arch=sm_90"])
+def test_unknown_option_is_refused_as_nvcc_does(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert nvcc.main([option, "-c", "a.cu"], tmp_path) == 1
+    assert capsys.readouterr().err == f"nvcc fatal   : Unknown option '{option}'\n"
+
+
+def test_missing_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert nvcc.main(["-c", str(tmp_path / "none.cu")], tmp_path) == 1
+    assert "Could not open input file" in capsys.readouterr().err
+
+
+def test_unsupported_construct_is_marked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text('__global__ void k() {\n  asm("nop;");\n}\n')
+    assert nvcc.main(["-c", str(tmp_path / "a.cu"), "-o", str(tmp_path / "a.o")], tmp_path) == 3
+    assert capsys.readouterr().err == "harness-sim-unsupported: inline PTX (asm) at line 2\n"
+
+
+@pytest.mark.parametrize("line", ['asm("nop;");', "int x;", "syntax error("])
+def test_what_the_real_nvcc_would_be_asked_is_written_down(tmp_path: Path, line: str) -> None:
+    text = f"__global__ void k() {{\n  {line}\n}}\n"
+    Path("a.cu").write_text(text)
+    nvcc.main(["-O3", "--fast", "-c", "a.cu", "-o", "a.o"], tmp_path)
+    (written,) = tmp_path.glob(f"*{NVCC_CALL}")
+    assert json.loads(written.read_text()) == {
+        "arguments": ["-O3", "--fast", "-c", "a.cu", "-o", "a.o"],
+        "source": "a.cu",
+        "text": text,
+    }
+
+
+def test_both_sides_know_the_notes_by_one_name() -> None:
+    assert CALL_SUFFIX == NVCC_CALL
+
+
+def test_two_sources_of_one_build_are_two_calls(tmp_path: Path) -> None:
+    for name in ("a.cu", "b.cu", "a.cu"):
+        Path(name).write_text("// nothing\n")
+        note_call(["-c", name])
+    assert len(list(tmp_path.glob(f"*{NVCC_CALL}"))) == 2
+
+
+def test_host_calls_are_noted_and_compilation_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = []
+
+    def run_compiler(invocation: nvcc.Invocation, *_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        compiled.append(invocation.source)
+        return subprocess.CompletedProcess([], 0, "", "")
+
+    monkeypatch.setattr(nvcc, "_run_compiler", run_compiler)
+    source = tmp_path / "a.cu"
+    source.write_text("int f(int x) { return x; }\n__global__ void k(int* p) {\n  *p = f(1);\n}\n")
+    assert nvcc.main(["-c", str(source), "-o", str(tmp_path / "a.o")], tmp_path) == 0
+    assert host_calls_in(capsys.readouterr().err) == (
+        'a.cu:3: calling a __host__ function("f") from a __global__ function("k") is not allowed',
+    )
+    assert compiled == [source]
+
+
+@pytest.fixture
+def main_cpp(tmp_path: Path) -> Path:
+    path = tmp_path / "main.cpp"
+    path.write_text("#include <torch/extension.h>\nint f();\n")
+    return path
+
+
+def test_generated_main_gets_the_precompiled_header(main_cpp: Path) -> None:
+    command = cxx.slimmed(["-O3", "-march=native", "-DX=1", "-c", str(main_cpp), "-o", "m.o"], Path("/tk"))
+    assert command == [
+        "-O0", "-fPIC", "-include", "/tk/headers/sim/prelude_host.h", "-I/tk/headers/slim",
+        "-DX=1", "-c", str(main_cpp), "-o", "m.o",
+    ]  # fmt: skip
+
+
+def test_cuda_headers_are_seen_only_by_a_build_with_cuda_sources(main_cpp: Path) -> None:
+    with_cuda = cxx.slimmed(["-isystem", "/tk/include", "-c", str(main_cpp)], Path("/tk")) or []
+    without = cxx.slimmed(["-c", str(main_cpp)], Path("/tk")) or []
+    assert ("-I/tk/headers" in with_cuda, "-I/tk/headers" in without) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["int f();\n", "#include <torch/extension.h>\ntorch::nn::Linear l(1, 1);\n"])
+def test_other_sources_are_compiled_as_they_are(main_cpp: Path, text: str) -> None:
+    main_cpp.write_text(text)
+    assert cxx.slimmed(["-c", str(main_cpp)], Path("/tk")) is None
+
+
+def test_linking_is_left_alone() -> None:
+    assert cxx.slimmed(["a.o", "b.o", "-shared", "-o", "x.so"], Path("/tk")) is None
+
+
+DECLARED = """#include <torch/extension.h>
+// halves() takes no half2
+torch::Tensor halves(torch::Tensor x, double by);
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+m.def("halves", torch::wrap_pybind_function(halves), "x by two");
+}"""
+
+
+def test_declared_functions_are_bound_without_pybind(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text(DECLARED)
+    arguments = ["-O3", "-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
+    command = cxx.without_pybind(arguments, Path("/tk"), ["-march=x86-64-v3"]) or []
+    assert command[-4:] == ["-c", str(tmp_path / "main.bound.cpp"), "-o", str(tmp_path / "main.o")]
+    assert {"-O2", "-march=x86-64-v3", "/tk/headers/sim/prelude_slim.h"} <= set(command)
+    rewritten = (tmp_path / "main.bound.cpp").read_text()
+    assert "torch::Tensor halves(torch::Tensor x, double by);" in rewritten
+    assert rewritten.index("<harness/binding.h>") < rewritten.index("PYBIND11_MODULE")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("double by);", "double by) { return x; }"),
+        ("double by", "cudaStream_t by"),
+        ("double by", "float4 by"),
+        ("double by", "py::list by"),
+        ("wrap_pybind_function(halves)", "wrap_pybind_function(others)"),
+        ('"x by two"', 'py::arg("x")'),
+        ("}", 'm.attr("more") = 1;\n}'),
+    ],
+)
+def test_what_may_mean_something_else_there_keeps_pybind(tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "main.cpp").write_text(DECLARED.replace(old, new))
+    arguments = ["-c", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main.o")]
+    assert cxx.without_pybind(arguments, Path("/tk"), []) is None
+
+
+@pytest.mark.parametrize(
+    ("spelled_out", "short"),
+    [
+        (["--generate-dependencies-with-compile", "--dependency-output", "a.d"], ["-MD", "-MF", "a.d"]),
+        (["-MMD", "-MF", "a.d"], ["-MMD", "-MF", "a.d"]),
+    ],
+)
+def test_dependency_options_reach_the_compiler_in_either_spelling(spelled_out: list[str], short: list[str]) -> None:
+    assert nvcc.parse([*spelled_out, "-c", "a.cu"]).dependencies == short

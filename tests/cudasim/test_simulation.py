@@ -1,0 +1,229 @@
+"""Kernels from end to end: what works, and what each fault leads to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from harness.devices.sim.findings import counted_as
+from harness.model.simulator_findings import FINDING_KINDS
+from harness.sandbox.wire.device import Finding
+
+pytestmark = pytest.mark.sim
+
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "value", "launches"),
+    [
+        ("vector_add", True, 1),
+        ("matmul", True, 1),
+        ("trace", [["aten::max_pool2d_with_indices", "aten::mul", "aten::view", "kernels::add"], [], None], 1),
+        (
+            "trace_elements",
+            {
+                "aten::mm": [1, 128],
+                "aten::cat": [1, 128],
+                "aten::sum": [2, 128 + 128],
+                "aten::mul": [1, 65],  # a number is a tensor, too
+                "kernels::add": [1, 0],
+            },
+            1,
+        ),
+        ("reverse", [True, True, True], 3),
+        ("positions", True, 1),
+        ("convolve", [421.0, 4210.0], 1),
+        ("reduce", [1000.0, 1000], 1),
+        ("scale", [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0], 1),
+        ("halves", [[3.0, 4.0], [1.0, 2.0]], 1),
+        ("opted_in_shared", 25600.0, 1),
+        ("opted_in_template", 25600.0, 1),
+        ("too_many_threads_handled", True, 1),
+        ("pinned_pointer", [0.0, 0.0, 1.0, 0.0], 1),
+    ],
+)
+def test_right_kernels_give_right_results(outcomes: Outcomes, scenario: str, value: object, launches: int) -> None:
+    outcome = outcomes[scenario]
+    assert (outcome["value"], outcome["error"], outcome["findings"]) == (value, None, [])
+    assert outcome["launches"] == launches
+
+
+def _gained(outcome: dict[str, Any]) -> tuple[int, Counter[str], int]:
+    """Launches, findings by kind and traces by which the simulator's account has grown."""
+    before, after = outcome["accounts"]
+    findings = Counter(after["findings"])
+    findings.subtract(before["findings"])
+    return after["launches"] - before["launches"], +findings, after["traces"] - before["traces"]
+
+
+def test_what_is_told_is_all_that_the_simulator_has_an_account_of(outcomes: Outcomes) -> None:
+    """With what the host asks for and gets withdrawn, and what is renamed once its line is known."""
+    for scenario, outcome in outcomes.items():
+        told = Counter[str]()
+        for finding in outcome["findings"]:
+            told[counted_as(Finding(**finding))] += finding["count"]
+        if scenario != "drained":
+            assert _gained(outcome)[:2] == (outcome["launches"], told), scenario
+
+
+def test_a_report_that_somebody_took_leaves_a_gap_and_the_whole_trace(outcomes: Outcomes) -> None:
+    outcome = outcomes["drained"]
+    assert outcome["value"] == ["kernels::add"]
+    assert (outcome["launches"], _gained(outcome)) == (0, (1, Counter(), 1))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "kind", "kernel", "code", "words"),
+    [
+        (
+            "out_of_bounds_after",
+            "illegal-address",
+            "write_behind",
+            "out[at] = 1.0f",
+            "0 bytes past the end of a device",
+        ),
+        ("out_of_bounds_before", "illegal-address", "write_behind", "out[at] = 1.0f", "4 bytes before a device"),
+        ("shared_overrun", "shared-out-of-bounds", "run_over", "kept[threadIdx.x + 2048]", "shared memory"),
+        ("host_pointer", "host-pointer", "write_behind", "<<<1, 1>>>", "argument 1 of the kernel"),
+        ("misaligned", "misaligned-address", "scale4", "v", "not aligned"),
+        ("too_many_threads", "launch-error", "write_behind", "<<<1, 2048>>>", "blocks (2048, 1, 1)"),
+        ("unopted_shared", "launch-error", "dynamic_sum", "<<<1, 128, nbytes>>>", "102400 bytes of dynamic shared"),
+        ("deadlock", "barrier-deadlock", "wait_for_each_other", "__syncwarp();", "16 wait at a barrier"),
+        ("device_assert", "device-assert", "check_sign", "assert(in", "in[threadIdx.x] >= 0.0f"),
+        ("divide_by_zero", "integer-divide-by-zero", "divide", "7 / by", "division by zero"),
+        ("deep_stack", "stack-overflow", "recurse", "local[", "local memory"),
+        ("inactive_lane", "warp-inactive-lane", "shuffle_from_nobody", "__shfl_sync", "reads lane 20"),
+        ("narrow_index_at_full_shape", "illegal-address", "average_pairs<int>", "in[2 * i]", "device allocation"),
+        ("early_exit", "barrier-after-exit", "leave_early", "__syncthreads();", "24 of the block's 64 threads"),
+    ],
+)
+def test_finding_names_kernel_and_line(
+    outcomes: Outcomes, kernel_lines: list[str], scenario: str, kind: str, kernel: str, code: str, words: str
+) -> None:
+    (finding,) = outcomes[scenario]["findings"]
+    assert (finding["kind"], finding["kernel"]) == (kind, kernel)
+    assert words in finding["detail"]
+    assert code in kernel_lines[finding["line"] - 1]
+    assert kind in FINDING_KINDS
+
+
+@pytest.mark.parametrize(
+    ("scenario", "error"),
+    [
+        ("out_of_bounds_after", "CUDA error: an illegal memory access was encountered"),
+        ("deadlock", "CUDA error: the launch timed out and was terminated"),
+        ("device_assert", "CUDA error: device-side assert triggered"),
+        ("vector_add_of_cpu_tensors", "inputs must be on the GPU"),
+        ("error_is_sticky", "CUDA error: an illegal memory access was encountered"),
+    ],
+)
+def test_error_reads_as_torch_words_it(outcomes: Outcomes, scenario: str, error: str) -> None:
+    assert outcomes[scenario]["error"] == error
+
+
+def test_checked_launch_failure_raises_with_its_numbers(outcomes: Outcomes) -> None:
+    outcome = outcomes["unopted_shared_checked"]
+    assert outcome["error"].startswith("CUDA error: invalid argument")
+    assert "102400 bytes of dynamic shared memory, 49152 are allowed" in outcome["error"]
+    assert outcome["findings"] == []
+
+
+def test_failed_launch_is_not_counted(outcomes: Outcomes) -> None:
+    assert outcomes["too_many_threads"]["launches"] == 0
+
+
+def test_early_exit_before_a_barrier_is_a_remark_and_gives_the_result(outcomes: Outcomes) -> None:
+    assert outcomes["early_exit"]["value"] == [39.0, 38.0, 37.0]
+    assert FINDING_KINDS["barrier-after-exit"].severity == "remark"
+
+
+@pytest.mark.parametrize("scenario", ["too_many_blocks", "too_many_launches"])
+def test_launches_that_would_take_too_long_are_given_up(outcomes: Outcomes, scenario: str) -> None:
+    """A million blocks of a hundred thousand steps take minutes, a thousand launches a minute."""
+    outcome = outcomes[scenario]
+    (finding,) = outcome["findings"]
+    assert (finding["kind"], finding["kernel"], finding["block"]) == ("too-much-work", "count_down", None)
+    assert outcome["error"] == "CUDA error: the launch timed out and was terminated"
+
+
+def test_a_block_that_takes_long_says_nothing_of_others(outcomes: Outcomes) -> None:
+    for scenario, least_s in (("one_long_block", 0.2), ("work_within_limit", 0)):
+        outcome = outcomes[scenario]
+        assert (outcome["findings"], outcome["error"]) == ([], None)
+        assert outcome["value"] > least_s
+
+
+def test_atomics_are_counted_by_launch(outcomes: Outcomes) -> None:
+    for scenario, count in (("reduce", 1), ("vector_add", 0)):
+        before, after = outcomes[scenario]["accounts"]
+        assert after["atomics"] - before["atomics"] == count
+
+
+def test_uninitialised_shared_memory_is_nan_in_every_block(outcomes: Outcomes) -> None:
+    assert outcomes["uninitialised_shared"]["value"] == [False, True, False, True]
+
+
+def test_unwritten_output_is_nan(outcomes: Outcomes) -> None:
+    assert outcomes["unwritten_output"]["value"] is True
+
+
+def test_shared_buffer_is_read_and_written_in_place(outcomes: Outcomes) -> None:
+    assert outcomes["shared_buffer"]["value"] == ["cuda:0", [1000], "00000000", "00000040"]
+
+
+def test_shared_buffer_ends_at_a_guard(outcomes: Outcomes) -> None:
+    assert outcomes["read_behind_shared_buffer"]["findings"][0]["kind"] == "illegal-address"
+
+
+def test_sampled_launch_at_the_full_shape_costs_its_blocks_only(outcomes: Outcomes) -> None:
+    outcome = outcomes["wide_index_at_full_shape"]
+    assert outcome["value"] == [[2.0, 2.0], 2.0, True]
+    assert (outcome["launches"], outcome["findings"]) == (1, [])
+
+
+def test_poison_and_zeros_of_large_tensors_take_no_memory(outcomes: Outcomes) -> None:
+    assert outcomes["lazy_zeros"]["value"] == [255, 0.0, 0.0, True]
+
+
+def test_torch_sees_one_device(outcomes: Outcomes) -> None:
+    assert outcomes["torch_surface"]["value"] == [True, 1, [9, 0], 132, True, [3, 2], True, "cuda:0"]
+
+
+def test_torch_s_streams_and_marks_are_there(outcomes: Outcomes) -> None:
+    summary = "The simulator counts no device memory."
+    expected = [[2.0, 2.0], "torch.bfloat16", -1, True, False, summary, True]
+    assert (outcomes["torch_streams"]["value"], outcomes["torch_streams"]["error"]) == (expected, None)
+
+
+def test_graphs_of_python_are_unsupported(outcomes: Outcomes) -> None:
+    assert outcomes["cuda_graph"]["error"] == "harness-sim-unsupported: torch.cuda.CUDAGraph"
+
+
+def test_launches_of_kernels_are_unsupported_where_no_source_shows_them(
+    outcomes: Outcomes, kernel_lines: list[str]
+) -> None:
+    line = next(i for i, text in enumerate(kernel_lines, 1) if "void start_leaf" in text)
+    outcome = outcomes["nested_launch"]
+    assert outcome["error"] == f"harness-sim-unsupported: dynamic parallelism at line {line} of cuda.cu"
+    assert outcome["findings"] == []
+
+
+def test_triton_is_absent_even_where_it_is_installed(outcomes: Outcomes) -> None:
+    assert outcomes["installed_triton"]["value"] == "import of triton halted; None in sys.modules"
+
+
+def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
+    assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")
+
+
+def test_torch_s_operators_run_on_the_device(outcomes: Outcomes) -> None:
+    outcome = outcomes["torch_operators"]
+    assert (outcome["value"], outcome["error"]) == ([True, True, True], None)
+
+
+def test_operator_that_cannot_be_simulated_says_so(outcomes: Outcomes) -> None:
+    error = outcomes["operator_without_cpu_kernel"]["error"]
+    assert error == "harness-sim-unsupported: torch operator aten::_thnn_fused_lstm_cell has no CPU kernel"

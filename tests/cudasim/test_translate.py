@@ -1,0 +1,260 @@
+"""Rewriting of launches and shared memory, and the refusal of what can't be simulated."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cudasim.translate import Unsupported, translate
+from harness.cudasim.unsupported import CONSTRUCTS
+
+
+def body(source: str) -> str:
+    return translate(source, "cuda.cu").partition("\n")[2]
+
+
+def test_lines_keep_their_numbers() -> None:
+    source = '{ a();\nk<<<1,\n  2>>>(\n  x, // last\n  y);\n__shared__ float\n  s[4];\n"""<<<"""; }\n'
+    assert body(source).count("\n") == source.count("\n")
+    assert translate(source, 'd"ir/cuda.cu').startswith('#line 1 "d\\"ir/cuda.cu"\n')
+
+
+def test_launch_becomes_a_call_with_its_name_and_place() -> None:
+    assert body("add<<<grid, 256>>>(a, b);") == (
+        '::sim::Launcher{::sim::Configuration(grid, 256), "add", __FILE__, __LINE__}'
+        ".with(a, b)([&](auto&... sim_argument) { add(sim_argument...); });"
+    )
+
+
+@pytest.mark.parametrize(
+    ("launch", "kernel"),
+    [
+        ("k<float, 4><<<1, 2>>>(x)", "k<float, 4>"),
+        ("k<pair<int, 3>><<<1, 2>>>(x)", "k<pair<int, 3>>"),
+        ("ns::k<(N > 2)><<<1, 2>>>(x)", "ns::k<(N > 2)>"),
+        ("::ns::k<<<1, 2>>>(x)", "::ns::k"),
+        ("table[i]<<<1, 2>>>(x)", "table[i]"),
+        ("(choose(n))<<<1, 2>>>(x)", "(choose(n))"),
+        ("this->kernel<<<1, 2>>>(x)", "this->kernel"),
+        ("kernels.at(i)<<<1, 2>>>(x)", "kernels.at(i)"),
+        ("choose<float>(n)<<<1, 2>>>(x)", "choose<float>(n)"),
+        ("entries[i].kernel<<<1, 2>>>(x)", "entries[i].kernel"),
+        ("table[i][j]<<<1, 2>>>(x)", "table[i][j]"),
+        ("get(n)->kernel<<<1, 2>>>(x)", "get(n)->kernel"),
+        ("Traits<T>::kernel<<<1, 2>>>(x)", "Traits<T>::kernel"),
+        ("if (n > 0) (kernel)<<<1, 2>>>(x)", "(kernel)"),
+        ("if (n > 0) ::kernel<<<1, 2>>>(x)", "::kernel"),
+        ("return (kernel)<<<1, 2>>>(x)", "(kernel)"),
+    ],
+)
+def test_kernel_expression_is_found(launch: str, kernel: str) -> None:
+    assert f"{{ {kernel}(sim_argument...); }}" in body(f"f(); {launch};")
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "// k<<<1, 2>>>(x); __shared__ asm",
+        "/* __shared__ float s[1]; */",
+        'const char* t = "k<<<1, 2>>>(x)";',
+        'auto t = R"x(__shared__ float s[1]; asm("nop"))x";',
+        "x = a << b >> c;",
+        "std::vector<std::vector<std::vector<int>>> v;",
+        "float cub = params.asm_ + thrust;",
+    ],
+)
+def test_text_that_only_looks_like_cuda_is_left_alone(harmless: str) -> None:
+    assert body(harmless) == harmless
+
+
+def test_static_shared_memory_keeps_its_types() -> None:
+    assert body("{ __shared__ float a[8][T + 1], b; }") == (
+        "{ struct sim_shared_0 { float a[8][T + 1], b; }; "
+        'auto& a = ::sim::shared_static<sim_shared_0>("a, b").a; '
+        'auto& b = ::sim::shared_static<sim_shared_0>("a, b").b; }'
+    )
+
+
+def test_template_arguments_are_not_taken_for_names() -> None:
+    assert "auto& s = " in body("{ __shared__ Array<float, N> s; }")
+    assert "auto& N" not in body("{ __shared__ Array<float, N> s; }")
+
+
+def test_dynamic_shared_memory_is_the_block_s_one_array() -> None:
+    assert body("{ extern __shared__ __align__(16) scalar_t smem[]; }") == (
+        "{ typedef __align__(16) scalar_t sim_dynamic_0[]; auto& smem = *(sim_dynamic_0*)sim_shared_dynamic(); }"
+    )
+
+
+def test_launch_in_a_macro_stays_one_logical_line() -> None:
+    source = "#define RUN(T) \\\n  k<T><<<1, 2>>> \\\n  (x)\nRUN(float);\n"
+    lines = body(source).split("\n")
+    assert [line.endswith("\\") for line in lines[:3]] == [True, True, False]
+    assert "{ k<T>(sim_argument...); }" in lines[2]
+
+
+def test_shared_memory_in_a_macro_is_declared_where_that_is_used() -> None:
+    assert "sim_shared_0" in body("#define TILE(T) \\\n  __shared__ T tile[32]\n")
+
+
+def test_shared_memory_outside_functions_is_declared_in_the_device_functions_that_name_it() -> None:
+    source = (
+        "extern __shared__ float s[];\n"
+        "__global__ void k(float* o) { o[0] = s[1]; }\n"
+        "__device__ float f(const float* s) { return s[0]; }\n"
+        "struct T { __device__ int g(P p) const { return p.s; } };\n"
+        "void host() { int s = 0; k<<<1, 1>>>(&s); }\n"
+    )
+    _, kernel, parameter, member, host, _ = body(source).split("\n")
+    assert kernel == (
+        "__global__ void k(float* o) { auto& s = *(sim_dynamic_0*)sim_shared_dynamic(); { o[0] = s[1]; }}"
+    )
+    assert "sim_shared_dynamic" not in parameter + member + host
+
+
+def test_static_shared_memory_outside_functions_is_the_block_s_own_too() -> None:
+    assert 'auto& t = ::sim::shared_static<sim_shared_0>("t").t; {' in body(
+        "namespace n { __shared__ int t[4]; }\n__global__ void k() { t[0] = 1; }"
+    )
+
+
+def test_shared_memory_outside_functions_of_a_header_is_refused() -> None:
+    with pytest.raises(Unsupported, match="__shared__ outside a function at line 2"):
+        translate("\nextern __shared__ float s[];", "a.cuh", is_header=True)
+
+
+FUNCTION_ATTRIBUTES = "what only nvcc knows of a kernel (registers, local and shared memory)"
+
+
+REFUSED = [
+    ('\nasm volatile("mov.u32 %0, %clock;" : "=r"(x));', "inline PTX (asm)", 2),
+    ("#define LOAD asm", "inline PTX (asm)", 1),
+    ("__mma_bf16_m16n16k16_mma_f32(d, a, b, c, 0, 0);", "mma", 1),
+    (
+        "#include <cooperative_groups/memcpy_async.h>\ncg::memcpy_async(b, s, g, n);",
+        "asynchronous copies and barriers",
+        1,
+    ),
+    ("\n__pipeline_commit();", "asynchronous copies and barriers", 2),
+    ("auto c = cg::this_cluster();", "thread block clusters", 1),
+    ("__global__ void __cluster_dims__(2) k();", "thread block clusters", 1),
+    ("cudaFuncAttributes a;\ncudaFuncGetAttributes(&a, k);", FUNCTION_ATTRIBUTES, 2),
+    ("cudaLaunchKernelExC(&c, f, a);", "launches by function instead of <<<>>>", 1),
+    ("int m = __vimax3_s32(a, b, c);", "DPX instructions", 1),
+    ("__nv_fp8_e4m3 x;", "8-bit and smaller floats", 1),
+    ("cudaTextureObject_t t;", "textures and surfaces", 1),
+    ("#include <cublas_v2.h>\ncublasHandle_t h;", "cuBLAS", 1),
+    ("cudnnHandle_t h;", "cuDNN", 1),
+    ("#include <cufft.h>\nint n = CUFFT_SUCCESS;", "cuFFT", 1),
+    ("\ncufftHandle h;", "cuFFT", 2),
+    ("\ncusparseHandle_t h;", "cuSPARSE", 2),
+    ("#include <cusolverDn.h>\nvoid f() { cusolverDnDestroy(h); }", "cuSOLVER", 1),
+    ("curandState s;", "cuRAND", 1),
+    ("#include <nvrtc.h>\nnvrtcProgram p;", "NVRTC", 1),
+    ("#include <cub/cub.cuh>\nusing namespace cub;", "CUB", 1),
+    ("typedef cub::BlockReduce<float, 64> R;", "CUB", 1),
+    ("using namespace thrust;", "Thrust", 1),
+    ("#include <cutlass/cutlass.h>\ncutlass::half_t h;", "CUTLASS", 1),
+    ("#include <cuda/std/array>\ncuda::std::array<int, 2> a;", "libcu++", 1),
+    ("#include <ATen/native/cuda/Loops.cuh>", "ATen's own CUDA kernels", 1),
+    ("cudaGraphLaunch(g, s);", "CUDA graphs", 1),
+    ("CUtensorMap m;", "TMA", 1),
+    ("cuModuleLoad(&m, p);", "the CUDA driver API", 1),
+    ("cg::multi_grid_group g;", "barriers of several devices", 1),
+    ("cudaCGGetIntrinsicHandle();", "barriers of the whole grid", 1),
+    ("cudaMemPrefetchAsync(p, n, 0);", "hints for managed memory", 1),
+    ("cudaAccessPolicyWindow w;", "hints for the L2 cache", 1),
+    ("cudaMemcpy3D(&p);", "3-D copies and arrays", 1),
+    ("cudaIpcOpenMemHandle(&p, h, 0);", "memory of other processes", 1),
+    ("__global__ void k(int n) {\n  if (n > 0) {\n    k<<<1, 2>>>(n - 1);\n  }\n}", "dynamic parallelism", 3),
+    ("template <class T>\n__device__ void f(T x) { k<T><<<1, 2>>>(x); }", "dynamic parallelism", 2),
+    ("auto f = [=] __device__(int i) { k<<<1, 2>>>(i); };", "dynamic parallelism", 1),
+    ("#define BODY(n) \\\n  __global__ void k##n() { \\\n    l<<<1, 2>>>(); }", "dynamic parallelism", 3),
+    ("struct S { __global__ void k() {\n#if A\n    f();\n#endif\n    l<<<1, 2>>>(); } };", "dynamic parallelism", 5),
+    ("#include <ATen/cuda/CUDABlas.h>\nvoid f() { at::cuda::blas::gemm<float>(); }", "cuBLAS", 1),
+    ("using namespace at::cuda;\nvoid f() { getCurrentCUDABlasHandle(); }", "cuBLAS", 2),
+    ("auto h = at::cuda::getCurrentCUDASparseHandle();", "cuSPARSE", 1),
+    ("auto h = at::cuda::getCurrentCUDASolverDnHandle();", "cuSOLVER", 1),
+    ("at::cuda::CUDA_tensor_apply2<float, float>(a, b, f);", "ATen's own CUDA kernels", 1),
+]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void k();\nvoid f() { k<<<1, 2>>>(); }",
+        "#define KERNEL __global__\nvoid f() { k<<<1, 2>>>(); }",
+        "void f() {\n#define DEVICE __device__\n  { k<<<1, 2>>>(); } }",
+        "__device__ int n;\nstruct S { __device__ void g() {} void f() { k<<<1, 2>>>(); } };",
+        "void f() { run([=] __device__(int i) { return i; }); k<<<1, 2>>>(); }",
+        "__host__ __device__ void f() { k<<<1, 2>>>(); }",
+        "#ifdef A\n__global__ void k(int n) {\n#else\n__global__ void k() {\n#endif\n}\nvoid f() { k<<<1, 2>>>(); }",
+        "#define BEGIN __global__ void k() {\n#if 0\n__global__ void l() {\n#endif\nvoid f() { k<<<1, 2>>>(); }",
+    ],
+)
+def test_launches_of_the_host_are_no_dynamic_parallelism(source: str) -> None:
+    assert "::sim::Launcher" in body(source)
+
+
+@pytest.mark.parametrize(("source", "construct", "line"), REFUSED)
+def test_what_cannot_be_simulated_is_named_with_its_line(source: str, construct: str, line: int) -> None:
+    with pytest.raises(Unsupported) as refused:
+        translate(source, "cuda.cu")
+    assert (refused.value.construct, refused.value.line) == (construct, line)
+
+
+def test_every_construct_that_is_refused_has_an_example() -> None:
+    assert {construct for _, construct, _ in REFUSED} == set(CONSTRUCTS)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "cublas_v2.h",
+        "cudnn.h",
+        "cub/cub.cuh",
+        "thrust/sort.h",
+        "curand_kernel.h",
+        "cuda_fp8.h",
+        "nvrtc.h",
+        "ATen/cuda/CUDABlas.h",
+    ],
+)
+def test_a_library_that_is_only_included_needs_no_simulation(header: str) -> None:
+    assert body(f"#include <{header}>\n#include <cmath>\nint x;") == "\n#include <cmath>\nint x;"
+
+
+def test_a_header_of_ones_own_is_never_left_out() -> None:
+    assert body('#include "parts/curves.h"\nint x;') == '#include "parts/curves.h"\nint x;'
+    with pytest.raises(Unsupported):
+        translate('#include "cublas_helpers.h"\nint x;', "k.cu")
+
+
+DEAD = """#if 0
+#include <cublas_v2.h>
+__global__ void k() { asm("nop;"); k<<<1, 2>>>( ; }
+#ifdef X
+asm("");
+#endif
+#else
+int alive;
+#endif
+#if 1
+int too;
+#elif 0  // never
+asm("");
+#endif
+"""
+
+
+def test_what_no_compiler_sees_is_not_looked_at_and_keeps_its_lines() -> None:
+    assert body(DEAD).split("\n") == [
+        *("#if 0", "", "", "#ifdef X", "", "#endif", "#else", "int alive;", "#endif"),
+        *("#if 1", "int too;", "#elif 0  // never", "", "#endif", ""),
+    ]
+
+
+def test_what_may_be_compiled_is() -> None:
+    with pytest.raises(Unsupported, match="line 2"):
+        translate('#if !defined(X)\nasm("nop;");\n#endif', "k.cu")
+    with pytest.raises(Unsupported, match="line 4"):
+        translate('#if 0\n#else\n#if 1\nasm("nop;");\n#endif\n#endif', "k.cu")

@@ -1,0 +1,56 @@
+"""Explanations: complete, and fit to be printed as sentences."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from harness.model.arms import METRICS
+from harness.model.checks_explained import CHECKS
+from harness.model.evidence import CHECK_NAMES
+from harness.model.explanation import Explanation
+from harness.model.speed_verdict import SpeedVerdict
+from harness.model.verdict import Verdict
+from harness.model.verdicts_explained import VERDICTS
+from harness.model.words_explained import WORDS
+from tests.machine import ROOT
+
+EVERY = {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS} | WORDS
+
+
+def test_every_verdict_and_every_check_is_explained() -> None:
+    assert list(VERDICTS) == list(Verdict)
+    assert tuple(CHECKS) == CHECK_NAMES
+
+
+def test_no_two_are_named_alike() -> None:
+    assert len(EVERY) == len(VERDICTS) + len(CHECKS) + len(WORDS)
+
+
+def test_every_metric_and_every_word_for_a_speed_is_explained() -> None:
+    assert {*get_args(SpeedVerdict), *METRICS} <= WORDS.keys()
+
+
+def test_a_verdict_means_what_it_means_elsewhere() -> None:
+    assert all(explanation.meaning == verdict.meaning for verdict, explanation in VERDICTS.items())
+
+
+@pytest.mark.parametrize("explanation", EVERY.values(), ids=EVERY)
+def test_every_part_says_something_without_a_full_stop_of_its_own(explanation: Explanation) -> None:
+    parts = [explanation.meaning, explanation.observed, explanation.causes, explanation.avoid, explanation.look]
+    assert min(len(part) for part in parts) >= 5
+    assert [part for part in parts if part.endswith(".") or part != part.strip()] == []
+
+
+@pytest.mark.parametrize("word", ["failure", "checks", "timing", "trace", "builds", "config", "protections", "remarks"])
+def test_fields_of_the_record_that_are_named_exist(word: str) -> None:
+    from harness.model.evaluation import Evaluation
+
+    assert word in Evaluation.__dataclass_fields__
+    assert any(word in explanation.look for explanation in EVERY.values())
+
+
+def test_the_document_on_the_referee_names_every_check() -> None:
+    text = (ROOT / "docs" / "referee.md").read_text(encoding="utf-8")
+    assert [name for name in CHECK_NAMES if f"`{name}`" not in text] == []

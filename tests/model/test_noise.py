@@ -1,0 +1,418 @@
+"""Reasons for noise: each fires where it must, and holds its peace where something only looks alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.model.arms import ArmName, Metric
+from harness.model.timing import Floors, GpuState, Row, Timing, Turn
+from tests.examples import measured, timing
+
+QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)
+
+
+def slowed(by: Callable[[Turn], float]) -> Callable[[Turn], Turn]:
+    """Each turn's calls longer by a factor."""
+
+    def change(turn: Turn) -> Turn:
+        ns = tuple(round(ns * by(turn)) for ns in turn.call_ns)
+        return replace(turn, call_ns=ns, wall_ns=sum(ns) + 50)
+
+    return change
+
+
+def test_a_quiet_measurement_has_no_reason_and_no_remark() -> None:
+    assert (measured().noises, measured().noise, measured().oddities) == ((), None, ())
+
+
+def test_an_older_record_has_none_either() -> None:
+    assert timing().noises == ()
+
+
+def test_too_few_blocks() -> None:
+    assert measured(blocks=5).noises == ("too few blocks for an interval",)
+    assert measured(blocks=6).noise is None
+
+
+def test_a_wide_interval() -> None:
+    rng = random.Random(4)
+    found = measured(turns=slowed(lambda turn: rng.uniform(0.7, 1.3) if turn.arm == "solution" else 1.0))
+    assert found.noise == "the interval of the speed-up is ±15.4 % wide; at most ±5 % is ranked"
+    assert measured(turns=slowed(lambda turn: rng.uniform(0.97, 1.03))).noise is None
+
+
+def test_calls_below_the_floor() -> None:
+    def short(turn: Turn) -> Turn:
+        ns = {"eager": 21_000, "control": 21_000, "solution": 7_100}[turn.arm]
+        return replace(turn, call_ns=(ns, ns), wall_ns=3 * ns)
+
+    assert measured(turns=short).noises == (
+        "the median of the solution, 7.1 µs, is below three times that of an empty kernel (2.4 µs): no ratio is "
+        "claimed",
+    )
+    assert measured(turns=short, floors=None).noise is None
+
+
+def test_each_clock_has_a_floor_of_its_own() -> None:
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(21_000, 21_000), wall_ns=63_000)
+
+    floors = Floors(1_500.0, 2_400.0, idle_ns=7_100.0)
+    assert measured(turns=short, floors=floors).noise is None
+    by_host = measured(turns=short, floors=floors, metric="end_to_end")
+    assert by_host.speedup is None
+    assert by_host.noise == (
+        "the median of eager, 21 µs, is below three times that of an empty kernel (7.1 µs): no ratio is claimed"
+    )
+    older = Floors(1_500.0, 2_400.0)
+    assert measured(turns=short, floors=older, metric="end_to_end").noise is None
+
+
+def test_a_control_that_is_not_1() -> None:
+    found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
+    assert found.noises == (
+        "eager against itself (A/A) measures 1.0205 [1.0164, 1.0247] at 99.4 %, and 1 isn't in there",
+    )
+
+
+def test_a_control_is_held_to_99_percent() -> None:
+    """Ten of twelve blocks lie above 1: an interval of 95 % leaves it out, as of one fair run in twenty."""
+    found = measured(turns=slowed(lambda turn: 0.997 if turn.arm == "control" and turn.block > 1 else 1.003))
+    assert found.control_ratio is not None
+    assert found.control_ratio.low > 1
+    assert found.noise is None
+
+
+def test_a_wide_control() -> None:
+    rng = random.Random(4)
+    found = measured(turns=slowed(lambda turn: rng.uniform(0.75, 1.25) if turn.arm == "control" else 1.0))
+    assert [reason.partition(" measures")[0] for reason in found.noises] == ["eager against itself (A/A)"]
+    assert found.noises[0].endswith("wide; at most ±5 % is ranked")
+
+
+def test_a_ratio_that_drifts() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block if turn.arm == "solution" else 1.0))
+    assert found.noises == ("the speed-up drifted by -4.3 % over the run; at most 2.0 % is ranked",)
+
+
+def test_drift_that_falls_on_all_arms_is_a_remark() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block))
+    assert found.noise is None
+    assert found.oddities == ("eager drifted by +4.4 % over the run; ratios are paired by block, where drift cancels",)
+
+
+def test_times_that_drift_too_far_are_one_moments() -> None:
+    found = measured(turns=slowed(lambda turn: 1 + 0.008 * turn.block))
+    assert found.noises == ("eager drifted by +8.5 % over the run; at most 5.0 % is ranked",)
+    assert found.oddities == ()
+
+
+def test_scatter_is_no_drift() -> None:
+    rng = random.Random(7)
+    assert measured(turns=slowed(lambda turn: rng.uniform(0.96, 1.04))).noises == ()
+
+
+def test_two_clock_modes() -> None:
+    found = measured(turns=slowed(lambda turn: 1.04 if turn.block % 3 == 0 else 1.0))
+    assert found.noises == (
+        "eager runs at two speeds: 3000 µs in 67 % of the blocks, 3123 µs in the others, nothing between",
+        "the solution runs at two speeds: 999.8 µs in 67 % of the blocks, 1040 µs in the others, nothing between",
+    )
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        lambda turn: 1.04 if turn.block == 3 else 1.0,  # one slow block
+        lambda turn: 1.01 if turn.block % 3 == 0 else 1.0,  # modes that lie close
+        lambda turn: 1 + 0.04 * (turn.block * 5 % 12) / 12,  # as far apart, with all between
+    ],
+)
+def test_one_clock_mode(by: Callable[[Turn], float]) -> None:
+    assert measured(turns=slowed(by)).noises == ()
+
+
+def test_a_canary_that_moved() -> None:
+    slow = measured(turns=lambda turn: replace(turn, canary_ns=160_000 + 30_000 * (turn.block > 6)))
+    assert slow.noises == (
+        "a fill of the referee's own took 160 µs in the first third of the run and 190 µs in the last; at most 15 % of "
+        "difference is ranked",
+    )
+    fast = measured(turns=lambda turn: replace(turn, canary_ns=190_000 - 30_000 * (turn.block > 6)))
+    assert fast.noise is not None
+
+
+def test_a_canary_after_the_solutions_turns_says_nothing_of_the_machine() -> None:
+    def change(turn: Turn) -> Turn:
+        return replace(turn, canary_ns=400_000 if turn.arm == "solution" and turn.block > 6 else 160_000)
+
+    assert measured(turns=change).noises == ()
+
+
+def test_a_canary_that_stumbled_once_has_not_moved() -> None:
+    found = measured(turns=lambda turn: replace(turn, canary_ns=900_000 if turn.block == 11 else 160_000))
+    assert found.noises == ()
+
+
+def test_memory_that_was_busy_before_the_turns_of_one_side() -> None:
+    def busy(arm: ArmName, slow_ns: int) -> tuple[str, ...]:
+        return measured(turns=lambda turn: replace(turn, fill_ns=slow_ns if turn.arm == arm else 90_000)).noises
+
+    assert busy("eager", 94_000) == (
+        "before turns of eager a fill of the device's memory took 94 µs, before those of the solution 90 µs: somebody "
+        "else was using it, if only the driver, which clears what is freed; at most 2 % of difference is ranked",
+    )
+    assert busy("solution", 92_000) != ()
+    assert busy("eager", 91_700) == busy("control", 99_000) == ()
+
+
+def test_memory_that_was_busy_before_the_turns_of_all() -> None:
+    assert measured(turns=lambda turn: replace(turn, fill_ns=90_000 + 9_000 * (turn.block > 6))).noise is None
+
+
+def test_memory_that_is_busy_since_the_solution_was_loaded() -> None:
+    def since(still_ns: float | None) -> tuple[str, ...]:
+        floors = Floors(1_500.0, 2_400.0, still_ns)
+        return measured(turns=lambda turn: replace(turn, fill_ns=96_000), floors=floors).noises
+
+    assert since(90_000) == (
+        "before turns of eager a fill of the device's memory took 96 µs, before the solution was loaded 90 µs: "
+        "somebody else was using it, if only the driver, which clears what is freed; at most 5 % more is ranked",
+    )
+    assert since(92_000) == since(None) == ()
+
+
+@pytest.mark.parametrize(
+    "word", ["sw thermal slowdown", "hw thermal slowdown", "hw slowdown", "HW power brake slowdown"]
+)
+def test_clocks_held_back_by_heat_or_hardware(word: str) -> None:
+    hot = replace(QUIET, throttled=("sw power cap", word))
+    found = measured(turns=lambda turn: replace(turn, gpu=hot if turn.block < 2 else QUIET))
+    assert found.noises == (f"clocks were held back in 12 of 72 turns ({word}): cool the GPU, or measure on another",)
+
+
+def test_a_moment_of_heat_is_none() -> None:
+    hot = replace(QUIET, throttled=("sw thermal slowdown",))
+    assert measured(turns=lambda turn: replace(turn, gpu=hot if turn.block < 1 else QUIET)).noises == ()
+
+
+def test_a_power_cap_is_how_gpus_work() -> None:
+    capped = replace(QUIET, throttled=("sw power cap",))
+    found = measured(turns=lambda turn: replace(turn, gpu=capped if turn.block else QUIET))
+    assert found.noises == ()
+    assert found.oddities == ("clocks were held back in 66 of 72 turns (sw power cap), which is usual under load",)
+
+
+def test_another_program_on_the_gpu() -> None:
+    shared = replace(QUIET, other_processes=2)
+    found = measured(turns=lambda turn: replace(turn, gpu=shared if turn.block == 4 else QUIET))
+    assert found.noises == ("another program was on the GPU in 6 of 72 turns: end it, or measure on another",)
+
+
+@pytest.mark.parametrize("state", [None, GpuState(), QUIET])
+def test_an_unknown_neighbour_is_none(state: GpuState | None) -> None:
+    assert measured(turns=lambda turn: replace(turn, gpu=state)).noises == ()
+
+
+def unqueued(arm: ArmName, turns: int) -> Callable[[Turn], Turn]:
+    """The first call of an arm in its first turns came too late."""
+    left = iter([False] * turns)
+
+    def change(turn: Turn) -> Turn:
+        return replace(turn, queued=(next(left, True), True)) if turn.arm == arm else turn
+
+    return change
+
+
+@pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
+def test_a_device_that_waited_for_the_host(arm: ArmName, name: str) -> None:
+    assert measured(turns=unqueued(arm, 5)).noises == (
+        f"in 5 of 48 calls of {name} the device waited for the host, so that their times hold launches; at most 10 % "
+        "are ranked as gpu_cold",
+    )
+
+
+def test_a_few_late_calls_are_a_remark() -> None:
+    found = measured(turns=unqueued("solution", 4))
+    assert found.noises == ()
+    assert found.oddities == ("in 4 of 48 calls of the solution the device waited for the host",)
+
+
+@pytest.mark.parametrize(("late", "noisy"), [(1, False), (2, True)])
+def test_of_short_calls_fewer_may_be_late(late: int, noisy: bool) -> None:
+    """A block's value is a mean there, which takes in what is longer by less than half: 1 and 2 of 72 calls."""
+    turns = unqueued("eager", late)
+
+    def short(turn: Turn) -> Turn:
+        queued = (*turns(turn).queued, True) if turn.arm == "eager" else ()
+        return replace(turn, call_ns=(9_000, 9_100, 9_050), tail_ns=(), launch_ns=(), queued=queued)
+
+    found = measured(turns=short, floors=Floors(1_500.0, 2_400.0))
+    assert found.is_averaged
+    words = f"in {late} of 72 calls of eager the device waited for the host"
+    assert any(words in reason for reason in found.noises) is noisy
+    assert (words in found.oddities) is not noisy
+
+
+def slow_first_call(*arms: ArmName, by: float = 0.01) -> Callable[[Turn], Turn]:
+    def change(turn: Turn) -> Turn:
+        first, second = turn.call_ns
+        return replace(turn, call_ns=(round(first * (1 + by)), second)) if turn.arm in arms else turn
+
+    return change
+
+
+def test_a_speed_up_that_depends_on_how_many_calls_a_turn_has_says_so() -> None:
+    (remark,) = measured(turns=slow_first_call("solution")).oddities
+    assert remark == (
+        "the first call of a turn differs from the later ones by +0.99 % for the solution, by +0.02 % for eager: with "
+        "turns of one call the speed-up would be about 2.971, of later calls alone 3"
+    )
+    assert measured(turns=slow_first_call("solution")).noises == ()
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [slow_first_call("eager", "control", "solution"), slow_first_call("solution", by=0.004)],
+    ids=["of all arms", "by little"],
+)
+def test_first_calls_that_differ_alike_or_by_little_are_none(turns: Callable[[Turn], Turn]) -> None:
+    assert measured(turns=turns).oddities == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"metric": "end_to_end"}, {"floors": Floors(1_500.0, 400_000.0)}],
+    ids=["the host's", "below the floor"],
+)
+def test_first_calls_say_nothing_where_the_host_is_measured_or_no_ratio_is_claimed(changes: dict[str, Any]) -> None:
+    found = measured(turns=slow_first_call("solution"), **changes)
+    assert [remark for remark in found.oddities if "first call" in remark] == []
+
+
+def test_first_calls_that_scatter_are_none() -> None:
+    rng = random.Random(7)
+
+    def scattered(turn: Turn) -> Turn:
+        first, second = turn.call_ns
+        return (
+            replace(turn, call_ns=(round(first * rng.gauss(1.008, 0.03)), second)) if turn.arm == "solution" else turn
+        )
+
+    assert measured(turns=scattered).oddities == ()
+
+
+def test_end_to_end_times_hold_launches_anyway() -> None:
+    assert measured(turns=unqueued("solution", 20), metric="end_to_end").noises == ()
+
+
+@pytest.mark.parametrize("metric", ["gpu_cold", "end_to_end"])
+@pytest.mark.parametrize("further", ["gpu_warm", "graph"])
+@pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
+def test_a_further_metric_between_events_that_holds_launches_says_so(
+    metric: Metric, further: Metric, arm: ArmName, name: str
+) -> None:
+    """As of an arm that waits for the device by itself: the headline went over to end_to_end, this one can't."""
+    found = measured(metric=metric)
+    late = unqueued(arm, 3)
+    row = Row(further, tuple(late(turn) for turn in found.rows[0].turns))
+    assert replace(found, rows=(row,)).oddities == (
+        f"{further}: in 3 of 24 calls of {name} the device waited for the host, so that their times hold launches",
+    )
+    assert replace(found, rows=(row,)).noises == ()
+
+
+def test_further_metrics_are_told_of_where_more_than_a_call_in_ten_was_late() -> None:
+    found = measured()
+    late = unqueued("solution", 2)
+    row = Row("gpu_warm", tuple(late(turn) for turn in found.rows[0].turns))
+    assert found.oddities == replace(found, rows=(row,)).oddities == ()
+
+
+def test_end_to_end_as_a_further_metric_holds_launches_anyway() -> None:
+    found = measured()
+    late = unqueued("solution", 12)
+    row = Row("end_to_end", tuple(late(turn) for turn in found.rows[0].turns))
+    assert replace(found, rows=(row,)).oddities == ()
+
+
+def test_the_controls_own_proofs_are_not_the_headlines() -> None:
+    assert measured(turns=unqueued("control", 20)).noises == ()
+
+
+def test_the_first_of_several_reasons_is_the_reason() -> None:
+    shared = replace(QUIET, other_processes=1)
+    found = measured(turns=lambda turn: replace(unqueued("solution", 24)(turn), gpu=shared))
+    assert len(found.noises) == 2
+    assert found.noise == found.noises[0]
+
+
+def test_reasons_are_derived_and_not_recorded() -> None:
+    assert {"noise", "noises", "speedup"}.isdisjoint(Timing.__dataclass_fields__)
+
+
+def compiled_too(turns: Callable[[Turn], Turn] = lambda turn: turn) -> Timing:
+    """With a second baseline, whose turns are as `turns` changes them."""
+    found = measured()
+    theirs = [turns(replace(turn, arm="compile")) for turn in found.turns if turn.arm == "eager"]
+    return replace(found, baselines=("eager", "compile"), turns=(*found.turns, *theirs), rows=())
+
+
+def test_a_further_baseline_is_noisy_by_itself() -> None:
+    """The headline isn't over it."""
+    assert compiled_too().noises_over("compile") == ()
+    late = compiled_too(unqueued("compile", 24))
+    assert late.noises_over("compile") == (
+        "in 24 of 48 calls of compile the device waited for the host, so that their times hold launches; at most 10 % "
+        "are ranked as gpu_cold",
+    )
+    assert (late.noises, late.noises_over("eager")) == ((), ())
+    drifts = compiled_too(slowed(lambda turn: 1 + 0.1 * turn.block / 11))
+    assert [reason[:16] for reason in drifts.noises_over("compile")] == ["the speed-up dri", "compile drifted "]
+    wanders = compiled_too(slowed(lambda turn: 1 + 0.045 * turn.block / 11))
+    assert "the speed-up drifted by +4.4 %" in wanders.noises_over("compile")[0]
+    rng = random.Random(4)
+    wide = compiled_too(slowed(lambda turn: rng.uniform(0.7, 1.3)))
+    assert any("wide; at most ±5 % is ranked" in reason for reason in wide.noises_over("compile"))
+    jumps = compiled_too(slowed(lambda turn: 1.1 if turn.block % 3 else 1.0))
+    assert [reason[:28] for reason in jumps.noises_over("compile")] == ["compile runs at two speeds: "]
+    short = compiled_too(lambda turn: replace(turn, call_ns=(7_000, 7_000)))
+    assert "the median of compile, 7 µs, is below three times" in short.noises_over("compile")[0]
+
+
+def test_a_few_late_calls_of_a_further_baseline_are_a_remark() -> None:
+    assert compiled_too(unqueued("compile", 3)).oddities == (
+        "in 3 of 48 calls of compile the device waited for the host",
+    )
+
+
+def test_below_the_floor_equal_arms_have_no_ratio_either() -> None:
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(7_500 if turn.arm == "control" else 7_000,) * 2)
+
+    found = measured(turns=short)
+    assert (found.speedup, found.control_ratio) == (None, None)
+    assert not any("A/A" in reason for reason in found.noises)
+
+
+@pytest.mark.parametrize(("eager_ns", "solution_ns", "about"), [(42_400, 22_400, "2.00"), (12_400, 22_400, "0.50")])
+def test_what_starting_a_kernel_makes_of_a_ratio_is_a_remark(eager_ns: int, solution_ns: int, about: str) -> None:
+    def short(turn: Turn) -> Turn:
+        return replace(turn, call_ns=(solution_ns if turn.arm == "solution" else eager_ns,) * 2)
+
+    assert measured(turns=short).oddities == (
+        "starting and ending a kernel takes about 2.4 µs of either time on an H100: without it the speed-up would be "
+        f"about {about}",
+    )
+    assert measured(turns=short, metric="end_to_end").oddities == ()
+    assert measured(turns=short, floors=None).oddities == ()
+
+
+def test_of_equal_short_calls_and_of_long_ones_it_makes_nothing() -> None:
+    assert measured(turns=lambda turn: replace(turn, call_ns=(22_400, 22_400))).oddities == ()
+    assert measured().oddities == ()

@@ -1,0 +1,91 @@
+"""Where an interval is wider than was asked for, the reason that is told is the one that ended the measurement."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from harness.model.config import TimingConfig
+from harness.model.precision import missed_precision
+from harness.model.timing import Floors, Timing, Turn
+from tests.examples import measured
+
+PUBLISH = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)
+
+
+def three(*speedups: float, blocks: int = 12, scatter: float = 0.0, solution_ns: int = 10_000_000) -> Timing:
+    """Three processes with a speed-up each."""
+    turns = []
+    for block in range(3 * blocks):
+        eager_ns = solution_ns * speedups[block // blocks] * (1 + (scatter if block % 2 else -scatter))
+        turns += [
+            Turn("eager", block, (round(eager_ns),), 10**9),
+            Turn("solution", block, (solution_ns,), 10**9),
+        ]
+    return Timing("full", tuple(turns), floors=Floors(1_250.0, 3_000.0), fresh_at=(blocks, 2 * blocks))
+
+
+def test_what_is_as_narrow_as_asked_has_missed_nothing() -> None:
+    assert missed_precision(three(2, 2, 2), PUBLISH) is None
+    assert missed_precision(measured(), TimingConfig()) is None  # nothing was asked for
+    assert missed_precision(measured(blocks=5), PUBLISH) is None  # no interval at all
+
+
+def test_processes_that_lie_apart() -> None:
+    assert missed_precision(three(2, 2, 2.02), PUBLISH) == (
+        "the interval is ±0.61 %, ±0.25 % was asked for: its processes' own speed-ups lie ±0.50 % apart, which no more "
+        "blocks change"
+    )
+
+
+def test_short_calls() -> None:
+    missed = missed_precision(three(2, 2, 2, solution_ns=12_000), PUBLISH)
+    assert missed == (
+        "the interval is ±1.01 %, ±0.25 % was asked for: workers that run the very same may differ by ±1.01 % where "
+        "calls are so short, which no more blocks change; more timing.processes do"
+    )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "why"),
+    [
+        (12, "the config allows no more than 12 blocks of each process (timing.blocks)"),
+        (13, "the 300 s for it were spent (timing.budget_s)"),
+    ],
+)
+def test_scatter_that_there_was_no_time_for(blocks: int, why: str) -> None:
+    missed = missed_precision(three(2, 2, 2, scatter=0.01), replace(PUBLISH, blocks=blocks))
+    assert missed is not None
+    assert missed.endswith(f"±0.25 % was asked for: {why}")
+
+
+def test_short_calls_that_scatter_as_well() -> None:
+    """Wider than what workers differ by: more blocks would have helped."""
+    missed = missed_precision(three(2, 2, 2, scatter=0.03, solution_ns=12_000), PUBLISH)
+    assert missed is not None
+    assert missed.endswith("the 300 s for it were spent (timing.budget_s)")
+
+
+def scattered(processes: int, blocks: int, scatter: float, outlier: float = 0.0) -> Timing:
+    """Processes that don't differ, but for the last one, which is off by `outlier`."""
+    rng = random.Random(7)
+    turns = []
+    for block in range(processes * blocks):
+        off = rng.gauss(1, scatter) * (1 + (outlier if block >= (processes - 1) * blocks else 0))
+        turns += [Turn("eager", block, (round(2e7 * off),), 10**9), Turn("solution", block, (10_000_000,), 10**9)]
+    floors = Floors(1_250.0, 3_000.0)
+    return Timing("full", tuple(turns), floors=floors, fresh_at=tuple(range(blocks, processes * blocks, blocks)))
+
+
+def test_processes_whose_blocks_scatter_are_not_said_to_differ() -> None:
+    missed = missed_precision(scattered(3, 6, 0.01), PUBLISH)
+    assert missed is not None
+    assert "apart" not in missed
+    assert missed.endswith("(timing.budget_s)")
+
+
+def test_of_many_processes_the_outermost_is_not_in_the_interval() -> None:
+    twelve = replace(PUBLISH, processes=12, precision=0.0025, blocks=6)
+    assert missed_precision(scattered(12, 6, 0.0001, outlier=0.02), twelve) is None

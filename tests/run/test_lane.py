@@ -1,0 +1,84 @@
+"""Lanes in processes of their own: they judge as this process does, end with it, and their own end is recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.model.verdict import Verdict
+from harness.run.lane import ProcessLane
+from harness.run.session import Session, open_session
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.machine import ROOT
+
+FAULTS = ROOT / "tests" / "faults"
+
+pytestmark = pytest.mark.sim
+
+
+@contextmanager
+def two_lanes(results: Path) -> Iterator[Session]:
+    config = Workspace(FAULTS).config("one_by_one")
+    with open_session("sim", FAULTS, results, config, 7, lambda what: None, lanes=2) as session:
+        yield session
+
+
+def pids(session: Session) -> list[int]:
+    lanes = session.floor.lanes.values()
+    return [lane._process.pid for lane in lanes if isinstance(lane, ProcessLane) and lane._process]
+
+
+def test_two_lanes_judge_side_by_side(tmp_path: Path) -> None:
+    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_values", "segfault"])
+    lanes: set[str] = set()
+    with two_lanes(tmp_path) as session:
+
+        def observe(job: object, what: str) -> None:
+            lanes.update(name for name in ("lane 0", "lane 1") if what.endswith(name))
+
+        found = {e.solution.name: e.verdict for e in session.evaluate(tasks, observe, jobs=2)}
+        assert found == {
+            "honest": Verdict.PASSED,
+            "wrong_values": Verdict.WRONG_VALUES,
+            "segfault": Verdict.CRASHED,
+        }
+        assert lanes == {"lane 0", "lane 1"}
+        assert pids(session) == []
+
+
+def test_a_lane_that_is_killed_is_an_error_of_ours_and_the_next_goes_on(tmp_path: Path) -> None:
+    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "wrong_shape"])
+    with two_lanes(tmp_path) as session:
+        killed: list[str] = []
+
+        def observe(job: object, what: str) -> None:
+            if what.startswith("loading") and not killed:
+                killed.append(job.solution.name)  # type: ignore[attr-defined]
+                for pid in pids(session):
+                    os.kill(pid, signal.SIGKILL)
+
+        (name,) = ["honest"]
+        found = {e.solution.name: e for e in session.evaluate(tasks[:1], observe)}
+        assert killed == [name]
+        assert found[name].verdict is Verdict.HARNESS_ERROR
+        assert found[name].failure is not None
+        assert "the process of a lane ended by itself (exit code -9)" in found[name].failure.reason
+        (after,) = session.evaluate(tasks[1:], lambda job, what: None)
+        assert after.verdict is Verdict.WRONG_SHAPE
+
+
+def test_who_stops_reading_ends_the_lanes(tmp_path: Path) -> None:
+    tasks = select_tasks(Workspace(FAULTS), solutions=["honest", "hangs"])
+    with two_lanes(tmp_path) as session:
+        evaluations = session.evaluate(tasks, lambda job, what: None)
+        assert next(evaluations).solution.name == "honest"
+        running = pids(session)
+        assert running
+        evaluations.close()
+        assert [pid for pid in running if Path(f"/proc/{pid}").exists()] == []

@@ -1,0 +1,223 @@
+"""A run's stages: what needs a lane and what doesn't, what is recorded, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.builder.build import BuildOutcome
+from harness.errors import MachineError
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee.evaluation import Job
+from harness.run import local
+from harness.run.cores import Cores
+from harness.run.lane import Assignment
+from harness.run.local import Evaluating, Floor, run_tasks
+from harness.run.pipeline import Shape
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import TextsNotBuilt
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.workers import Workers
+from harness.store.journal import Journal, read_journals
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import environment, passed, timing
+from tests.workspace.test_problem import SOURCE
+
+
+class ScriptedLane:
+    """Passes everything, and writes down what it was given."""
+
+    def __init__(self) -> None:
+        self.judged: list[str] = []
+        self.is_stuck_after: str | None = None
+        self.is_closed = False
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        notify("checking full 1/1")
+        self.judged.append(assignment.job.solution.name)
+        return passed(assignment.job.solution.name, id=assignment.job.solution.name, timing=timing())
+
+    def examine(self) -> None:
+        if self.judged[-1] == self.is_stuck_after:
+            raise MachineError("the GPU didn't finish a small kernel")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    for name in ("a_good", "b_refused", "c_good"):
+        (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
+        (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
+    return Workspace(tmp_path)
+
+
+def build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
+    if "refused" in job.solution.name:
+        return BuildOutcome((), SolutionFailed(Verdict.COMPILE_ERROR, "expected ';'"), 2.5)
+    return BuildOutcome((), None, 1.5)
+
+
+def floor_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Floor:
+    host: Any = SimpleNamespace(name="cuda")
+    return Floor(lanes, Workers(host, tmp_path), cores, environment())
+
+
+def stages_of(floor: Floor, observe: Any = lambda job, what: None, results: Path | None = None) -> Evaluating:
+    return Evaluating(floor, "run", Config(), 1, observe, Journal(results or Path("unused"), "run"))
+
+
+def test_what_the_compiler_refuses_is_a_result_without_a_lane(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane, told = ScriptedLane(), []
+    floor = floor_of(tmp_path, None, only=lane)
+    stages = stages_of(floor, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
+    found = {}
+    for evaluation in run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)):
+        found[evaluation.solution.name] = evaluation
+        assert evaluation.id in [kept.id for kept in read_journals(tmp_path / "results")]  # before it is shown
+    assert {name: e.verdict for name, e in found.items()} == {
+        "a_good": Verdict.PASSED,
+        "b_refused": Verdict.COMPILE_ERROR,
+        "c_good": Verdict.PASSED,
+    }
+    assert found["b_refused"].stages_s == {"build": 2.5}
+    assert lane.judged == ["a_good", "c_good"]
+    assert lane.is_closed
+    assert [what for name, what in told if name == "a_good"] == ["building", "built", "checking full 1/1"]
+    assert [what for name, what in told if name == "b_refused"] == ["building"]
+
+
+def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane = ScriptedLane()
+    lane.is_stuck_after = "a_good"
+    floor = floor_of(tmp_path, None, only=lane)
+    stages = stages_of(floor, results=tmp_path / "results")
+    with pytest.raises(MachineError, match="didn't finish a small kernel"):
+        list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)))
+    assert lane.judged == ["a_good"]
+    assert "a_good" in [kept.solution.name for kept in read_journals(tmp_path / "results")]
+    assert lane.is_closed
+
+
+def test_of_several_lanes_the_one_is_named(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    told: set[str] = set()
+    floor = floor_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
+    stages = stages_of(floor, lambda job, what: told.add(what), tmp_path / "results")
+    list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 2, 4)))
+    assert {what for what in told if "checking" in what} <= {"checking full 1/1 on one", "checking full 1/1 on two"}
+
+
+def test_a_lane_closes_also_when_nobody_reads_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane = ScriptedLane()
+    floor = floor_of(tmp_path, None, only=lane)
+    stages = stages_of(floor, results=tmp_path / "results")
+    evaluations = run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4))
+    next(evaluations)
+    evaluations.close()
+    assert lane.is_closed
+
+
+TEXT = ExtensionText("relu", ("int relu();",))
+
+
+class LazyLane(ScriptedLane):
+    """Comes to a text until one was built so often."""
+
+    def __init__(self, until: int | None) -> None:
+        super().__init__()
+        self.until = until
+        self.compilers: list[str | None] = []
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        self.compilers.append(assignment.built.compilers)
+        self.judged.append(assignment.job.solution.name)
+        if assignment.built.compilers and len(self.compilers) != self.until:
+            raise TextsNotBuilt((TEXT,))
+        return super().evaluate(assignment, notify)
+
+
+def evaluated_lazily(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lane: LazyLane
+) -> list[tuple[ExtensionText, ...]]:
+    """What was wanted at each build."""
+    wanted: list[tuple[ExtensionText, ...]] = []
+
+    def build_lazily(job: Job, workers: Workers, texts: Sequence[ExtensionText]) -> BuildOutcome:
+        wanted.append(tuple(texts))
+        return BuildOutcome((), None, 1.0, compilers="these")
+
+    monkeypatch.setattr(local, "_build", build_lazily)
+    floor = floor_of(tmp_path, None, only=lane)
+    tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
+    (found,) = run_tasks(tasks, stages_of(floor, results=tmp_path / "results"), floor, Shape(1, 1, 4))
+    assert found.verdict is Verdict.PASSED
+    return wanted
+
+
+def test_what_a_lane_comes_to_is_built_while_the_lane_is_free(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = LazyLane(until=2)
+    assert evaluated_lazily(workspace, tmp_path, monkeypatch, lane) == [(), (TEXT,)]
+    assert lane.compilers == ["these", "these"]
+
+
+def test_texts_without_end_are_built_by_the_worker_at_last(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = LazyLane(until=None)
+    evaluated_lazily(workspace, tmp_path, monkeypatch, lane)
+    assert lane.compilers == ["these"] * 4 + [None]
+
+
+DIVIDED = Cores((frozenset({0, 1}),), frozenset(range(2, 16)), 16)
+SHARED = Cores(None, None, 3)
+
+
+def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
+    stages = stages_of(floor_of(tmp_path, DIVIDED))
+    assert stages.note_overlap(passed(timing=timing(), remarks=("before",))).remarks == (
+        "before",
+        "other solutions were being built meanwhile, on 14 cores apart from those that measured",
+    )
+
+
+def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_path: Path) -> None:
+    assert stages_of(floor_of(tmp_path, DIVIDED)).note_overlap(passed()).remarks == ()
+    for cores in (SHARED, None):
+        assert stages_of(floor_of(tmp_path, cores)).note_overlap(passed(timing=timing())).remarks == ()
+
+
+def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
+    shape = floor_of(tmp_path, SHARED, only=ScriptedLane()).shape(50, None)
+    assert (shape.alternates, shape.preparers, shape.lanes) == (True, 2, 1)
+    assert floor_of(tmp_path, DIVIDED, only=ScriptedLane()).shape(50, None).alternates is False
+
+
+def test_as_many_builds_as_asked_for_and_never_more_than_tasks(tmp_path: Path) -> None:
+    floor = floor_of(tmp_path, DIVIDED, only=ScriptedLane())
+    assert [floor.shape(50, jobs).preparers for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
+    assert floor.shape(2, 40).preparers == 2
+    assert floor.shape(50, 40).ahead == 40

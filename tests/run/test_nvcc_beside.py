@@ -1,0 +1,158 @@
+"""nvcc beside a run on the simulator: what waits for it, and what doesn't. Builds, lane and nvcc by a script."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.builder.build import BuildOutcome, CompilerRefused
+from harness.builder.nvcc_check import Opinion, Subject
+from harness.devices.environment import Nvcc
+from harness.model.build import ExtensionBuild, NvccCheck
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee.evaluation import Job
+from harness.run import local, nvcc_beside
+from harness.run.lane import Assignment
+from harness.run.local import Evaluating, Floor, run_tasks
+from harness.run.pipeline import Shape
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.wire.messages import ExtensionReport
+from harness.sandbox.workers import Workers
+from harness.store.journal import Journal, read_journals
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import passed, sim_environment
+from tests.workspace.test_problem import SOURCE
+
+KEY = "ab" * 16
+BUILD = ExtensionBuild("pool", KEY, False, 3.0, "log")
+HOST_CALL = 'cuda.cu:9: calling a __host__ function("f") from a __global__ function("k") is not allowed'
+
+
+class Machine:
+    """Solutions are named for what their builds and nvcc come to; `order` is what happened."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.judged = threading.Event()
+
+    def build(self, job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildOutcome:
+        name = job.solution.name
+        failed = None
+        if name.startswith("gap"):
+            report = ExtensionReport("pool", KEY, False, False, 2.0)
+            failed = CompilerRefused(Verdict.UNSUPPORTED, report, "inline PTX (asm) at line 3", Path("log"), True)
+        return BuildOutcome((BUILD,), failed, 1.0, {KEY: Path("calls")}, {KEY: HOST_CALL} if "host" in name else {})
+
+    def ask(self, nvcc: Nvcc, workers: Workers, subject: Subject, config: object) -> dict[str, Opinion]:
+        name = subject.solution.name
+        if not name.startswith("gap"):
+            assert self.judged.wait(30)  # it is judged meanwhile
+        self.order.append(f"nvcc {name}")
+        outcome, words = ("refused", "cuda.cu(9): error: bad") if "refused" in name else ("accepted", "")
+        return {KEY: Opinion(NvccCheck(outcome, nvcc.version, ("sm_90",), 9.5, False, words))}  # type: ignore[arg-type]
+
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        name = assignment.job.solution.name
+        self.order.append(f"judge {name}")
+        self.judged.set()
+        return passed(name, id=name, environment=sim_environment(), builds=(BUILD,))
+
+    def examine(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    scripted = Machine()
+    monkeypatch.setattr(local, "_build", scripted.build)
+    monkeypatch.setattr(nvcc_beside, "ask_nvcc", scripted.ask)
+    monkeypatch.setattr(nvcc_beside, "find_nvcc", lambda: Nvcc("/cuda/bin/nvcc", "13.0.88"))
+    return scripted
+
+
+def run(
+    machine: Machine, tmp_path: Path, *names: str, config: Config = Config(), backend: str = "sim"
+) -> dict[str, Any]:
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    for name in names:
+        (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
+        (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
+    host: Any = SimpleNamespace(name=backend)
+    floor = Floor({"only": machine}, Workers(host, tmp_path), None, sim_environment())
+    journal = Journal(tmp_path / "results", "run")
+    stages = Evaluating(floor, "run", config, 1, lambda job, what: None, journal)
+    found = {
+        one.solution.name: one for one in run_tasks(select_tasks(Workspace(tmp_path)), stages, floor, Shape(1, 1, 4))
+    }
+    kept = {one.solution.name: one.verdict for one in read_journals(tmp_path / "results")}
+    assert kept == {name: one.verdict for name, one in found.items()}
+    return found
+
+
+def test_nvcc_compiles_while_the_solution_is_judged(machine: Machine, tmp_path: Path) -> None:
+    (evaluation,) = run(machine, tmp_path, "good").values()
+    assert evaluation.verdict is Verdict.PASSED
+    assert evaluation.builds[0].nvcc.outcome == "accepted"
+    assert machine.order == ["judge good", "nvcc good"]
+
+
+def test_what_nvcc_refuses_does_not_pass(machine: Machine, tmp_path: Path) -> None:
+    (evaluation,) = run(machine, tmp_path, "refused").values()
+    assert evaluation.verdict is Verdict.COMPILE_ERROR
+
+
+def test_what_the_simulator_lacks_waits_for_nvcc_alone(machine: Machine, tmp_path: Path) -> None:
+    found = run(machine, tmp_path, "gap_good", "gap_refused")
+    assert {name: one.verdict for name, one in found.items()} == {
+        "gap_good": Verdict.UNSUPPORTED,
+        "gap_refused": Verdict.COMPILE_ERROR,
+    }
+    assert "nvcc 13.0.88 compiles it" in found["gap_good"].failure.reason
+    assert found["gap_good"].stages_s == {"build": 1.0, "nvcc": 9.5}
+    assert machine.order == ["nvcc gap_good", "nvcc gap_refused"]
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_without_nvcc_only_the_source_is_looked_at(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_missing: bool
+) -> None:
+    if is_missing:
+        monkeypatch.setattr(nvcc_beside, "find_nvcc", lambda: None)
+    config = Config() if is_missing else Config().without_nvcc()
+    found = run(machine, tmp_path, "good", "host", "gap_good", config=config)
+    assert {name: one.verdict.value for name, one in found.items()} == {
+        "good": "passed",
+        "host": "compile_error",
+        "gap_good": "unsupported",
+    }
+    assert found["good"].builds[0].nvcc is None
+    assert machine.order == ["judge good"]
+
+
+def test_on_a_gpu_nobody_asks(machine: Machine, tmp_path: Path) -> None:
+    (evaluation,) = run(machine, tmp_path, "refused", backend="cuda").values()
+    assert evaluation.verdict is Verdict.PASSED
+    assert machine.order == ["judge refused"]
+
+
+def test_host_call_that_nvcc_accepts_passes(machine: Machine, tmp_path: Path) -> None:
+    assert run(machine, tmp_path, "host")["host"].verdict is Verdict.PASSED
+
+
+def test_config_of_a_run_without_nvcc_is_another_question() -> None:
+    assert Config().without_nvcc().identity != Config().identity
+    assert "nvcc" not in Config().identity
+    assert replace(Config(), nvcc=Config().nvcc) == Config()

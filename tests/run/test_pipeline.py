@@ -1,0 +1,334 @@
+"""How builds and measurements are scheduled, with stages that wait for each other instead of taking time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from unittest.mock import patch
+
+import pytest
+
+from harness.run.pipeline import Again, Finished, Ready, Shape, Stages, run_pipeline
+
+PATIENCE_S = 20
+"""After which a wait that should end at once has failed."""
+
+
+def run(
+    tasks: range | Iterator[int],
+    shape: Shape,
+    *,
+    prepare: Callable[[int], Ready[int] | Finished[str]] = Ready,
+    measure: Callable[[int, int], str | Again[int]] = lambda item, lane: f"measured {item}",
+    overlapped: Callable[[str], str] = lambda result: result,
+    keep: Callable[[str], object] = lambda result: None,
+    stop: threading.Event | None = None,
+) -> list[str]:
+    stages = Stages(prepare, measure, overlapped, keep)
+    return list(run_pipeline(tasks, stages, shape, stop or threading.Event()))
+
+
+def wait(event: threading.Event) -> None:
+    assert event.wait(PATIENCE_S), "what should go on at the same time doesn't"
+
+
+def threads_of_the_pipeline() -> list[str]:
+    return [
+        thread.name for thread in threading.enumerate() if "_preparing" in thread.name or "_measuring" in thread.name
+    ]
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(4, 2, 4), Shape(2, 3, 16), Shape(3, 2, 4, alternates=True)])
+def test_every_task_gives_one_result(shape: Shape) -> None:
+    assert Counter(run(range(50), shape)) == Counter(f"measured {number}" for number in range(50))
+    assert threads_of_the_pipeline() == []
+
+
+def test_one_builder_and_one_lane_keep_the_order() -> None:
+    assert run(range(5), Shape(1, 1, 3)) == [f"measured {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(4, 2, 4), Shape(3, 2, 4, alternates=True)])
+def test_a_task_that_is_given_back_is_prepared_again(shape: Shape) -> None:
+    prepared: list[int] = []
+
+    def prepare(task: int) -> Ready[int]:
+        prepared.append(task)
+        return Ready(task)
+
+    def measure(item: int, lane: int) -> str | Again[int]:
+        return Again(item + 100) if item < 20 and item % 5 == 0 else str(item)
+
+    found = run(range(20), shape, prepare=prepare, measure=measure)
+    assert sorted(map(int, found)) == sorted([*(n for n in range(20) if n % 5), 100, 105, 110, 115])
+    assert len(prepared) == 24
+    assert threads_of_the_pipeline() == []
+
+
+def test_no_tasks_give_no_results() -> None:
+    assert run(range(0), Shape(2, 2, 4)) == []
+
+
+def test_the_next_is_built_while_one_is_measured() -> None:
+    second_is_building = threading.Event()
+
+    def prepare(task: int) -> Ready[int]:
+        if task == 1:
+            second_is_building.set()
+        return Ready(task)
+
+    def measure(item: int, lane: int) -> str:
+        wait(second_is_building)
+        return str(item)
+
+    assert run(range(2), Shape(1, 1, 2), prepare=prepare, measure=measure) == ["0", "1"]
+
+
+def test_builds_go_on_side_by_side() -> None:
+    all_there = threading.Barrier(3)
+
+    def prepare(task: int) -> Ready[int]:
+        all_there.wait(PATIENCE_S)
+        return Ready(task)
+
+    assert len(run(range(3), Shape(3, 1, 3), prepare=prepare)) == 3
+
+
+def test_lanes_measure_side_by_side_and_each_one_at_a_time() -> None:
+    both_there = threading.Barrier(2)
+    busy: Counter[int] = Counter()
+    most: Counter[int] = Counter()
+
+    def measure(item: int, lane: int) -> str:
+        busy[lane] += 1
+        most[lane] = max(most[lane], busy[lane])
+        both_there.wait(PATIENCE_S)
+        busy[lane] -= 1
+        return str(item)
+
+    assert len(run(range(8), Shape(2, 2, 4), measure=measure)) == 8
+    assert most == {0: 1, 1: 1}
+
+
+def test_where_cores_are_few_nothing_is_built_while_something_is_measured() -> None:
+    lock, busy, met = threading.Lock(), Counter[str](), []
+
+    def enter(kind: str, other: str) -> None:
+        with lock:
+            busy[kind] += 1
+            met.append(busy[other])
+
+    def leave(kind: str) -> None:
+        with lock:
+            busy[kind] -= 1
+
+    def prepare(task: int) -> Ready[int] | Finished[str]:
+        enter("build", "measure")
+        leave("build")
+        return Finished("refused") if task % 7 == 0 else Ready(task)
+
+    def measure(item: int, lane: int) -> str:
+        enter("measure", "build")
+        leave("measure")
+        return "measured"
+
+    found = run(range(50), Shape(3, 2, 4, alternates=True), prepare=prepare, measure=measure)
+    assert Counter(found) == {"measured": 42, "refused": 8}
+    assert set(met) == {0}
+
+
+def test_what_does_not_build_waits_for_no_device() -> None:
+    refusal_was_read = threading.Event()
+
+    def measure(item: int, lane: int) -> str:
+        wait(refusal_was_read)
+        return "measured"
+
+    stages = Stages[int, int, str](lambda task: Finished("refused") if task == 1 else Ready(task), measure)
+    found = []
+    for result in run_pipeline(range(2), stages, Shape(1, 1, 4), threading.Event()):
+        found.append(result)
+        if result == "refused":
+            refusal_was_read.set()
+    assert found == ["refused", "measured"]
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(8, 1, 8), Shape(3, 2, 16)])
+def test_builds_do_not_run_ahead_without_bound(shape: Shape) -> None:
+    lock, taken, measured, lead = threading.Lock(), 0, 0, 0
+
+    def tasks() -> Iterator[int]:
+        nonlocal taken, lead
+        for task in range(300):
+            with lock:
+                taken += 1
+                lead = max(lead, taken - measured)
+            yield task
+
+    def measure(item: int, lane: int) -> str:
+        nonlocal measured
+        with lock:
+            measured += 1
+        return str(item)
+
+    assert len(run(tasks(), shape, measure=measure)) == 300
+    assert lead <= shape.ahead + shape.lanes
+
+
+def test_refusals_that_nobody_reads_do_not_pile_up() -> None:
+    taken = 0
+
+    def tasks() -> Iterator[int]:
+        nonlocal taken
+        for task in range(1000):
+            taken += 1
+            yield task
+
+    stages = Stages[int, int, str](lambda task: Finished(str(task)), lambda item, lane: "")
+    results = run_pipeline(tasks(), stages, Shape(2, 1, 5), threading.Event())
+    for read, _ in enumerate(results, 1):
+        assert taken <= read + 2 * 5
+
+
+def test_a_result_says_if_something_was_built_meanwhile() -> None:
+    second_is_building, first_is_measured = threading.Event(), threading.Event()
+
+    def prepare(task: int) -> Ready[int]:
+        if task == 1:
+            second_is_building.set()
+            wait(first_is_measured)
+        return Ready(task)
+
+    def measure(item: int, lane: int) -> str:
+        wait(second_is_building)
+        first_is_measured.set()
+        return str(item)
+
+    found = run(
+        range(2), Shape(1, 1, 2), prepare=prepare, measure=measure, overlapped=lambda result: f"{result}, built"
+    )
+    assert found == ["0, built", "1"]
+
+
+def test_alternating_stages_never_overlap() -> None:
+    shape = Shape(3, 2, 4, alternates=True)
+    assert "late" not in run(range(40), shape, overlapped=lambda result: "late")
+
+
+@pytest.mark.parametrize("stage", ["prepare", "measure"])
+def test_an_error_of_a_stage_ends_the_run_and_is_told(stage: str) -> None:
+    def prepare(task: int) -> Ready[int]:
+        if stage == "prepare" and task == 3:
+            raise OSError("no space")
+        return Ready(task)
+
+    def measure(item: int, lane: int) -> str:
+        if stage == "measure" and item == 3:
+            raise OSError("no space")
+        return str(item)
+
+    stop = threading.Event()
+    with pytest.raises(OSError, match="no space"):
+        run(range(1000), Shape(2, 2, 4), prepare=prepare, measure=measure, stop=stop)
+    assert stop.is_set()
+    assert threads_of_the_pipeline() == []
+
+
+def test_a_reader_who_has_had_enough_stops_everything() -> None:
+    stop = threading.Event()
+
+    def measure(item: int, lane: int) -> str:
+        if item > 0:
+            wait(stop)  # as a wait for a worker does
+        return str(item)
+
+    results = run_pipeline(range(1000), Stages(Ready, measure), Shape(2, 1, 4), stop)
+    assert next(results) == "0"
+    results.close()
+    assert stop.is_set()
+    assert threads_of_the_pipeline() == []
+
+
+def test_a_run_that_went_well_stops_nobody() -> None:
+    stop = threading.Event()
+    run(range(3), Shape(1, 1, 2), stop=stop)
+    assert not stop.is_set()
+
+
+@pytest.mark.parametrize("alternates", [False, True])
+def test_tasks_may_wait_for_the_results_of_those_before(alternates: bool) -> None:
+    """A training loop: the next attempt is made of the answer to the last one."""
+    answered: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def attempts() -> Iterator[int]:
+        for number in range(5):
+            yield number
+            assert answered.get(timeout=PATIENCE_S) == f"measured {number}"
+
+    found = []
+    stages = Stages[int, int, str](Ready, lambda item, lane: f"measured {item}")
+    for result in run_pipeline(attempts(), stages, Shape(3, 1, 16, alternates), threading.Event()):
+        found.append(result)
+        answered.put(result)
+    assert found == [f"measured {number}" for number in range(5)]
+
+
+def test_a_reader_may_leave_while_the_tasks_are_waited_for() -> None:
+    never = threading.Event()
+
+    def tasks() -> Iterator[int]:
+        yield 0
+        never.wait()
+
+    results = run_pipeline(tasks(), Stages(Ready, lambda item, lane: item), Shape(2, 1, 4), never)
+    assert next(results) == 0
+    closing = threading.Thread(target=results.close, daemon=True)
+    with patch.object(never, "set"):  # the tasks don't hear of it
+        closing.start()
+        closing.join(PATIENCE_S)
+    assert not closing.is_alive()
+    assert threads_of_the_pipeline() == []
+    never.set()
+
+
+def test_what_was_found_is_handed_on_before_an_error() -> None:
+    first_is_there = threading.Event()
+
+    def prepare(task: int) -> Ready[int] | Finished[str]:
+        if task == 0:
+            return Finished("refused")
+        wait(first_is_there)
+        raise OSError("no space")
+
+    stages = Stages(prepare, lambda item, lane: "", keep=lambda result: first_is_there.set())
+    results = run_pipeline(range(2), stages, Shape(2, 1, 4), threading.Event())
+    assert next(results) == "refused"
+    with pytest.raises(OSError, match="no space"):
+        next(results)
+
+
+def test_every_result_is_kept_read_or_not() -> None:
+    kept: list[str] = []
+    all_kept = threading.Event()
+
+    def keep(result: str) -> None:
+        kept.append(result)
+        if len(kept) == 3:
+            all_kept.set()
+
+    stages = Stages[int, int, str](Ready, lambda item, lane: str(item), keep=keep)
+    results = run_pipeline(range(3), stages, Shape(1, 1, 4), threading.Event())
+    assert next(results) == "0"
+    wait(all_kept)
+    results.close()
+    assert kept == ["0", "1", "2"]
+
+
+def test_what_cannot_be_kept_is_not_handed_on() -> None:
+    def keep(result: str) -> None:
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        run(range(3), Shape(1, 1, 4), keep=keep)

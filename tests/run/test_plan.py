@@ -1,0 +1,139 @@
+"""What a resumed run keeps, and what failed last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.config import Config, CorrectnessConfig
+from harness.model.environment import Environment
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee.evaluation import make_job
+from harness.run.plan import failed_last, plan
+from harness.store.entry import Entry, entry_of
+from harness.workspace.selection import Task, select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import environment, failed, passed
+from tests.workspace.test_problem import SOURCE
+
+
+class Remembered:
+    """An index over a list, oldest first."""
+
+    def __init__(self, *evaluations: Evaluation) -> None:
+        self._entries = [entry_of(evaluation) for evaluation in evaluations]
+
+    def latest(self, problem: str, solution: str, backend: str | None = None) -> Entry | None:
+        wanted = (problem, solution, backend)
+        return next((e for e in reversed(self._entries) if (e.problem, e.solution, e.backend) == wanted), None)
+
+    def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
+        return {entry.key: entry for entry in self._entries if entry.key in keys}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    for problem in ("pool", "relu"):
+        (tmp_path / "problems" / problem).mkdir(parents=True)
+        (tmp_path / "problems" / problem / "problem.py").write_text(SOURCE)
+        for solution in ("plain", "tiled"):
+            folder = tmp_path / "solutions" / problem / solution
+            folder.mkdir(parents=True)
+            (folder / "solution.py").write_text(f"class ModelNew: '{solution}'")
+    return Workspace(tmp_path)
+
+
+def evaluated(
+    task: Task,
+    verdict: Verdict = Verdict.PASSED,
+    config: Config | None = None,
+    where: Environment | None = None,
+) -> Evaluation:
+    """The task's evaluation as a run would have recorded it."""
+    job = make_job("run", task, config or Config(), 1)
+    facts = {
+        "problem": job.problem_ref,
+        "solution": job.solution_ref,
+        "cases": job.cases,
+        "config": job.config,
+        "environment": where or environment(),
+    }
+    return passed(**facts) if verdict.passed else failed(verdict=verdict, checks=(), **facts)
+
+
+def kept(tasks: Sequence[Task], *known: Evaluation) -> list[str]:
+    found = plan(tasks, Config(), environment(), Remembered(*known))
+    assert [one.task for one in found] == list(tasks)
+    return [f"{one.task.problem.name}/{one.task.solution.name}" for one in found if one.result]
+
+
+def test_what_was_evaluated_is_kept(workspace: Workspace) -> None:
+    tasks = select_tasks(workspace)
+    assert kept(tasks, evaluated(tasks[1]), evaluated(tasks[2])) == ["pool/tiled", "relu/plain"]
+
+
+@pytest.mark.parametrize("file", ["solutions/pool/plain/solution.py", "problems/pool/problem.py"])
+def test_an_edited_file_is_evaluated_anew(workspace: Workspace, file: str) -> None:
+    before = [evaluated(task) for task in select_tasks(workspace)]
+    with (workspace.root / file).open("a") as source:
+        source.write("\n# better")
+    edited = {"solutions": ["pool/plain"], "problems": ["pool/plain", "pool/tiled"]}[file.split("/")[0]]
+    tasks = select_tasks(workspace)
+    everything = ["pool/plain", "pool/tiled", "relu/plain", "relu/tiled"]
+    assert kept(tasks, *before) == [name for name in everything if name not in edited]
+
+
+def test_another_config_environment_version_or_case_is_another_question(workspace: Workspace) -> None:
+    (task,) = select_tasks(workspace, ["pool"], ["plain"])
+    others = [
+        evaluated(task, config=Config(correctness=CorrectnessConfig(seeds=1))),
+        evaluated(task, where=environment(driver="581.00")),
+        evaluated(task, where=environment(harness="0.0.9")),
+        evaluated(replace(task, cases=("small",))),
+    ]
+    assert kept([task], *others) == []
+
+
+def test_another_commit_is_no_other_question(workspace: Workspace) -> None:
+    (task,) = select_tasks(workspace, ["pool"], ["plain"])
+    assert kept([task], evaluated(task, where=environment(commit="000000000000"))) == ["pool/plain"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_kept"),
+    [
+        (Verdict.WRONG_VALUES, True),
+        (Verdict.COMPILE_ERROR, True),
+        (Verdict.UNSUPPORTED, True),
+        (Verdict.TIMEOUT, True),
+        (Verdict.HARNESS_ERROR, False),
+    ],
+)
+def test_every_verdict_is_a_result_but_our_own_error(workspace: Workspace, verdict: Verdict, is_kept: bool) -> None:
+    (task,) = select_tasks(workspace, ["pool"], ["plain"])
+    assert kept([task], evaluated(task, verdict)) == ["pool/plain"] * is_kept
+
+
+def test_only_what_failed_last_is_found(workspace: Workspace) -> None:
+    tasks = select_tasks(workspace)
+    plain, tiled, mended, never = tasks
+    known = Remembered(
+        evaluated(plain, Verdict.WRONG_VALUES),
+        evaluated(tiled),
+        evaluated(mended, Verdict.TIMEOUT),
+        evaluated(mended),
+    )
+    assert failed_last(tasks, environment(), known) == [plain]
+    assert never not in failed_last(tasks, environment(), known)
+
+
+def test_a_failure_that_is_expected_is_none_and_a_pass_that_is_not_is_one(workspace: Workspace) -> None:
+    for name in ("plain", "tiled"):
+        (workspace.root / "solutions" / "pool" / name / "solution.yaml").write_text("expected_verdict: wrong_values")
+    plain, tiled = select_tasks(workspace, ["pool"])
+    known = Remembered(evaluated(plain, Verdict.WRONG_VALUES), evaluated(tiled))
+    assert failed_last([plain, tiled], environment(), known) == [tiled]

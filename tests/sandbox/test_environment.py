@@ -1,0 +1,35 @@
+"""Which of the user's variables a worker gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.devices.environment import VARIABLES
+from harness.sandbox.environment import scrubbed
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["HF_TOKEN", "WANDB_API_KEY", "CUDA_API_KEY", "TORCH_AUTH", "LD_PRELOAD", "LD_AUDIT", "SSH_AUTH_SOCK", "http_proxy",
+     "PYTHONSTARTUP", "BASH_ENV", "HARNESS_RUN_SEED", "DBUS_SESSION_BUS_ADDRESS", "CUDA_MODULE_LOADING"],
+)  # fmt: skip
+def test_what_is_no_compilers_business_stays_outside(name: str) -> None:
+    assert name not in scrubbed({name: "x"}, ())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*VARIABLES, "PATH", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_HOME", "OMP_NUM_THREADS", "MAX_JOBS", "CONDA_PREFIX"],
+)
+def test_what_compilers_and_cuda_go_by_comes_along(name: str) -> None:
+    assert scrubbed({name: "x"}, ())[name] == "x"
+
+
+def test_the_user_lets_more_through_by_name() -> None:
+    assert scrubbed({"CUTLASS_PATH": "/opt", "OTHER": "x"}, ("CUTLASS_PATH", "NOT_SET")).get("CUTLASS_PATH") == "/opt"
+    assert "OTHER" not in scrubbed({"OTHER": "x"}, ("CUTLASS_PATH",))
+
+
+def test_folders_of_modules_are_made_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/usr")
+    assert scrubbed({"PYTHONPATH": ":lib:/opt/x:"}, ())["PYTHONPATH"].split(":")[1:] == ["/usr/lib", "/opt/x"]

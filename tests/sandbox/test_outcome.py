@@ -1,0 +1,60 @@
+"""Exceptions of a solution as verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.evidence import Evidence
+from harness.model.verdict import Verdict
+from harness.sandbox.outcome import SolutionFailed, from_exception
+from harness.sandbox.wire.messages import Raised
+
+
+def test_a_failure_carries_reason_advice_and_details() -> None:
+    failed = SolutionFailed(Verdict.WRONG_SHAPE, "got 2×3, want 3×2", "details")
+    assert (str(failed), failed.verdict) == ("got 2×3, want 3×2", Verdict.WRONG_SHAPE)
+    assert failed.failure.reason == "got 2×3, want 3×2"
+    assert failed.failure.details == "details"
+    assert failed.failure.next_step == "check the formula of the output's size against the reference's"
+
+
+def test_a_given_next_step_is_taken() -> None:
+    assert SolutionFailed(Verdict.UNSUPPORTED, "too large", next_step="use a GPU").failure.next_step == "use a GPU"
+
+
+def test_cheating_carries_its_evidence() -> None:
+    failed = SolutionFailed.cheating("claimed_times", "a call of 0 ns was reported", "turn 7", call_ns=0)
+    assert (failed.verdict, failed.failure.reason) == (Verdict.CHEATING, "a call of 0 ns was reported")
+    assert failed.failure.evidence == (Evidence("claimed_times", "a call of 0 ns was reported", {"call_ns": 0}),)
+    assert failed.failure.details == "turn 7"
+
+
+@pytest.mark.parametrize(
+    ("type_name", "message", "verdict"),
+    [
+        ("OutOfMemoryError", "CUDA out of memory. Tried to allocate 80.00 GiB", Verdict.OUT_OF_MEMORY),
+        ("MemoryError", "", Verdict.OUT_OF_MEMORY),
+        ("RuntimeError", "CUDA error: out of memory", Verdict.OUT_OF_MEMORY),
+        ("RuntimeError", "CUDA error: an illegal memory access was encountered", Verdict.MEMORY_ERROR),
+        ("AcceleratorError", "CUDA error: misaligned address", Verdict.MEMORY_ERROR),
+        ("RuntimeError", "CUDA error: invalid configuration argument", Verdict.RUNTIME_ERROR),
+        ("ValueError", "bad stride", Verdict.RUNTIME_ERROR),
+    ],
+)
+def test_an_exception_has_its_verdict(type_name: str, message: str, verdict: Verdict) -> None:
+    raised = Raised(type_name, message, "Traceback …")
+    assert from_exception(raised, "in forward()", Verdict.RUNTIME_ERROR).verdict is verdict
+
+
+def test_the_stage_s_own_verdict_is_used_otherwise() -> None:
+    raised = Raised("ImportError", "no module named 'triton'", "Traceback …")
+    failed = from_exception(raised, "on import of solution.py", Verdict.LOAD_ERROR)
+    assert failed.verdict is Verdict.LOAD_ERROR
+    assert failed.failure.reason == "ImportError on import of solution.py: no module named 'triton'"
+    assert failed.failure.details == "Traceback …"
+
+
+@pytest.mark.parametrize(("message", "line"), [("\n\nfirst\nsecond", "first"), ("", "(no message)")])
+def test_the_reason_is_one_line(message: str, line: str) -> None:
+    failed = from_exception(Raised("ValueError", message, ""), "in forward()", Verdict.RUNTIME_ERROR)
+    assert failed.failure.reason == f"ValueError in forward(): {line}"

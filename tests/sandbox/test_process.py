@@ -1,0 +1,143 @@
+"""A worker ends with everything it started, and what it printed is kept in part."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.devices.choice import open_host
+from harness.devices.environment import FLAGS
+from harness.errors import MachineError
+from harness.model.verdict import Verdict
+from harness.run.cache import cache_folder
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import Describe, Load
+from harness.sandbox.workers import Workers
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    with Workers(open_host("sim", cache_folder(), lambda what: None), tmp_path / "cache") as made:
+        yield made
+
+
+def load(worker: WorkerProcess, folder: Path, text: str, timeout_s: float = 60) -> None:
+    """Have the worker import a solution of this text."""
+    (folder / "solution").mkdir(exist_ok=True)
+    (folder / "solution" / "solution.py").write_text(text)
+    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), timeout_s)
+
+
+def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path) -> None:
+    text = "import subprocess\nprint(subprocess.Popen(['sleep', '1000']).pid)\nclass ModelNew: pass\n"
+    with workers.start() as worker:
+        load(worker, tmp_path, text)
+    child = Path("/proc") / worker.output
+    assert not child.exists() or "(sleep) Z" in (child / "stat").read_text()
+    assert worker.leftovers.remark is None
+
+
+def test_output_keeps_its_beginning_and_its_end(workers: Workers, tmp_path: Path) -> None:
+    text = "import os\nprint('first words')\nprint('y' * 10_000_000)\nprint('last words')\nos._exit(3)\n"
+    with workers.start() as worker:
+        with pytest.raises(SolutionFailed) as caught:
+            load(worker, tmp_path, text)
+        output = worker.output
+    assert caught.value.verdict is Verdict.CRASHED
+    assert "exit code 3" in str(caught.value)
+    assert output.startswith("first words")
+    assert output.endswith("last words")
+    assert len(output) < 50_000
+
+
+def test_worker_that_cannot_start_is_the_machines_fault(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('torch is broken here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
+    with pytest.raises(MachineError, match="a worker didn't start"):
+        workers.start()
+
+
+def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: Path) -> None:
+    text = "import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n"
+    with workers.start() as worker:
+        load(worker, tmp_path, text)
+        worker._process.wait(timeout=60)
+        with pytest.raises(SolutionFailed, match="exit code 7") as caught:
+            worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
+    assert caught.value.verdict is Verdict.CRASHED
+
+
+FINE = "class ModelNew: pass\n"
+HALF_DEAD = """
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(30,)).start()
+os.closerange(3, 64)
+ctypes.CDLL(None).syscall(60, 0)  # of the main thread alone: the process looks like a zombie and can't be reaped
+"""
+
+
+def test_a_process_that_ends_by_half_holds_nobody_up(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.sandbox.process._ENDING_S", 1)
+    if platform.machine() != "x86_64":
+        pytest.skip("exit(2) has another number here")
+    with workers.start() as bystander, workers.start() as worker:
+        load(bystander, tmp_path, FINE)
+        with pytest.raises(SolutionFailed) as caught:
+            load(worker, tmp_path, HALF_DEAD, 3)
+        assert caught.value.verdict in (Verdict.TIMEOUT, Verdict.CHEATING)
+        with workers.start() as third:
+            load(third, tmp_path, FINE)
+        assert bystander._process.poll() is None
+
+
+def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        load(worker, tmp_path, FINE)
+        workers.servers.close()
+        with pytest.raises(MachineError, match="the process that workers are forked from has ended"):
+            worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
+
+
+def test_an_untouched_worker_says_whether_it_can_be_traced(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        assert worker.can_trace is None
+        worker.try_trace(60)
+        assert worker.can_trace is True
+        load(worker, tmp_path, FINE)
+
+
+def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(workers: Workers) -> None:
+    with workers.start() as worker:
+        worker.ask(Describe(), 60)
+        worker.kill()
+        with pytest.raises(MachineError, match="a worker that was to try a trace failed"):
+            worker.try_trace(60)
+
+
+TALKS = """
+import gc, socket, time
+for one in gc.get_objects():
+    if isinstance(one, socket.socket):
+        one.sendall(b"seven..")
+class ModelNew: pass
+"""
+
+
+def test_who_speaks_out_of_turn_is_quoted_in_numbers(workers: Workers, tmp_path: Path) -> None:
+    with workers.start() as worker:
+        worker.ask(Describe(), 60)
+        with pytest.raises(SolutionFailed) as caught:
+            load(worker, tmp_path, TALKS)
+    (evidence,) = caught.value.failure.evidence
+    assert (evidence.check, evidence.numbers) == ("private_socket", {"answers": 1})

@@ -1,0 +1,127 @@
+"""Counting with Nsight Compute: what becomes of its report, and of its refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import MachineError
+from harness.model.config import LimitsConfig
+from harness.model.profile import KernelCounters, Timeline, TimelineRow
+from harness.tools.bench import ArmFailed
+from harness.tools.nsight import Counting
+from harness.tools.profiling import Profiling, count_kernels, named, remarks
+from tests.tools import fakes
+
+
+def count(folder: Path, ncu: Path, kernel: str | None = None, timeout_s: float = 60) -> tuple[KernelCounters, ...]:
+    of = fakes.target()
+    asked = Profiling(of, Counting("basic", kernel, 20), "a GPU", ncu, folder, folder, LimitsConfig(), timeout_s)
+    with fakes.bench(of) as bench:
+        return count_kernels(bench, asked, ())
+
+
+def test_the_report_is_kept_and_read(tmp_path: Path) -> None:
+    ncu = fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, fakes.report("end"))
+    assert [kernel.registers_per_thread for kernel in count(tmp_path, ncu)] == [32]
+    assert (tmp_path / "profile.ncu-rep").exists()
+
+
+def test_no_kernel_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "said").write_text("==WARNING== No kernels were profiled.\nAvailable Kernels:\n1. k\n")
+    ncu = fakes.tool(tmp_path / "ncu", {"--log-file": tmp_path / "said"}, fakes.report("end"))
+    assert count(tmp_path, ncu, "nomatch") == ()
+
+
+@pytest.mark.parametrize(("after", "code"), [("", 1), ("==WARNING== No kernels were profiled.\n", 0)])
+def test_a_missing_permission_is_told_with_its_remedies(tmp_path: Path, after: str, code: int) -> None:
+    said = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access …\n"
+    (tmp_path / "said").write_text(said + after)
+    ncu = fakes.tool(tmp_path / "ncu", {"--log-file": tmp_path / "said"}, fakes.report("end"), code=code)
+    with pytest.raises(MachineError, match=r"run as root.*--cap-add SYS_ADMIN.*NVreg_RestrictProfilingToAdminUsers=0"):
+        count(tmp_path, ncu)
+
+
+def test_an_unknown_refusal_is_told_in_the_tools_words(tmp_path: Path) -> None:
+    ncu = fakes.tool(tmp_path / "ncu", {}, None, prints="==ERROR== out of luck", code=9)
+    with pytest.raises(MachineError, match=r"counted nothing \(exit code 9\); its last words:\n==ERROR== out of luck"):
+        count(tmp_path, ncu)
+
+
+def test_counting_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
+    ncu = fakes.tool(tmp_path / "ncu", {}, None)
+    with pytest.raises(MachineError, match=r"not done after 0 s\): --timeout gives more, --launches 1 and --kernel"):
+        count(tmp_path, ncu, timeout_s=0)
+
+
+def test_a_report_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "odd").write_text('"ID","Kernel Name"\n"",""\n"0","k"\n')
+    ncu = fakes.tool(tmp_path / "ncu", {"--export": tmp_path / "odd"}, fakes.report("end"))
+    with pytest.raises(MachineError, match=r"profile.ncu-rep can't be read \(KeyError"):
+        count(tmp_path, ncu)
+
+
+def test_kernels_get_readable_names_and_the_compilers_count_of_spills(tmp_path: Path) -> None:
+    ncu = fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, fakes.report("end"))
+    name = "max_pool2d_kernel(float const*, float*, Pooling)"
+    (kernel,) = named(count(tmp_path, ncu), fakes.built(name, spilled=24))
+    assert (kernel.kernel, kernel.spill_store_bytes, kernel.spill_load_bytes) == (name, 24, 24)
+    (foreign,) = named(count(tmp_path, ncu), fakes.built("another()", spilled=24))
+    assert foreign.spill_store_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("launches", "pattern", "remark"),
+    [
+        (0, None, ["a call launches no kernel"]),
+        (0, "x", ["a call launches no kernel that the timeline saw"]),
+        (2, None, ["a call launches 1 kernel, of which 0 were counted; --launches counts more"]),
+        (6, "x", ["no kernel's name matches 'x'; the timeline lists them"]),
+        (6, None, ["a call launches 2 kernels, of which 0 were counted; --launches counts more"]),
+    ],
+)
+def test_what_was_not_counted_is_said(launches: int, pattern: str | None, remark: list[str]) -> None:
+    rows = (TimelineRow("k", "kernel", launches, 1.0, 1.0, 1.0),) if launches else ()
+    assert list(remarks((), Timeline(3, rows, 1.0, 1.0, 0, 0.0), Counting("basic", pattern, 20))) == remark
+
+
+def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: Path) -> None:
+    counted = count(tmp_path, fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, None))
+    (remark,) = remarks(counted, Timeline(3, (), 0.0, 0.0, 0, 0.0), Counting("basic", None, 20))
+    assert remark.startswith("the timeline saw no kernel, though Nsight Compute counted some")
+
+
+def test_an_arm_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
+    of = fakes.target()
+    with fakes.bench(of) as bench:
+        program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"))
+        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
+        with pytest.raises(ArmFailed, match=r"not done after .* a smaller case takes less, --timeout gives more"):
+            bench.require_done(replace(ended, code=None), tmp_path / "log")
+
+
+def test_an_arm_that_hangs_without_a_tool_has_failed_itself(tmp_path: Path) -> None:
+    of = fakes.target()
+    with fakes.bench(of) as bench:
+        program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"), prints="working …")
+        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
+        with pytest.raises(ArmFailed, match="failed when it was called: exit code 0"):
+            bench.require_done(ended, tmp_path / "log")
+
+
+def test_a_process_that_never_got_to_the_arm_is_our_trouble(tmp_path: Path) -> None:
+    of = fakes.target()
+    with fakes.bench(of) as bench:
+        program = fakes.tool(tmp_path / "arm", {}, None, prints="ImportError: no torch", code=1)
+        ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
+        with pytest.raises(MachineError, match="ImportError: no torch"):
+            bench.require_done(ended, tmp_path / "log")
+
+
+def test_a_link_that_the_arm_leaves_in_place_of_its_report_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text('{"stage": "end"}')
+    with fakes.bench(fakes.target()) as bench:
+        (bench.folder / "scratch" / "report.json").symlink_to(tmp_path / "secret")
+        assert bench.report().stage == "start"
