@@ -154,7 +154,7 @@ def readings() -> dict[str, dict[str, str]]:
 
 
 def page(found: dict[str, Row], known: dict[str, dict[str, str]]) -> list[str]:
-    """The tables: by level, by model, and every rejection with its reading."""
+    """The tables: by level, by model, and each rejection and each false pass with its reading."""
     return [
         *_groups("level", found, lambda name: name.split("_")[0].replace("l", "level ")),
         "",
@@ -199,11 +199,14 @@ def _rejections(found: dict[str, Row], known: dict[str, dict[str, str]]) -> Iter
     false_passes = [name for name in passed if known.get(name, {}).get("truth") == "wrong"]
     unread = [name for name in rejected if name not in known]
     yield f"{len(rejected)} rejected, of which {len(unread)} have not been read yet. By a reading of their sources:"
-    yield f"{len(alarms)} false alarms, {len(false_passes)} false passes" + "".join(f", {one}" for one in false_passes)
+    yield f"{len(alarms)} false alarms, {len(false_passes)} false passes."
+    others = [f"{name} (`{row['verdict']}`)" for name, row in sorted(found.items()) if _outcome(row) == "not judged"]
+    if others:
+        yield f"Not judged: {', '.join(others)}."
     yield ""
     yield "| kernel | verdict | worst error, tolerances | reading | why |"
     yield "|---|---|---|---|---|"
-    for name in rejected:
+    for name in sorted([*rejected, *false_passes]):
         row, reading = found[name], known.get(name, {"truth": "—", "why": "—"})
         worst = "—" if row["worst"] is None else f"{row['worst']:.3g}"
         yield f"| {name} | `{row['verdict']}` | {worst} | {reading['truth']} | {reading['why']} |"

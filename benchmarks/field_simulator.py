@@ -4,8 +4,9 @@
     python benchmarks/field_simulator.py FOLDER/results [RESULTS ...]
 
 Reads the journals of such sittings and holds their verdicts to a GPU's: those of results/field.json, and where that has
-none, that KernelBench accepted the kernel on one. Verdicts and seconds go into results/field_simulator.json, without
-anybody's source, and a table by level into docs/simulator.md.
+none, that KernelBench accepted the kernel on one. Who rejects what a reading in results/field_reasons.yaml calls wrong
+raises no false alarm. Verdicts and seconds go into results/field_simulator.json, without anybody's source, and a table
+by level into docs/simulator.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from field import FIELD, ROOT, put_between
+from field import FIELD, ROOT, put_between, readings
 
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
@@ -52,13 +53,14 @@ def main() -> None:
 
 def rows_of(records: Iterable[Evaluation], gpu: Mapping[str, Row]) -> dict[str, Row]:
     """The newest evaluation of each kernel on the simulator, beside the verdict that a GPU gives."""
-    found = {}
+    found, known = {}, readings()
     for one in sorted(records, key=lambda record: record.started_at):
         if one.environment.backend == "sim":
             name = f"{one.problem.name}/{one.solution.name}"
             found[name] = {
                 "verdict": one.verdict.value,
                 "on_gpu": gpu.get(name, {}).get("verdict", Verdict.PASSED.value),
+                "is_wrong": known.get(name, {}).get("truth") == "wrong",
                 "cases": sorted({check.case for check in one.checks}),
                 "seconds": {stage: round(one.stages_s.get(stage, 0.0), 2) for stage in STAGES},
             }
@@ -86,14 +88,14 @@ def outcome(row: Row) -> str:
     if here.passed:
         return "" if there.passed else "false pass" if there.blames_solution else ""
     if here.blames_solution:
-        return "false alarm" if there.passed else ""
+        return "false alarm" if there.passed and not row["is_wrong"] else ""
     return "" if here is there else "not judged"
 
 
 def disagreements(found: Mapping[str, Row]) -> Iterator[str]:
     for name, row in sorted(found.items()):
         if row["verdict"] != row["on_gpu"]:
-            yield f"{name}: {row['verdict']}, on a GPU {row['on_gpu']}"
+            yield f"{name}: {row['verdict']}, on a GPU {row['on_gpu']}" + ", wrong by its source" * row["is_wrong"]
 
 
 if __name__ == "__main__":

@@ -523,17 +523,22 @@ def test_verdicts_of_the_simulator_are_held_to_a_gpu_s(
     for number, way in enumerate(ways, 1):
         record = judged(f"l1_00{number}", "one", way, environment=place, stages_s=stages, id=str(number))
         Journal(tmp_path / "results", "a").append(record)
+    Journal(tmp_path / "results", "b").append(
+        judged("l1_005", "one", failed(), environment=place, stages_s=stages, id="5")
+    )
+    monkeypatch.setattr(simulator, "readings", lambda: {"l1_005/one": {"truth": "wrong", "why": "a race"}})
     gpu, file, page = (tmp_path / name for name in ("gpu.json", "found.json", "page.md"))
     gpu.write_text(json.dumps({"l1_002/one": {"verdict": "wrong_values"}}))
     options = [str(tmp_path / "results"), "--gpu", str(gpu), "--file", str(file), "--page", str(page)]
     monkeypatch.setattr(sys, "argv", ["", *options])
     simulator.main()
-    assert "| 1 | 4 | 1 (25%) | 1 | 1 | 1 | 4.0 | 2.0 |" in page.read_text()
+    assert "| 1 | 5 | 1 (20%) | 1 | 1 | 1 | 4.0 | 2.0 |" in page.read_text()
     assert json.loads(file.read_text())["l1_002/one"]["on_gpu"] == "wrong_values"
-    assert capsys.readouterr().out.splitlines()[-3:] == [
+    assert capsys.readouterr().out.splitlines()[-4:] == [
         "l1_002/one: passed, on a GPU wrong_values",
         "l1_003/one: wrong_values, on a GPU passed",
         "l1_004/one: unsupported, on a GPU passed",
+        "l1_005/one: wrong_values, on a GPU passed, wrong by its source",
     ]
 
 
