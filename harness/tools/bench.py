@@ -24,9 +24,9 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.own_python import own_python
 from harness.sandbox.sources import copy_folder
 from harness.sandbox.start import Surroundings, surroundings_of
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.codec import CodecError, decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.sandbox.workers import Workers
 from harness.tools.assignment import REPORT, TRACE, Assignment, Mode, Stage, SubjectReport
 from harness.tools.target import Target
@@ -68,7 +68,7 @@ class Bench:
     folder: Path
     environment: dict[str, str]
     mark: str
-    cell: Cell
+    sandbox: Sandbox
     solution: Path | None
     builds: tuple[ExtensionBuild, ...]
     compilers: str | None = None
@@ -94,7 +94,7 @@ class Bench:
             warm_ups=calls.warm_ups,
             calls=calls.count,
             seed=_SEED,
-            cell=self.cell,
+            sandbox=self.sandbox,
             compilers=self.compilers,
         )
         path = self.folder / "assignment.json"
@@ -156,9 +156,9 @@ def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable
             **host.worker_environment(for_build=False),
         }
         hidden = tuple(sorted({os.path.abspath(path) for path in (*around.hidden, cache_folder())}))
-        cell = Cell(str(folder), hidden, os.path.expanduser("~"), os.getpid())
+        sandbox = Sandbox(str(folder), hidden, os.path.expanduser("~"), os.getpid())
         place = _copy(target, folder, built.compilers)
-        yield Bench(target, folder, environment, mark, cell, place, built.builds, built.compilers)
+        yield Bench(target, folder, environment, mark, sandbox, place, built.builds, built.compilers)
     finally:
         remove_folder(folder)
 

@@ -17,7 +17,7 @@ import pytest
 from harness.sandbox import family as family_module
 from harness.sandbox.family import Family, Leftovers, Process, start_of
 from harness.sandbox.user_signal import is_own_user, signal_user
-from harness.sandbox.wire.cell import user_of
+from harness.sandbox.wire.sandbox import user_of
 
 MARK = secrets.token_hex(8)  # another run of these tests has another
 

@@ -13,7 +13,7 @@ import pytest
 from harness.sandbox import folder as worker_folder
 from harness.sandbox.family import start_of
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.wire.cell import FIRST_USER
+from harness.sandbox.wire.sandbox import FIRST_USER
 
 
 @pytest.fixture(autouse=True)
