@@ -27,8 +27,7 @@ ALLOWED = {
     "cudasim": set(),
     "wire": {"model"},  # arms alone, see below: the names of metrics
     "devices": {"wire", "model", "cudasim", "errors"},
-    # devices: what the simulator saw, and the memory that workers share. builder: why a build failed.
-    "sandbox": {"wire", "devices", "cudasim", "builder", "workspace", "model", "errors"},
+    "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
     "builder": {"sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
     "referee": {"builder", "sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},

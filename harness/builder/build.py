@@ -10,21 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.builder.cache import log_of, nvcc_calls_of
 from harness.builder.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
+from harness.builder.workers import Workers
 from harness.cudasim.diagnose import diagnose_build_log
 from harness.cudasim.host_calls import host_calls_in
 from harness.devices.environment import FLAGS
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
+from harness.model.content_hash import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
-from harness.sandbox.sources import namespace_of
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
 from harness.sandbox.wire.values import encode_value
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
@@ -78,7 +80,7 @@ def build(
     worker that measures will meet the same error if it is real.
     """
     started = time.monotonic()
-    texts = Texts(workers, namespace_of(solution.folder), limits.build_s)
+    texts = Texts(workers, hash_contents(seen_files(solution.folder).items()), limits.build_s)
     unbuilt = [*texts.known(), *wanted]
     made: dict[str, ExtensionReport] = {}
     try:
@@ -86,7 +88,7 @@ def build(
             is_built = rounds_left > 0 and texts.build(unbuilt, made)
             compilers = compilers_of(workers) if is_built else None  # else its workers build for themselves
             with workers.start(for_build=True) as worker:
-                path = worker.bring(solution.folder, "solution.py", sha256, compilers)
+                path = bring(worker, solution.folder, sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
                 seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
                 unbuilt = seen.unbuilt
@@ -141,9 +143,9 @@ def _outcome(
     seconds: float,
     compilers: str | None,
 ) -> BuildOutcome:
-    builds = tuple(_extension_build(report, worker.log_of(report.key)) for report in reports)
+    builds = tuple(_extension_build(report, log_of(worker, report.key)) for report in reports)
     is_simulated = worker.backend == "sim"
-    calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+    calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
     return BuildOutcome(builds, failed, seconds, calls, _host_calls(builds) if is_simulated else {}, compilers)
 
 
@@ -153,7 +155,7 @@ def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | N
     if not refused:
         return None
     report = refused[-1]
-    path = worker.log_of(report.key)
+    path = log_of(worker, report.key)
     log = read_beginning(path)
     if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
         return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)

@@ -16,20 +16,21 @@ from pathlib import Path
 import torch
 
 from harness.builder.build import BuildOutcome, read_beginning
+from harness.builder.cache import keep_text
 from harness.builder.compiler_log import kernel_resources, without_middle
 from harness.builder.nvcc_words import what_follows
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.config import NvccConfig
-from harness.sandbox.extension_cache import keep_text
+from harness.sandbox.folder import show_text
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, WorkerProcess
-from harness.sandbox.shown_texts import show_text
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
 from harness.sandbox.wire.nvcc_account import anywhere, read_calls, read_runs, runs_text
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
@@ -131,7 +132,7 @@ def _ask(questions: list[_Question], workers: Workers, subject: Subject) -> dict
     deadline = time.monotonic() + questions[0].config.timeout_s
     try:
         with workers.start(for_build=True) as worker:
-            worker.bring(subject.solution.folder, "solution.py", subject.sha256)
+            bring(worker, subject.solution.folder, subject.sha256)
             for question in questions:
                 opinions[question.key] = _opinion(question, worker, deadline)
     except (SolutionFailed, SolutionRaised, HarnessError, OSError) as error:

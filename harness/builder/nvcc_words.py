@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from harness.builder.compiler_log import compiler_errors
-from harness.sandbox.shown_texts import show_text
+from harness.sandbox.folder import show_text
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import NvccRun
 

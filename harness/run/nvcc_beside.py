@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from harness.builder.build import BuildOutcome, CompilerRefused
 from harness.builder.nvcc_check import Opinions, Subject, ask_nvcc
 from harness.builder.second_opinion import of_build
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc, find_nvcc
 from harness.model.config import NvccConfig
 from harness.referee.evaluation import Job
 from harness.run.cores import keep_thread_to
-from harness.sandbox.workers import Workers
 
 
 class NvccBeside:

@@ -11,6 +11,7 @@ import pytest
 
 from harness.builder.build import BuildOutcome
 from harness.builder.nvcc_check import Opinion, Subject, ask_nvcc
+from harness.builder.solution_files import solution_place
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
 from harness.model.build import ExtensionBuild
@@ -52,9 +53,9 @@ class ScriptedWorkers:
         self.for_build.append(for_build)
         return self
 
-    def bring(self, folder: Path, file: str, sha256: str | None) -> str:
-        self.brought.append(folder)
-        return file
+    def bring(self, files: dict[str, bytes], place: Path) -> Path:
+        self.brought.append(place)
+        return place
 
     def ask(self, request: CompileForGpu, timeout_s: float) -> CompiledForGpu:
         self.asked.append(request)
@@ -101,7 +102,7 @@ def test_call_is_asked_in_the_worker_s_own_folder(tmp_path: Path) -> None:
     assert request.calls[0].source == "/tmp/w7/scratch/cuda.cu"
     assert 29 < workers.timeouts[0] <= 30
     assert workers.for_build == [True]
-    assert workers.brought == [about.solution.folder]
+    assert workers.brought == [solution_place(about.solution.folder)]
     (kernel,) = opinion.kernels
     assert (kernel.kernel, kernel.registers, kernel.shared_bytes, kernel.constant_bytes) == ("k", 40, 1024, 540)
     assert (kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes) == (16, 8, 4)

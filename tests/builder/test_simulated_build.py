@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.builder.build import build
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.model.config import LimitsConfig
@@ -16,7 +18,6 @@ from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Load, Loaded
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution, load_solution
 
 pytestmark = pytest.mark.sim
@@ -139,6 +140,6 @@ class ModelNew:
 def test_a_solution_of_two_extensions_uses_torch_s_events(workers: Workers, tmp_path: Path) -> None:
     solution = written(tmp_path, TWO_EXTENSIONS.format(events=EVENTS))
     with workers.start() as worker:
-        reply = worker.ask(Load(worker.bring(solution.folder, "solution.py"), "ModelNew", FLAGS), 120)
+        reply = worker.ask(Load(bring(worker, solution.folder), "ModelNew", FLAGS), 120)
     assert isinstance(reply, Loaded)
     assert [(report.name, report.succeeded) for report in reply.extensions] == [("first", True), ("second", True)]

@@ -13,6 +13,7 @@ import pytest
 
 from harness.builder.build import BuildOutcome, CompilerRefused
 from harness.builder.nvcc_check import Opinion, Subject
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
 from harness.model.build import ExtensionBuild, NvccCheck
 from harness.model.config import Config
@@ -25,7 +26,6 @@ from harness.run.local import Evaluating, Floor, run_tasks
 from harness.run.pipeline import Shape
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import ExtensionReport
-from harness.sandbox.workers import Workers
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

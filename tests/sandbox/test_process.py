@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.errors import MachineError
@@ -16,7 +18,6 @@ from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
-from harness.sandbox.workers import Workers
 
 pytestmark = pytest.mark.sim
 
@@ -31,7 +32,7 @@ def load(worker: WorkerProcess, folder: Path, text: str, timeout_s: float = 60) 
     """Have the worker import a solution of this text."""
     (folder / "solution").mkdir(exist_ok=True)
     (folder / "solution" / "solution.py").write_text(text)
-    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), timeout_s)
+    worker.ask(Load(bring(worker, folder / "solution"), "ModelNew", FLAGS), timeout_s)
 
 
 def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.environment import FLAGS
 from harness.model.verdict import Verdict
 from harness.sandbox import process as worker_process
@@ -18,7 +20,6 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.usage import Excess
 from harness.sandbox.wire.messages import Detach, Done, Load
-from harness.sandbox.workers import Workers
 
 STRAY = """
 import subprocess
@@ -53,7 +54,7 @@ def worker(tmp_path: Path) -> Iterator[WorkerProcess]:
 def load(worker: WorkerProcess, folder: Path, text: str) -> None:
     (folder / "solution").mkdir()
     (folder / "solution" / "solution.py").write_text(text)
-    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), 60)
+    worker.ask(Load(bring(worker, folder / "solution"), "ModelNew", FLAGS), 60)
 
 
 def state_of(pid: int) -> str:
