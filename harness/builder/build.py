@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from harness.builder.cache import log_of, nvcc_calls_of
-from harness.builder.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_resources, without_middle
 from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers
+from harness.cudasim.compiler import SimUnavailable, find_compiler
 from harness.cudasim.diagnose import diagnose_build_log
 from harness.cudasim.host_calls import host_calls_in
 from harness.devices.environment import FLAGS
+from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
 from harness.model.content_hash import hash_contents
+from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
@@ -31,6 +36,7 @@ from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
 _RECORDED_CHARS = 16_000
+_TRIAL_S = 60
 _MOST_ROUNDS = 8
 """So often a solution is loaded and constructed anew with what it came to: an extension may need another one."""
 
@@ -78,6 +84,8 @@ def build(
 
     Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
     worker that measures will meet the same error if it is real.
+
+    Raises: MachineError, Interrupted.
     """
     started = time.monotonic()
     texts = Texts(workers, hash_contents(seen_files(solution.folder).items()), limits.build_s)
@@ -150,18 +158,37 @@ def _outcome(
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
-    """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
+    """The verdict where a compiler's refusal is behind the exception; None where it has another cause.
+
+    Raises: MachineError where there is no compiler that could have refused.
+    """
     refused = [report for report in raised.extensions if not report.succeeded]
     if not refused:
         return None
     report = refused[-1]
     path = log_of(worker, report.key)
     log = read_beginning(path)
+    if not is_refusal(log):
+        _require_compiler(worker.backend)
     if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
         return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
     diagnosis = diagnose_build_log(log)
     verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
     return CompilerRefused(verdict, report, diagnosis.summary or raised.message, path, diagnosis.is_of_device)
+
+
+def _require_compiler(backend: BackendName) -> None:
+    """Look for ourselves: a log is a worker's, and may say anything. Raises: MachineError."""
+    try:
+        if backend == "sim":
+            find_compiler()
+            return
+        command = shlex.split(os.environ.get("CXX") or "c++")
+        subprocess.run(
+            [*command, "-fsyntax-only", "-x", "c++", os.devnull], capture_output=True, check=True, timeout=_TRIAL_S
+        )
+    except (SimUnavailable, OSError, subprocess.SubprocessError) as error:
+        raise MachineError(f"nothing can be built here, since the C++ compiler doesn't work: {error}") from error
 
 
 def first_line(text: str) -> str:
