@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from harness.builder.build import BuildOutcome, read_beginning
 from harness.builder.cache import keep_text
-from harness.builder.compiler_log import kernel_resources, without_middle
-from harness.builder.nvcc_words import what_follows
+from harness.builder.compiler_log import kernel_resources, what_follows, without_middle
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
@@ -28,9 +28,9 @@ from harness.model.config import NvccConfig
 from harness.sandbox.folder import show_text
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
-from harness.sandbox.wire.nvcc_account import anywhere, read_calls, read_runs, runs_text
 from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
@@ -88,7 +88,7 @@ class _Question:
         if self._kept_at is None:
             return None
         try:
-            runs = read_runs(self._kept_at.read_text())
+            runs = decode(CompiledForGpu, json.loads(self._kept_at.read_text())).runs
         except (OSError, ValueError):
             return None
         return self.opinion(runs, was_cached=True)
@@ -96,14 +96,19 @@ class _Question:
     def keep(self, runs: tuple[NvccRun, ...]) -> None:
         if self._kept_at is not None:
             with contextlib.suppress(OSError):
-                keep_text(self._kept_at, runs_text(runs))
+                keep_text(self._kept_at, json.dumps(encode(CompiledForGpu(runs))))
 
     def calls(self, folder: Path) -> tuple[NvccCall, ...]:
         """For a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
-        calls = read_calls(self.text, folder)
+        try:
+            calls = json.loads(self.text)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        if not isinstance(calls, list):
+            raise ValueError("no list")
         if len(calls) > _MOST_CALLS:
             raise ValueError(f"{len(calls)} files of CUDA, and {_MOST_CALLS} are looked at")
-        return calls
+        return tuple(_moved(decode(NvccCall, call), str(folder)) for call in calls)
 
     def opinion(self, runs: tuple[NvccRun, ...], was_cached: bool) -> Opinion:
         """What follows from runs made in WORKER_PLACE."""
@@ -151,9 +156,15 @@ def _opinion(question: _Question, worker: WorkerProcess, deadline: float) -> Opi
     request = CompileForGpu(question.nvcc.path, calls, question.config.architectures)
     reply = worker.ask(request, max(1.0, deadline - time.monotonic()))
     assert isinstance(reply, CompiledForGpu)
-    runs = anywhere(reply.runs, worker.folder)
+    runs = tuple(replace(run, output=run.output.replace(str(worker.folder), WORKER_PLACE)) for run in reply.runs)
     question.keep(runs)
     return question.opinion(runs, was_cached=False)
+
+
+def _moved(call: NvccCall, folder: str) -> NvccCall:
+    """The call as in a worker's folder, instead of in WORKER_PLACE."""
+    arguments = tuple(argument.replace(WORKER_PLACE, folder) for argument in call.arguments)
+    return replace(call, arguments=arguments, source=call.source.replace(WORKER_PLACE, folder))
 
 
 def _digest_of_own() -> str:
