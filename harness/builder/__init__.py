@@ -12,6 +12,7 @@ The way of a solution's load_inline():
 5. A call without a text, such as load() of files, is built by the solution's own worker, and kept for the very same
    files alone (`worker/extension_key.py`).
 
-How torch is made to build fast, and for the simulator, is `worker/slim_build.py`'s and `cudasim`'s. What the simulator
-has built the real nvcc is asked about as well: `nvcc_check.py`, and `second_opinion.py` for what follows.
+How torch builds one is `worker/torch_build.py`'s, its fast headers `worker/slim_build.py`'s, the simulator's compilers
+`cudasim`'s. The real nvcc is asked about what was built for the simulator as well: `nvcc_check.py`, and
+`second_opinion.py` for what follows.
 """

@@ -24,7 +24,7 @@ _ANSWER_S = 120
 
 @dataclass(frozen=True)
 class Texts:
-    """Those of one solution; `namespace` is that of its files (workers.sources), `timeout_s` for each build."""
+    """Those of one solution; `namespace` is that of its files (solution_files), `timeout_s` for each build."""
 
     workers: Workers
     namespace: str
