@@ -103,7 +103,6 @@ class WorkerProcess:
         self.backend: BackendName = launch.backend
         self._launch = launch
         self._started = StartedWorker(launch, servers, stop)
-        self._process = self._started.process
         self._socket = self._started.socket
         self._output = self._started.output
         self._warm_up_nonce = secrets.token_hex(16)
@@ -218,7 +217,7 @@ class WorkerProcess:
         Raises: MachineError as ask().
         """
         self.await_start()
-        place = files_folder(self._started.folder) / folder
+        place = files_folder(self.folder) / folder
         for name, content in files.items():
             write_file(place / name, content)
         self.namespace = hash_contents(files.items())
@@ -307,7 +306,7 @@ class WorkerProcess:
         return replace(finding, file=file, detail=self._shown(finding.detail), code=code)
 
     def _shown(self, text: str) -> str:
-        return show_text(text, self._started.folder)
+        return show_text(text, self.folder)
 
     def _refuse_unasked(self, request: Request) -> None:
         """A worker is silent between its answer and the next question; an end of file means that it is gone."""
@@ -348,7 +347,7 @@ class WorkerProcess:
                 return
 
     def _look_at_usage(self) -> None:
-        self._excess = self._excess or self._usage.excess(self._started.family, scratch_folder(self._started.folder))
+        self._excess = self._excess or self._usage.excess(self._started.family, scratch_folder(self.folder))
 
     def _refuse_excess(self) -> None:
         if self._excess:
@@ -360,10 +359,10 @@ class WorkerProcess:
     def _crashed(self, request: Request) -> SolutionFailed:
         """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
         try:
-            code = self._process.wait(timeout=min(_ENDING_S, self._timeout_s))
+            code = self._started.process.wait(timeout=min(_ENDING_S, self._timeout_s))
         except subprocess.TimeoutExpired:
             return self.misbehaved("closed the referee's socket and went on running")
-        if self._process.is_orphan:
+        if self._started.process.is_orphan:
             if self._stop.is_set():
                 raise Interrupted
             raise MachineError("the process that workers are forked from has ended, and with it this worker")

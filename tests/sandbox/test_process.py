@@ -71,7 +71,7 @@ def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: 
     text = "import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n"
     with workers.start() as worker:
         load(worker, tmp_path, text)
-        worker._process.wait(timeout=60)
+        worker._started.process.wait(timeout=60)
         with pytest.raises(SolutionFailed, match="exit code 7") as caught:
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
     assert caught.value.verdict is Verdict.CRASHED
@@ -99,7 +99,7 @@ def test_a_process_that_ends_by_half_holds_nobody_up(
         assert caught.value.verdict in (Verdict.TIMEOUT, Verdict.CHEATING)
         with workers.start() as third:
             load(third, tmp_path, FINE)
-        assert bystander._process.poll() is None
+        assert bystander._started.process.poll() is None
 
 
 def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, tmp_path: Path) -> None:

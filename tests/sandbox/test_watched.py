@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness.builder import cache
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.environment import FLAGS
@@ -70,7 +71,7 @@ def test_a_thorough_pause_stops_strays_also_after_a_quick_one(worker: WorkerProc
     load(worker, tmp_path, STRAY)
     while not worker.output:  # it is read in the background
         os.sched_yield()
-    stray, leader = int(worker.output), worker._process.pid
+    stray, leader = int(worker.output), worker.pid
     worker.pause(thoroughly=False)
     await_state(leader, is_stopped=True)
     assert state_of(stray) != "T"
@@ -86,7 +87,7 @@ def test_a_thorough_pause_stops_strays_also_after_a_quick_one(worker: WorkerProc
 @pytest.mark.parametrize("thoroughly", [True, False])
 def test_a_question_wakes_who_stands_still(worker: WorkerProcess, thoroughly: bool) -> None:
     worker.pause(thoroughly)
-    await_state(worker._process.pid, is_stopped=True)
+    await_state(worker.pid, is_stopped=True)
     assert worker.ask(Detach(()), 60) == Done()
 
 
@@ -126,8 +127,8 @@ def test_a_folder_goes_also_where_keeping_builds_fails(
         raise KeyboardInterrupt
 
     load(worker, tmp_path, "class ModelNew: ...\n")
-    monkeypatch.setattr(worker_process, "keep_builds", fail)
+    monkeypatch.setattr(cache, "keep_builds", fail)
     with pytest.raises(KeyboardInterrupt):
         worker.close()
-    assert not worker._started.folder.exists()
+    assert not worker.folder.exists()
     monkeypatch.undo()
