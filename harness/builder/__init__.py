@@ -8,7 +8,7 @@ The way of a solution's load_inline():
    worth nothing: TextsNotBuilt.
 3. `build.py` hears of it. `texts.py` has the text compiled by a worker that does nothing else and imports nothing, once
    for all who send it, and the solution is loaded anew.
-4. `cache.py` keeps what comes of it, a library or a refusal with its log, and lends it to later workers.
+4. `extension_cache.py` keeps what comes of it, a library or a refusal with its log, and lends it to later workers.
 5. A call without a text, such as load() of files, is built by the solution's own worker, and kept for the very same
    files alone (`worker/extension_key.py`).
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.builder.cache import log_of, nvcc_calls_of
 from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_resources, without_middle
+from harness.builder.extension_cache import log_of, nvcc_calls_of
 from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers
@@ -98,18 +98,18 @@ def build(
             with workers.start(for_build=True) as worker:
                 path = bring(worker, solution.folder, sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
-                seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
-                unbuilt = seen.unbuilt
+                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                unbuilt = reported.unbuilt
                 if not unbuilt:
-                    reports = _merged(seen.reports, made, texts.built() if compilers else ())
-                    return _outcome(reports, seen.failed, worker, time.monotonic() - started, compilers)
+                    reports = _merged(reported.reports, made, texts.built() if compilers else ())
+                    return _outcome(reports, reported.failed, worker, time.monotonic() - started, compilers)
         raise AssertionError("a worker that builds for itself reports no texts")
     except SolutionFailed as error:  # of a build, which takes too long or too much memory
         return BuildOutcome((), error, time.monotonic() - started)
 
 
 @dataclass
-class _Seen:
+class _Reported:
     """What a worker came to on its way through the solution."""
 
     reports: list[ExtensionReport] = field(default_factory=list)
@@ -117,23 +117,23 @@ class _Seen:
     failed: SolutionFailed | None = None
 
 
-def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Seen:
-    seen = _Seen()
+def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Reported:
+    reported = _Reported()
     for request in requests:
         try:
             reply = worker.ask(request, limits.build_s)
             assert isinstance(reply, (Loaded, Constructed))
-            seen.reports += reply.extensions
+            reported.reports += reply.extensions
         except TextsNotBuilt as error:
-            seen.unbuilt += error.texts
+            reported.unbuilt += error.texts
         except SolutionRaised as error:
-            seen.reports += error.raised.extensions
-            seen.failed = compile_failure(error.raised, worker)
-            return seen
+            reported.reports += error.raised.extensions
+            reported.failed = compile_failure(error.raised, worker)
+            return reported
         except SolutionFailed as error:
-            seen.failed = error
-            return seen
-    return seen
+            reported.failed = error
+            return reported
+    return reported
 
 
 def _merged(

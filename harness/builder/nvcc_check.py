@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 
 from harness.builder.build import BuildOutcome, read_beginning
-from harness.builder.cache import keep_text
 from harness.builder.compiler_log import kernel_resources, what_follows, without_middle
+from harness.builder.extension_cache import keep_text
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
@@ -47,7 +47,7 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SimulatedBuild:
     """A solution's builds for the simulator; `sha256` is its folder's."""
 
     solution: Solution
@@ -59,7 +59,7 @@ Opinions = Mapping[str, Opinion]
 """By the key of the extension; extensions that nvcc wasn't called for are missing."""
 
 
-def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: Subject, config: NvccConfig) -> dict[str, Opinion]:
+def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: NvccConfig) -> dict[str, Opinion]:
     """Opinions of all extensions whose builds called nvcc.
 
     Raises: Interrupted. Whatever else goes wrong leaves them unchecked, with a reason.
@@ -132,7 +132,7 @@ class _Question:
         return Opinion(NvccCheck("unchecked", self.nvcc.version, self.config.architectures, 0.0, False, why[:1000]))
 
 
-def _ask(questions: list[_Question], workers: Workers, subject: Subject) -> dict[str, Opinion]:
+def _ask(questions: list[_Question], workers: Workers, subject: SimulatedBuild) -> dict[str, Opinion]:
     opinions: dict[str, Opinion] = {}
     deadline = time.monotonic() + questions[0].config.timeout_s
     try:

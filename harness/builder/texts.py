@@ -9,7 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.builder.cache import SHARED, has_build, has_library, log_of, nvcc_calls_of, remember_text, texts_of
+from harness.builder.extension_cache import (
+    SHARED,
+    has_build,
+    has_library,
+    log_of,
+    nvcc_calls_of,
+    remember_text,
+    texts_of,
+)
 from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.sandbox.process import WorkerProcess

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
-from harness.builder import cache
+from harness.builder import extension_cache
 from harness.devices.base import Host
 from harness.devices.sim.account import AccountOfFindings, FindingsWithheld
 from harness.sandbox.fork_server import ForkServers
@@ -78,9 +78,9 @@ class _Attendant:
             raise SolutionFailed.cheating("trace", str(error), None, **error.numbers) from None
 
     def supply(self, worker: WorkerProcess, place: Path) -> None:
-        cache.supply(worker)
+        extension_cache.supply(worker)
         if self.account is not None:
             self.account.read_files(texts_in(place))
 
     def collect(self, worker: WorkerProcess) -> None:
-        cache.collect(worker, only=self.key)
+        extension_cache.collect(worker, only=self.key)

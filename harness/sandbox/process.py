@@ -27,7 +27,7 @@ from harness.sandbox.folder import show_text, write_file
 from harness.sandbox.fork_server import START_S, ForkServers
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.start import Launch, StartedWorker
-from harness.sandbox.usage import Excess, Usage, available_bytes
+from harness.sandbox.usage import ExceededLimit, Usage, available_bytes
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.exchange import READY, envelope, open_envelope
 from harness.sandbox.wire.extension_text import ExtensionText
@@ -112,7 +112,7 @@ class WorkerProcess:
         self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
         self._deadline = self._timeout_s = 0.0
         self._spoke_at = math.inf
-        self._excess: Excess | None = None
+        self._excess: ExceededLimit | None = None
         self._is_ready = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
         self._attendant = attendant

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.builder.build import BuildOutcome, build
-from harness.builder.cache import lend
+from harness.builder.extension_cache import lend
 from harness.builder.solution_files import seen_files
 from harness.builder.workers import Workers
 from harness.devices.cuda.host import CudaHost

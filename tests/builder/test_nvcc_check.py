@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
-from harness.builder.nvcc_check import Opinion, Subject, ask_nvcc
+from harness.builder.nvcc_check import Opinion, SimulatedBuild, ask_nvcc
 from harness.builder.solution_files import solution_place
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
@@ -77,7 +77,7 @@ def refuses(request: CompileForGpu, folder: Path) -> CompiledForGpu:
     return CompiledForGpu((NvccRun("sm_90", 1, 4.5, f'{folder}/scratch/cuda.cu(9): error: expected a ";"\n'),))
 
 
-def subject(tmp_path: Path, *texts: str) -> Subject:
+def subject(tmp_path: Path, *texts: str) -> SimulatedBuild:
     calls = {}
     for key, text in zip(KEYS, texts, strict=False):
         calls[key] = tmp_path / "kept" / "calls" / f"{key}.json"
@@ -85,10 +85,10 @@ def subject(tmp_path: Path, *texts: str) -> Subject:
         calls[key].write_text(text)
     builds = tuple(ExtensionBuild("one", key, False, 3.0, "log") for key in calls)
     (solution,) = Workspace(ROOT).solutions("maxpool2d", ["plain"])
-    return Subject(solution, BuildOutcome(builds, None, 1.0, calls), None)
+    return SimulatedBuild(solution, BuildOutcome(builds, None, 1.0, calls), None)
 
 
-def ask(workers: ScriptedWorkers, about: Subject, **settings: Any) -> dict[str, Opinion]:
+def ask(workers: ScriptedWorkers, about: SimulatedBuild, **settings: Any) -> dict[str, Opinion]:
     return ask_nvcc(NVCC, workers, about, NvccConfig(**settings))  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.builder import cache
+from harness.builder import extension_cache
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.environment import FLAGS
@@ -19,7 +19,7 @@ from harness.sandbox import process as worker_process
 from harness.sandbox.family import Family
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.usage import Excess
+from harness.sandbox.usage import ExceededLimit
 from harness.sandbox.wire.messages import Detach, Done, Load
 
 STRAY = """
@@ -33,11 +33,11 @@ class ModelNew: ...
 class Looks:
     """Stands for the usage, with what it will find, and counts how often it was looked at."""
 
-    def __init__(self, found: Excess | None = None) -> None:
+    def __init__(self, found: ExceededLimit | None = None) -> None:
         self.count = 0
         self._found = found
 
-    def excess(self, family: Family, scratch: Path) -> Excess | None:
+    def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
         self.count += 1
         return self._found
 
@@ -105,7 +105,7 @@ def test_nothing_is_looked_at_while_a_quick_answer_is_awaited(
 
 
 def test_who_keeps_the_referee_waiting_is_looked_at(worker: WorkerProcess, tmp_path: Path) -> None:
-    looks: Any = Looks(Excess(Verdict.OUT_OF_MEMORY, "took more than 1.0 GiB of host memory"))
+    looks: Any = Looks(ExceededLimit(Verdict.OUT_OF_MEMORY, "took more than 1.0 GiB of host memory"))
     worker._usage = looks
     with pytest.raises(SolutionFailed, match="took more than") as caught:
         load(worker, tmp_path, "import time\ntime.sleep(1000)\n")
@@ -113,7 +113,7 @@ def test_who_keeps_the_referee_waiting_is_looked_at(worker: WorkerProcess, tmp_p
 
 
 def test_what_quick_turns_take_is_said_at_the_next_question(worker: WorkerProcess) -> None:
-    looks: Any = Looks(Excess(Verdict.RUNTIME_ERROR, "started more than 1,024 processes"))
+    looks: Any = Looks(ExceededLimit(Verdict.RUNTIME_ERROR, "started more than 1,024 processes"))
     worker._usage = looks
     worker.pause()
     with pytest.raises(SolutionFailed, match="started more than 1,024 processes"):
@@ -127,7 +127,7 @@ def test_a_folder_goes_also_where_keeping_builds_fails(
         raise KeyboardInterrupt
 
     load(worker, tmp_path, "class ModelNew: ...\n")
-    monkeypatch.setattr(cache, "keep_builds", fail)
+    monkeypatch.setattr(extension_cache, "keep_builds", fail)
     with pytest.raises(KeyboardInterrupt):
         worker.close()
     assert not worker.folder.exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.builder.cache import log_of
+from harness.builder.extension_cache import log_of
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.choice import open_host

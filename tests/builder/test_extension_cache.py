@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.builder.cache import keep_builds, keep_text_of, lend
+from harness.builder.extension_cache import keep_builds, keep_text_of, lend
 
 KEY = "0123456789abcdef" * 2
 
