@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import os
 import secrets
-import select
 import signal
-import socket
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +17,7 @@ from harness.errors import Interrupted, MachineError
 from harness.model.content_hash import hash_contents
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
+from harness.sandbox.conversation import Conversation, WrongAnswer
 from harness.sandbox.family import Leftovers
 from harness.sandbox.folder import show_text, write_file
 from harness.sandbox.fork_server import START_S, ForkServers
@@ -29,13 +25,11 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.start import Launch, StartedWorker
 from harness.sandbox.usage import ExceededLimit, Usage, available_bytes
 from harness.sandbox.wire.device import Finding
-from harness.sandbox.wire.exchange import READY, envelope, open_envelope
+from harness.sandbox.wire.exchange import READY
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.frames import FrameError, PeerClosed, bounded_int, receive_frame, send_frame
+from harness.sandbox.wire.frames import PeerClosed
 from harness.sandbox.wire.layout import files_folder, scratch_folder
 from harness.sandbox.wire.messages import (
-    ANSWERS,
-    REPLIES,
     Done,
     Raised,
     Ready,
@@ -47,13 +41,9 @@ from harness.sandbox.wire.messages import (
     WarmUp,
 )
 
-_POLL_S = 0.1
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
 """For a process that has hung up to be gone: freeing much memory takes its time."""
-_PEEKED_BYTES = 2**16
-_ANSWERING_S = 1.0
-"""An answer is read in milliseconds, so whoever trickles longer is looked at like one that hasn't answered yet."""
 
 
 class TextsNotBuilt(Exception):
@@ -103,15 +93,13 @@ class WorkerProcess:
         self.backend: BackendName = launch.backend
         self._launch = launch
         self._started = StartedWorker(launch, servers, stop)
-        self._socket = self._started.socket
         self._output = self._started.output
+        self._stop = stop
+        self._conversation = Conversation(self._started.socket, stop, self._look)
         self._warm_up_nonce = secrets.token_hex(16)
         with contextlib.suppress(PeerClosed):  # it has ended, as await_start() will find
-            send_frame(self._socket, envelope(self._warm_up_nonce, WarmUp()))
-        self._stop = stop
+            self._conversation.say(self._warm_up_nonce, WarmUp())
         self._usage = Usage(int(memory_gib * 2**30) if memory_gib else int(available_bytes() * _MEMORY_SHARE))
-        self._deadline = self._timeout_s = 0.0
-        self._spoke_at = math.inf
         self._excess: ExceededLimit | None = None
         self._is_ready = False
         self._still: Literal["nobody", "group", "everybody"] = "nobody"
@@ -137,29 +125,17 @@ class WorkerProcess:
         """
         self.await_start()
         self._refuse_excess()
-        self._refuse_unasked(request)
-        self.resume()
-        nonce = secrets.token_hex(16)
-        self._give_time(timeout_s)
-        self._socket.settimeout(timeout_s)  # sending too must end
-        answered: str
-        reply: Reply
         try:
-            send_frame(self._socket, envelope(nonce, request), descriptors)
-            frame, received = receive_frame(self._socket, self._wait, bounded_int)
-            for descriptor in received:
-                os.close(descriptor)
-            answered, reply = open_envelope(frame, REPLIES)
+            self._conversation.require_silence()
+            self.resume()
+            reply = self._conversation.ask(request, timeout_s, descriptors)
         except PeerClosed:
-            raise self._crashed(request) from None
+            raise self._crashed(request, timeout_s) from None
         except TimeoutError:
-            raise self._late() from None
-        except FrameError as error:
-            raise self.misbehaved(f"sent what is no message: {error}") from None
-        if answered != nonce:
-            raise self.misbehaved("answered with a nonce that was not asked with")
-        if type(reply) not in (Raised, ANSWERS[type(request)]):
-            raise self.misbehaved(f"answered {type(request).__name__} with {type(reply).__name__}")
+            late = f"no answer within {timeout_s:g} s"
+            raise SolutionFailed(Verdict.TIMEOUT, late, self.output or None) from None
+        except WrongAnswer as error:
+            raise self.misbehaved(str(error), **error.numbers) from None
         self._answers += 1
         if texts := tuple(one.text for one in getattr(reply, "extensions", ()) if one.text is not None):
             if self.compilers is None:
@@ -178,18 +154,17 @@ class WorkerProcess:
         """
         if self._is_ready:
             return
-        self._give_time(START_S)
+        self._conversation.give_time(START_S)
         try:
             for expected, kind in ((READY, Ready), (self._warm_up_nonce, Done)):
-                frame, _ = receive_frame(self._socket, self._wait)
-                nonce, reply = open_envelope(frame, REPLIES)
+                nonce, reply = self._conversation.hear()
                 if isinstance(reply, Raised):
                     raise MachineError(f"a worker didn't start: {reply.type_name}: {reply.message}")
                 if nonce != expected or not isinstance(reply, kind):
                     raise MachineError("a worker didn't start: it sent something else first")
                 if isinstance(reply, Ready):
                     self.protections = reply.protections
-        except (PeerClosed, FrameError, SolutionFailed) as error:
+        except (PeerClosed, TimeoutError, WrongAnswer, SolutionFailed) as error:
             self._output.finish()
             last_line = (self.output.splitlines() or [str(error)])[-1]
             raise MachineError(f"a worker didn't start: {last_line}") from error
@@ -308,43 +283,10 @@ class WorkerProcess:
     def _shown(self, text: str) -> str:
         return show_text(text, self.folder)
 
-    def _refuse_unasked(self, request: Request) -> None:
-        """A worker is silent between its answer and the next question; an end of file means that it is gone."""
-        if select.select([self._socket], [], [], 0)[0]:
-            try:
-                unasked = self._socket.recv(_PEEKED_BYTES, socket.MSG_PEEK)
-            except ConnectionResetError:
-                unasked = b""
-            if not unasked:
-                raise self._crashed(request)
-            raise self.misbehaved("spoke before it was asked", unasked_bytes=len(unasked))
-
-    def _give_time(self, timeout_s: float) -> None:
-        """For the next answer."""
-        self._timeout_s = timeout_s
-        self._deadline = time.monotonic() + timeout_s
-        self._spoke_at = math.inf
-
-    def _wait(self) -> None:
-        """Until something can be read.
-
-        What its processes take is looked at only while nothing comes: with a thousand of them that lasts 0.15 s, by
-        which a turn's wall-clock time would be longer.
-        """
-        while True:
-            now = time.monotonic()
-            if self._stop.is_set():
-                raise Interrupted
-            if now > self._deadline:
-                raise self._late()
-            speaks = bool(select.select([self._socket], [], [], _POLL_S)[0])
-            if speaks:
-                self._spoke_at = min(self._spoke_at, now)
-            if not speaks or now > self._spoke_at + _ANSWERING_S:
-                self._look_at_usage()
-                self._refuse_excess()
-            if speaks:
-                return
+    def _look(self) -> None:
+        """While an answer is awaited. Raises: SolutionFailed."""
+        self._look_at_usage()
+        self._refuse_excess()
 
     def _look_at_usage(self) -> None:
         self._excess = self._excess or self._usage.excess(self._started.family, scratch_folder(self.folder))
@@ -353,13 +295,10 @@ class WorkerProcess:
         if self._excess:
             raise SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
 
-    def _late(self) -> SolutionFailed:
-        return SolutionFailed(Verdict.TIMEOUT, f"no answer within {self._timeout_s:g} s", self.output or None)
-
-    def _crashed(self, request: Request) -> SolutionFailed:
+    def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
         """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
         try:
-            code = self._started.process.wait(timeout=min(_ENDING_S, self._timeout_s))
+            code = self._started.process.wait(timeout=min(_ENDING_S, timeout_s))
         except subprocess.TimeoutExpired:
             return self.misbehaved("closed the referee's socket and went on running")
         if self._started.process.is_orphan:

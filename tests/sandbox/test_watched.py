@@ -15,7 +15,7 @@ from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
 from harness.devices.environment import FLAGS
 from harness.model.verdict import Verdict
-from harness.sandbox import process as worker_process
+from harness.sandbox import conversation
 from harness.sandbox.family import Family
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
@@ -95,7 +95,7 @@ def test_nothing_is_looked_at_while_a_quick_answer_is_awaited(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looking at a thousand processes lasts 0.15 s, and would be taken for the turn's own time."""
-    monkeypatch.setattr(worker_process, "_POLL_S", 30.0)
+    monkeypatch.setattr(conversation, "_POLL_S", 30.0)
     looks: Any = Looks()
     worker._usage = looks
     assert worker.ask(Detach(()), 60) == Done()
