@@ -24,6 +24,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from harness.builder.workers import Workers
 from harness.devices.cuda.telemetry import Telemetry
 from harness.model.arms import ArmName
 from harness.model.config import Config
@@ -46,7 +47,6 @@ from harness.referee.timing.timing import references_of
 from harness.run.gpu_lock import alone_on_gpu
 from harness.run.session import open_session
 from harness.sandbox.wire.messages import TurnTaken
-from harness.sandbox.workers import Workers
 from harness.workspace.problem import FULL, Problem, load_problem
 from harness.workspace.workspace import find_workspace
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
+from harness.builder.solution_files import seen_files
+from harness.model.content_hash import hash_contents
 from harness.run.cache import cache_folder
-from harness.sandbox.sources import copy_folder
 from harness.sandbox.wire.layout import extensions_folder, is_key
 from harness.workspace.solution import Solution
 
@@ -36,5 +35,4 @@ def share_builds(backend: str, built: Solution, others: Sequence[Solution]) -> N
 
 
 def _namespace(solution: Solution) -> str:
-    with tempfile.TemporaryDirectory() as trial:
-        return copy_folder(solution.folder, Path(trial) / "copy", None)
+    return hash_contents(seen_files(solution.folder).items())

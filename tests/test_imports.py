@@ -27,8 +27,7 @@ ALLOWED = {
     "cudasim": set(),
     "wire": {"model"},  # arms alone, see below: the names of metrics
     "devices": {"wire", "model", "cudasim", "errors"},
-    # devices: what the simulator saw, and the memory that workers share. builder: why a build failed.
-    "sandbox": {"wire", "devices", "cudasim", "builder", "workspace", "model", "errors"},
+    "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
     "builder": {"sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
     "referee": {"builder", "sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
@@ -56,6 +55,7 @@ ALLOWED_MODULES = {
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
+
 
 def modules() -> dict[str, Path]:
     """Module names of the package with their files; the template is the user's, not ours."""

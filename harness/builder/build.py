@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.builder.compiler_log import compiler_errors, kernel_resources, without_middle
+from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_resources, without_middle
+from harness.builder.extension_cache import log_of, nvcc_calls_of
+from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
+from harness.builder.workers import Workers
+from harness.cudasim.compiler import SimUnavailable, find_compiler
 from harness.cudasim.diagnose import diagnose_build_log
 from harness.cudasim.host_calls import host_calls_in
 from harness.devices.environment import FLAGS
+from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
+from harness.model.content_hash import hash_contents
+from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
-from harness.sandbox.sources import namespace_of
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
 from harness.sandbox.wire.values import encode_value
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20
 _RECORDED_CHARS = 16_000
+_TRIAL_S = 60
 _MOST_ROUNDS = 8
 """So often a solution is loaded and constructed anew with what it came to: an extension may need another one."""
 
@@ -76,9 +84,11 @@ def build(
 
     Whatever else goes wrong here is not decided here: without a GPU in sight an honest solution may raise, and the
     worker that measures will meet the same error if it is real.
+
+    Raises: MachineError, Interrupted.
     """
     started = time.monotonic()
-    texts = Texts(workers, namespace_of(solution.folder), limits.build_s)
+    texts = Texts(workers, hash_contents(seen_files(solution.folder).items()), limits.build_s)
     unbuilt = [*texts.known(), *wanted]
     made: dict[str, ExtensionReport] = {}
     try:
@@ -86,20 +96,20 @@ def build(
             is_built = rounds_left > 0 and texts.build(unbuilt, made)
             compilers = compilers_of(workers) if is_built else None  # else its workers build for themselves
             with workers.start(for_build=True) as worker:
-                path = worker.bring(solution.folder, "solution.py", sha256, compilers)
+                path = bring(worker, solution.folder, sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
-                seen = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
-                unbuilt = seen.unbuilt
+                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                unbuilt = reported.unbuilt
                 if not unbuilt:
-                    reports = _merged(seen.reports, made, texts.built() if compilers else ())
-                    return _outcome(reports, seen.failed, worker, time.monotonic() - started, compilers)
+                    reports = _merged(reported.reports, made, texts.built() if compilers else ())
+                    return _outcome(reports, reported.failed, worker, time.monotonic() - started, compilers)
         raise AssertionError("a worker that builds for itself reports no texts")
     except SolutionFailed as error:  # of a build, which takes too long or too much memory
         return BuildOutcome((), error, time.monotonic() - started)
 
 
 @dataclass
-class _Seen:
+class _Reported:
     """What a worker came to on its way through the solution."""
 
     reports: list[ExtensionReport] = field(default_factory=list)
@@ -107,23 +117,23 @@ class _Seen:
     failed: SolutionFailed | None = None
 
 
-def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Seen:
-    seen = _Seen()
+def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Reported:
+    reported = _Reported()
     for request in requests:
         try:
             reply = worker.ask(request, limits.build_s)
             assert isinstance(reply, (Loaded, Constructed))
-            seen.reports += reply.extensions
+            reported.reports += reply.extensions
         except TextsNotBuilt as error:
-            seen.unbuilt += error.texts
+            reported.unbuilt += error.texts
         except SolutionRaised as error:
-            seen.reports += error.raised.extensions
-            seen.failed = compile_failure(error.raised, worker)
-            return seen
+            reported.reports += error.raised.extensions
+            reported.failed = compile_failure(error.raised, worker)
+            return reported
         except SolutionFailed as error:
-            seen.failed = error
-            return seen
-    return seen
+            reported.failed = error
+            return reported
+    return reported
 
 
 def _merged(
@@ -141,25 +151,44 @@ def _outcome(
     seconds: float,
     compilers: str | None,
 ) -> BuildOutcome:
-    builds = tuple(_extension_build(report, worker.log_of(report.key)) for report in reports)
+    builds = tuple(_extension_build(report, log_of(worker, report.key)) for report in reports)
     is_simulated = worker.backend == "sim"
-    calls = {one.key: worker.nvcc_calls_of(one.key) for one in builds} if is_simulated else {}
+    calls = {one.key: nvcc_calls_of(worker, one.key) for one in builds} if is_simulated else {}
     return BuildOutcome(builds, failed, seconds, calls, _host_calls(builds) if is_simulated else {}, compilers)
 
 
 def compile_failure(raised: Raised, worker: WorkerProcess) -> SolutionFailed | None:
-    """The verdict where a compiler's refusal is behind the exception; None where it has another cause."""
+    """The verdict where a compiler's refusal is behind the exception; None where it has another cause.
+
+    Raises: MachineError where there is no compiler that could have refused.
+    """
     refused = [report for report in raised.extensions if not report.succeeded]
     if not refused:
         return None
     report = refused[-1]
-    path = worker.log_of(report.key)
+    path = log_of(worker, report.key)
     log = read_beginning(path)
+    if not is_refusal(log):
+        _require_compiler(worker.backend)
     if worker.backend == "cuda":  # a refusal of the real compiler is the solution's fault; the simulator may have gaps
         return CompilerRefused(Verdict.COMPILE_ERROR, report, compiler_errors(log) or raised.message, path, False)
     diagnosis = diagnose_build_log(log)
     verdict = Verdict.COMPILE_ERROR if diagnosis.kind == "compile_error" else Verdict.UNSUPPORTED
     return CompilerRefused(verdict, report, diagnosis.summary or raised.message, path, diagnosis.is_of_device)
+
+
+def _require_compiler(backend: BackendName) -> None:
+    """Look for ourselves: a log is a worker's, and may say anything. Raises: MachineError."""
+    try:
+        if backend == "sim":
+            find_compiler()
+            return
+        command = shlex.split(os.environ.get("CXX") or "c++")
+        subprocess.run(
+            [*command, "-fsyntax-only", "-x", "c++", os.devnull], capture_output=True, check=True, timeout=_TRIAL_S
+        )
+    except (SimUnavailable, OSError, subprocess.SubprocessError) as error:
+        raise MachineError(f"nothing can be built here, since the C++ compiler doesn't work: {error}") from error
 
 
 def first_line(text: str) -> str:

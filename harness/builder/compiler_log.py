@@ -1,14 +1,21 @@
-"""Reading compilers: the errors that an author needs, and what ptxas says of each kernel."""
+"""What compilers said: the errors that an author needs, what ptxas says of each kernel, and what follows from a run of
+nvcc on a machine without a GPU."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal
 
 from harness.cudasim.nvcc import UNSUPPORTED_MARK
 from harness.model.build import KernelResources
+from harness.sandbox.folder import show_text
+from harness.sandbox.wire.layout import WORKER_PLACE
+from harness.sandbox.wire.messages import NvccRun
 
 _MAX_ERRORS = 8
 _LINES_AFTER_ERROR = 2
@@ -25,6 +32,21 @@ _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) 
 _USED = re.compile(r"Used (\d+) registers(?P<rest>.*)")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _CONSTANT = re.compile(r"(\d+) bytes cmem")
+
+_LINES_AFTER_NVCC_ERROR = 40
+_SHOWN_CHARS = 300
+
+_NVCC_ERROR = re.compile(
+    r"^(?P<file>[^\s:(][^:(]*)(?:\((?P<nvcc_line>\d+)\)|:(?P<line>\d+)(?::\d+)?): "
+    r"(?:fatal |catastrophic )?error\b[^:]*: (?P<message>.*)$"
+)
+_OF_SOURCE_BY_PTXAS = re.compile(r"^ptxas (error|.*; error)|^ptxas fatal\s*: (Unresolved extern|Ptx assembly aborted)")
+_OTHER = re.compile(r"^(nvcc|ptxas|cicc|nvlink|gcc|g\+\+|cc1plus)\b.*\b(error|fatal|died|Killed)\b.*$")
+_UNKNOWN_GPU = re.compile(r"Unsupported gpu architecture|is not defined for option|not a supported architecture")
+_MISSING_FILE = re.compile(r"No such file or directory|cannot open source file|could not open source file")
+_LEADS_FROM = re.compile(rf'at line \d+ of "?{re.escape(WORKER_PLACE)}')
+# Their headers, and so their names, need not be here (worker/absent_headers).
+_OF_ABSENT_HEADERS = re.compile(r"cublas|cusparse|cusolver|cudnn|cufft|curand|magma", re.IGNORECASE)
 
 
 def compiler_errors(log: str) -> str:
@@ -90,17 +112,24 @@ def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tu
     )
 
 
-def _context(lines: list[str]) -> list[str]:
-    kept = []
-    for line in lines:
-        if not line.strip() or _ERROR.match(line) or not line.startswith((" ", "\t")):
-            break
-        kept.append(line.rstrip())
-    return kept
+@dataclass(frozen=True)
+class Reading:
+    """`words` are nvcc's of a refusal, with the folders left off; else why nothing follows; empty where it compiles."""
+
+    outcome: Literal["accepted", "refused", "unchecked"]
+    words: str = ""
 
 
-def _base_name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
+def what_follows(runs: Sequence[NvccRun]) -> Reading:
+    """What all runs of an extension show, made in WORKER_PLACE: that the source is wrong, or only that this machine
+    can't tell. Of the errors the first one counts, from which later ones may follow."""
+    failed = next((run for run in runs if run.exit_code), None)
+    if failed is None:
+        return Reading("accepted") if runs else Reading("unchecked", "nvcc was called with nothing that it compiles")
+    gap = _gap(failed)
+    if gap is not None:
+        return Reading("unchecked", show_text(gap, Path(WORKER_PLACE))[:_SHOWN_CHARS])
+    return Reading("refused", show_text(compiler_errors(failed.output), Path(WORKER_PLACE)))
 
 
 def demangled(names: list[str]) -> list[str]:
@@ -119,3 +148,53 @@ def without_middle(text: str, limit: int) -> str:
         return text
     left_out = len(text) - limit
     return f"{text[: limit // 2]}\n[… {left_out} characters left out …]\n{text[-(limit // 2) :]}"
+
+
+def _context(lines: list[str]) -> list[str]:
+    kept = []
+    for line in lines:
+        if not line.strip() or _ERROR.match(line) or not line.startswith((" ", "\t")):
+            break
+        kept.append(line.rstrip())
+    return kept
+
+
+def _base_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _gap(run: NvccRun) -> str | None:
+    """Why the failure says nothing of the source; None where it does."""
+    lines = run.output.splitlines()
+    for number, line in enumerate(lines):
+        if _UNKNOWN_GPU.search(line):
+            return f"this nvcc doesn't know {run.architecture}: {line.strip()}"
+        if match := _NVCC_ERROR.match(line):
+            context = lines[number + 1 : number + 1 + _LINES_AFTER_NVCC_ERROR]
+            return _gap_of_error(match, context)
+        if _OF_SOURCE_BY_PTXAS.match(line):
+            return None
+        if _OTHER.match(line):
+            return None if run.refuses_command else line.strip()
+    return f"nvcc ended with exit code {run.exit_code} and named no error"
+
+
+def _gap_of_error(error: re.Match[str], context: Sequence[str]) -> str | None:
+    place, message = f"{PurePath(error['file']).name}:{error['nvcc_line'] or error['line']}", error["message"]
+    if _MISSING_FILE.search(message):
+        return f"a header isn't here: {place}: {message}"
+    if _OF_ABSENT_HEADERS.search(message):
+        return f"it is about a library whose headers need not be here: {place}: {message}"
+    if error["file"].startswith(WORKER_PLACE) or _leads_from(context):
+        return None
+    return f"the error is in a header: {place}: {message}"
+
+
+def _leads_from(context: Sequence[str]) -> bool:
+    """Whether the lines below an error in a header name the solution's line that led there."""
+    for line in context:
+        if _NVCC_ERROR.match(line):
+            return False
+        if _LEADS_FROM.search(line):
+            return True
+    return False

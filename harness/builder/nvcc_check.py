@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from harness.builder.build import BuildOutcome, read_beginning
-from harness.builder.compiler_log import kernel_resources, without_middle
-from harness.builder.nvcc_words import what_follows
+from harness.builder.compiler_log import kernel_resources, what_follows, without_middle
+from harness.builder.extension_cache import keep_text
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.config import NvccConfig
-from harness.sandbox.extension_cache import keep_text
+from harness.sandbox.folder import show_text
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, WorkerProcess
-from harness.sandbox.shown_texts import show_text
+from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import WORKER_PLACE
 from harness.sandbox.wire.messages import CompiledForGpu, CompileForGpu, NvccCall, NvccRun
-from harness.sandbox.wire.nvcc_account import anywhere, read_calls, read_runs, runs_text
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution
 
 _MOST_CALLS = 16
@@ -46,7 +47,7 @@ class Opinion:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SimulatedBuild:
     """A solution's builds for the simulator; `sha256` is its folder's."""
 
     solution: Solution
@@ -58,7 +59,7 @@ Opinions = Mapping[str, Opinion]
 """By the key of the extension; extensions that nvcc wasn't called for are missing."""
 
 
-def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: Subject, config: NvccConfig) -> dict[str, Opinion]:
+def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: NvccConfig) -> dict[str, Opinion]:
     """Opinions of all extensions whose builds called nvcc.
 
     Raises: Interrupted. Whatever else goes wrong leaves them unchecked, with a reason.
@@ -87,7 +88,7 @@ class _Question:
         if self._kept_at is None:
             return None
         try:
-            runs = read_runs(self._kept_at.read_text())
+            runs = decode(CompiledForGpu, json.loads(self._kept_at.read_text())).runs
         except (OSError, ValueError):
             return None
         return self.opinion(runs, was_cached=True)
@@ -95,14 +96,19 @@ class _Question:
     def keep(self, runs: tuple[NvccRun, ...]) -> None:
         if self._kept_at is not None:
             with contextlib.suppress(OSError):
-                keep_text(self._kept_at, runs_text(runs))
+                keep_text(self._kept_at, json.dumps(encode(CompiledForGpu(runs))))
 
     def calls(self, folder: Path) -> tuple[NvccCall, ...]:
         """For a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
-        calls = read_calls(self.text, folder)
+        try:
+            calls = json.loads(self.text)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        if not isinstance(calls, list):
+            raise ValueError("no list")
         if len(calls) > _MOST_CALLS:
             raise ValueError(f"{len(calls)} files of CUDA, and {_MOST_CALLS} are looked at")
-        return calls
+        return tuple(_moved(decode(NvccCall, call), str(folder)) for call in calls)
 
     def opinion(self, runs: tuple[NvccRun, ...], was_cached: bool) -> Opinion:
         """What follows from runs made in WORKER_PLACE."""
@@ -126,12 +132,12 @@ class _Question:
         return Opinion(NvccCheck("unchecked", self.nvcc.version, self.config.architectures, 0.0, False, why[:1000]))
 
 
-def _ask(questions: list[_Question], workers: Workers, subject: Subject) -> dict[str, Opinion]:
+def _ask(questions: list[_Question], workers: Workers, subject: SimulatedBuild) -> dict[str, Opinion]:
     opinions: dict[str, Opinion] = {}
     deadline = time.monotonic() + questions[0].config.timeout_s
     try:
         with workers.start(for_build=True) as worker:
-            worker.bring(subject.solution.folder, "solution.py", subject.sha256)
+            bring(worker, subject.solution.folder, subject.sha256)
             for question in questions:
                 opinions[question.key] = _opinion(question, worker, deadline)
     except (SolutionFailed, SolutionRaised, HarnessError, OSError) as error:
@@ -150,9 +156,15 @@ def _opinion(question: _Question, worker: WorkerProcess, deadline: float) -> Opi
     request = CompileForGpu(question.nvcc.path, calls, question.config.architectures)
     reply = worker.ask(request, max(1.0, deadline - time.monotonic()))
     assert isinstance(reply, CompiledForGpu)
-    runs = anywhere(reply.runs, worker.folder)
+    runs = tuple(replace(run, output=run.output.replace(str(worker.folder), WORKER_PLACE)) for run in reply.runs)
     question.keep(runs)
     return question.opinion(runs, was_cached=False)
+
+
+def _moved(call: NvccCall, folder: str) -> NvccCall:
+    """The call as in a worker's folder, instead of in WORKER_PLACE."""
+    arguments = tuple(argument.replace(WORKER_PLACE, folder) for argument in call.arguments)
+    return replace(call, arguments=arguments, source=call.source.replace(WORKER_PLACE, folder))
 
 
 def _digest_of_own() -> str:

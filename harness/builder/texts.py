@@ -9,12 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.builder.extension_cache import (
+    SHARED,
+    has_build,
+    has_library,
+    log_of,
+    nvcc_calls_of,
+    remember_text,
+    texts_of,
+)
+from harness.builder.workers import Workers
 from harness.errors import Interrupted
-from harness.sandbox.extension_cache import SHARED, has_build, has_library, remember_text, texts_of
+from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.wire.layout import extensions_folder
-from harness.sandbox.wire.messages import CompilersDescribed, DescribeCompilers, ExtensionReport
-from harness.sandbox.workers import Workers
+from harness.sandbox.wire.layout import READ_ONLY_FILES, extensions_folder
+from harness.sandbox.wire.messages import BuildText, CompilersDescribed, DescribeCompilers, ExtensionReport, TextBuilt
 
 _POLL_S = 0.05
 _FACT = "compilers"
@@ -23,7 +32,7 @@ _ANSWER_S = 120
 
 @dataclass(frozen=True)
 class Texts:
-    """Those of one solution; `namespace` is that of its files (workers.sources), `timeout_s` for each build."""
+    """Those of one solution; `namespace` is that of its files (solution_files), `timeout_s` for each build."""
 
     workers: Workers
     namespace: str
@@ -60,9 +69,22 @@ class Texts:
         with _locked(self._root / "locks" / key, self.workers):
             if any(has_build(place, key) for place in places):
                 return True
-            with self.workers.start_builder() as worker:
-                made[key] = worker.build_text(text, key, self.namespace, self.timeout_s).extension
+            with self.workers.start_builder(key) as worker:
+                made[key] = self._build(worker, text, key)
             return any(has_build(place, key) for place in places)
+
+    def _build(self, worker: WorkerProcess, text: ExtensionText, key: str) -> ExtensionReport:
+        """For all that send the same text, if it may be shared and no other worker's files can be read or written from
+        there; else for this solution."""
+        worker.await_start()
+        is_for_all = text.is_shared and READ_ONLY_FILES in worker.protections
+        worker.namespace = SHARED if is_for_all else self.namespace
+        reply = worker.ask(BuildText(text, key), self.timeout_s)
+        assert isinstance(reply, TextBuilt)
+        log_of(worker, key)
+        if worker.backend == "sim":
+            nvcc_calls_of(worker, key)
+        return reply.extension
 
 
 def compilers_of(workers: Workers) -> str:

@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from harness.builder.build import BuildOutcome
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.cudasim.cuda_texts import beyond_simulator
 from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
@@ -33,7 +35,6 @@ from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.sandbox.advice import advice_for
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
-from harness.sandbox.workers import Workers
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 from harness.workspace.solution import Solution
@@ -220,7 +221,7 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
         def load() -> WorkerProcess:
             worker = started.pop() if started else start()
             stack.callback(lambda: _kill_all(worker, references))
-            path = worker.bring(job.solution.folder, "solution.py", job.solution_ref.sha256, compilers)
+            path = bring(worker, job.solution.folder, job.solution_ref.sha256, compilers)
             found.protections = worker.protections
             if workers.host.name == "cuda" and not will_be_timed:  # else a baseline shows it, and tracing costs time
                 worker.try_trace(job.config.limits.load_s)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from harness.builder.workers import Workers
 from harness.devices.cuda.telemetry import Telemetry
 from harness.devices.environment import FLAGS
 from harness.model.arms import OF_PRECISION, ReferenceArm
@@ -38,7 +39,6 @@ from harness.referee.without_launches import is_right_without_launches
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import FlagChange
-from harness.sandbox.workers import Workers
 from harness.workspace.problem import FULL, Problem
 
 _NO_FLOORS = (

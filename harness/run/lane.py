@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.builder.build import BuildOutcome
+from harness.builder.workers import Workers
 from harness.errors import Interrupted, MachineError
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
@@ -29,7 +30,6 @@ from harness.run.gpu_lock import GpuLock
 from harness.sandbox.own_python import own_python
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
-from harness.sandbox.workers import Workers
 
 Notify = Callable[[str], None]
 _POLL_S = 0.1

@@ -11,11 +11,11 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 
+from harness.builder.workers import Workers
 from harness.errors import HarnessError, Interrupted
 from harness.run.cores import keep_thread_to
 from harness.run.lane import Assignment, LaneSettings, LocalLane
 from harness.sandbox.process import TextsNotBuilt
-from harness.sandbox.workers import Workers
 
 
 def main() -> None:

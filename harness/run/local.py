@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from harness.builder.build import BuildOutcome, build
 from harness.builder.nvcc_check import Opinions
 from harness.builder.second_opinion import of_evaluation, with_remarks
+from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.model.config import Config
 from harness.model.environment import Environment
@@ -25,7 +26,6 @@ from harness.run.nvcc_beside import NvccBeside, nvcc_beside
 from harness.run.pipeline import Again, Finished, Ready, Shape, Stages, run_pipeline
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.workers import Workers
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 

@@ -6,13 +6,13 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from harness.builder.build import BuildOutcome, CompilerRefused
-from harness.builder.nvcc_check import Opinions, Subject, ask_nvcc
+from harness.builder.nvcc_check import Opinions, SimulatedBuild, ask_nvcc
 from harness.builder.second_opinion import of_build
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc, find_nvcc
 from harness.model.config import NvccConfig
 from harness.referee.evaluation import Job
 from harness.run.cores import keep_thread_to
-from harness.sandbox.workers import Workers
 
 
 class NvccBeside:
@@ -47,7 +47,7 @@ class NvccBeside:
 
     def _ask(self, job: Job, built: BuildOutcome) -> Opinions:
         assert self._nvcc is not None
-        subject = Subject(job.solution, built, job.solution_ref.sha256)
+        subject = SimulatedBuild(job.solution, built, job.solution_ref.sha256)
         return ask_nvcc(self._nvcc, self._workers, subject, self._config)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+from harness.builder.workers import Workers
 from harness.devices.choice import Choice, choose_backend, open_host
 from harness.devices.environment import read_environment
 from harness.model.config import Config
@@ -23,7 +24,6 @@ from harness.run.lane import LaneSettings, LocalLane, ProcessLane
 from harness.run.local import Evaluating, Floor, Observer, run_tasks
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.start import surroundings_of
-from harness.sandbox.workers import Workers
 from harness.store.journal import Journal
 from harness.workspace.selection import Task
 

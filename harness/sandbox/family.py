@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.sandbox.user_signal import is_own_user, signal_user
-from harness.sandbox.wire.cell import user_of
 from harness.sandbox.wire.forking import MARK
+from harness.sandbox.wire.sandbox import user_of
 
 _ROUNDS = 50
 """So often it is looked for processes that were born meanwhile: 0.2 s, where few processes live."""
@@ -88,18 +88,19 @@ class Family:
         self._leader = leader
         self._start = start_of(leader)
         self._mark = f"{MARK}={mark}".encode()
-        self._strangers: set[tuple[int, int | None]] = set()
+        self._strangers: dict[int, int] = {}
         self._user: int | None = None
 
     def members(self) -> list[Process]:
-        """Those that live, the leader included. Who was a stranger once isn't looked at again: that takes 0.15 ms for
-        each process of the machine, and workers are stopped and woken for every turn."""
-        starts: dict[int, int | None] = {}
-        everybody = list(_living(self._unknown(starts)))
+        """Those that live, the leader included. No stranger is looked at twice: that takes 0.15 ms for each process of
+        the machine, and workers are stopped and woken for every turn."""
+        inodes = _inodes()
+        known = self._strangers.items() & inodes.items()
+        everybody = list(_living(sorted(inodes.keys() - dict(known), reverse=True)))  # the newest are gone the soonest
         found = {one.pid for one in everybody if self._is_member(one)}
         while more := {one.pid for one in everybody if one.parent in found} - found:
             found |= more
-        self._strangers |= {(one.pid, starts[one.pid]) for one in everybody if one.pid not in found}
+        self._strangers = {**dict(known), **{one.pid: inodes[one.pid] for one in everybody if one.pid not in found}}
         return [one for one in everybody if one.pid in found]
 
     def shared_memory(self) -> list[Path]:
@@ -155,13 +156,6 @@ class Family:
                 self._user = user if user == user_of(self._leader) and is_own_user(user) else None
         return self._user is not None
 
-    def _unknown(self, starts: dict[int, int | None]) -> Iterator[int]:
-        """Numbers of processes but strangers', with their starts noted; the newest first, before they are gone."""
-        for pid in sorted(_numbers(), reverse=True):
-            starts[pid] = start_of(pid)
-            if (pid, starts[pid]) not in self._strangers:
-                yield pid
-
     def _is_member(self, one: Process) -> bool:
         if one.pid == os.getpid():
             return False
@@ -190,8 +184,12 @@ def has_ended(pid: int, start: int | None = None) -> bool:
         return True
 
 
-def _numbers() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+def _inodes() -> dict[int, int]:
+    """All processes by their numbers, each with the inode of its folder in /proc. That one is made for the process and
+    goes with it, so that it tells a process from a later one of the same number, as its start does; and one list has
+    them all (for 120 processes 0.4 ms, where reading their starts takes 7)."""
+    with os.scandir("/proc") as entries:
+        return {int(entry.name): entry.inode() for entry in entries if entry.name.isdigit()}
 
 
 def _living(pids: Iterable[int]) -> Iterator[Process]:

@@ -36,6 +36,21 @@ def make_folder() -> Path:
     return folder
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """A file that nobody else may write, in folders that nobody else may write to."""
+    _make_folders(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o444)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o444)
+        file.write(content)
+
+
+def show_text(text: str, folder: Path) -> str:
+    """A worker's text with paths as its author knows them: nothing of where its copy of the solution lay. `folder` is
+    the worker's."""
+    return text.replace(f"{files_folder(folder)}/", "").replace(f"{scratch_folder(folder)}/", "scratch/")
+
+
 def remove_folder(folder: Path) -> None:
     """However deep its folders are, and whatever their modes. No process of the worker lives any more."""
     with contextlib.suppress(RecursionError):
@@ -58,3 +73,10 @@ def _remove_abandoned(place: Path, process: int) -> None:
                 signal_user(user, signal.SIGKILL)
                 remove_shared_memory(user)
                 remove_folder(folder)
+
+
+def _make_folders(folder: Path) -> None:
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir()
+        folder.chmod(0o755)

@@ -19,10 +19,10 @@ from harness.model.environment import BackendName
 from harness.sandbox.family import has_ended
 from harness.sandbox.output import WorkerOutput
 from harness.sandbox.own_python import own_python
-from harness.sandbox.wire.cell import Cell, Wing
 from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused
 from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, send_frame
+from harness.sandbox.wire.sandbox import Sandbox
 
 START_S = 120
 """For importing torch, on a machine that does much else."""
@@ -32,12 +32,12 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Kind:
-    """What a server is started with: all of its workers' but where they live."""
+    """What a server is started with: all that its workers have in common. `sandbox`: with the folder of theirs."""
 
     backend: BackendName
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    wing: Wing
+    sandbox: Sandbox
 
 
 class ForkedProcess:
@@ -83,7 +83,7 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 own_python(
-                    "harness.worker", str(theirs.fileno()), kind.wing.to_argument(), kind.backend, *kind.arguments
+                    "harness.worker", str(theirs.fileno()), kind.sandbox.to_argument(), kind.backend, *kind.arguments
                 ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -102,7 +102,7 @@ class ForkServer:
         return self._process.poll() is None
 
     def fork(
-        self, cell: Cell, environment: dict[str, str], descriptors: tuple[int, int], stop: threading.Event
+        self, sandbox: Sandbox, environment: dict[str, str], descriptors: tuple[int, int], stop: threading.Event
     ) -> ForkedProcess:
         """A new worker, on the CPUs and with the priority of the calling thread. `descriptors`: its socket, and what
         takes its output.
@@ -111,7 +111,7 @@ class ForkServer:
         """
         thread = threading.get_native_id()
         cpus = tuple(sorted(os.sched_getaffinity(thread)))
-        request = Fork(cell, environment, cpus, os.getpriority(os.PRIO_PROCESS, thread))
+        request = Fork(sandbox, environment, cpus, os.getpriority(os.PRIO_PROCESS, thread))
         try:
             reply = self._ask(request, descriptors, stop)
         except TimeoutError:

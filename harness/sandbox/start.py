@@ -23,8 +23,8 @@ from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind
 from harness.sandbox.output import WorkerOutput
-from harness.sandbox.wire.cell import Cell, Wing
 from harness.sandbox.wire.forking import NO_MARK
+from harness.sandbox.wire.sandbox import Sandbox
 
 _REAPING_S = 1
 _OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")
@@ -44,8 +44,8 @@ class Launch:
 
     @property
     def kind(self) -> Kind:
-        wing = Wing(self.hidden, os.path.expanduser("~"), tempfile.gettempdir())
-        return Kind(self.backend, self.arguments, self.environment, wing)
+        sandbox = Sandbox(tempfile.gettempdir(), self.hidden, os.path.expanduser("~"), os.getpid())
+        return Kind(self.backend, self.arguments, self.environment, sandbox)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class StartedWorker:
         """Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
-        cell = Cell(
+        sandbox = Sandbox(
             str(self.folder), launch.hidden, os.path.expanduser("~"), os.getpid(), launch.for_build, launch.builds_texts
         )
         ours, theirs = socket.socketpair()
@@ -104,7 +104,7 @@ class StartedWorker:
             with theirs, os.fdopen(printing, "wb"):
                 given = theirs.fileno(), printing
                 server = servers.server(launch.kind)
-                self.process = server.fork(cell, of_own_folder(self.folder, mark), given, stop)
+                self.process = server.fork(sandbox, of_own_folder(self.folder, mark), given, stop)
         except BaseException:
             ours.close()
             os.close(printed)

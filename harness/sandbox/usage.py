@@ -22,7 +22,7 @@ _BLOCK = 512  # of st_blocks, stat(2)
 
 
 @dataclass(frozen=True)
-class Excess:
+class ExceededLimit:
     """A limit that was passed: the verdict and, after 'the process …', the words."""
 
     verdict: Verdict
@@ -37,7 +37,7 @@ class Usage:
         self._next = time.monotonic() + _EVERY_S
         self._next_scratch = time.monotonic() + _SCRATCH_EVERY_S
 
-    def excess(self, family: Family, scratch: Path) -> Excess | None:
+    def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
         """None where it isn't time to look, or nothing is wrong."""
         now = time.monotonic()
         if now < self._next:
@@ -45,17 +45,17 @@ class Usage:
         members = family.members()
         self._next = now + _EVERY_S
         if len(members) > _MOST_PROCESSES:
-            return Excess(Verdict.RUNTIME_ERROR, f"started more than {_MOST_PROCESSES:,} processes")
+            return ExceededLimit(Verdict.RUNTIME_ERROR, f"started more than {_MOST_PROCESSES:,} processes")
         if sum(one.anonymous_bytes for one in members) + _bytes(family.shared_memory()) > self._memory_bytes:
             limit = self._memory_bytes / 2**30
-            return Excess(Verdict.OUT_OF_MEMORY, f"took more than {limit:.1f} GiB of host memory")
+            return ExceededLimit(Verdict.OUT_OF_MEMORY, f"took more than {limit:.1f} GiB of host memory")
         if now < self._next_scratch:
             return None
         self._next_scratch = now + _SCRATCH_EVERY_S
         return _excess_of(scratch)
 
 
-def _excess_of(scratch: Path) -> Excess | None:
+def _excess_of(scratch: Path) -> ExceededLimit | None:
     """Folder by folder, without recursion: they may be deep."""
     waiting, count, total = [str(scratch)], 0, 0
     while waiting:
@@ -67,7 +67,7 @@ def _excess_of(scratch: Path) -> Excess | None:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 if total > _SCRATCH_BYTES or count > _MOST_FILES:
-                    return Excess(
+                    return ExceededLimit(
                         Verdict.RUNTIME_ERROR,
                         f"wrote more than {_SCRATCH_BYTES >> 30} GiB or {_MOST_FILES:,} files to its folder",
                     )
@@ -80,3 +80,12 @@ def _bytes(paths: list[Path]) -> int:
         with contextlib.suppress(OSError):
             total += path.lstat().st_blocks * _BLOCK
     return total
+
+
+def available_bytes() -> int:
+    """How much memory the host has left (proc(5)); 4 GiB where it doesn't say."""
+    with contextlib.suppress(OSError), open("/proc/meminfo", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 4 * 2**30

@@ -13,7 +13,7 @@ import platform
 import struct
 import threading
 
-from harness.sandbox.wire.cell import FIRST_USER, USERS
+from harness.sandbox.wire.sandbox import FIRST_USER, USERS
 
 _SETRESUID = {"x86_64": 117, "aarch64": 147}  # asm/unistd_64.h, asm-generic/unistd.h
 _CAPABILITY_VERSION_3 = 0x20080522

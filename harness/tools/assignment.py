@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.sandbox import Sandbox
 
 Mode = Literal["plain", "marked", "traced"]
 """How the calls are run: as they are, between cudaProfilerStart() and cudaProfilerStop(), under torch's profiler."""
@@ -33,7 +33,7 @@ class Assignment:
     warm_ups: int
     calls: int
     seed: int
-    cell: Cell
+    sandbox: Sandbox
     compilers: str | None = None
 
 

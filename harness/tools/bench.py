@@ -11,23 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.builder.build import BuildOutcome, build
+from harness.builder.extension_cache import lend
+from harness.builder.solution_files import seen_files
+from harness.builder.workers import Workers
 from harness.devices.cuda.host import CudaHost
 from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
+from harness.model.content_hash import hash_contents
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.run.cache import cache_folder
 from harness.sandbox.environment import of_own_folder, scrubbed
-from harness.sandbox.extension_cache import lend, lend_texts
-from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.folder import make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.own_python import own_python
-from harness.sandbox.sources import copy_folder
 from harness.sandbox.start import Surroundings, surroundings_of
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.codec import CodecError, decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
-from harness.sandbox.workers import Workers
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.assignment import REPORT, TRACE, Assignment, Mode, Stage, SubjectReport
 from harness.tools.target import Target
 from harness.tools.tool_process import Ended, run_tool
@@ -68,7 +69,7 @@ class Bench:
     folder: Path
     environment: dict[str, str]
     mark: str
-    cell: Cell
+    sandbox: Sandbox
     solution: Path | None
     builds: tuple[ExtensionBuild, ...]
     compilers: str | None = None
@@ -94,7 +95,7 @@ class Bench:
             warm_ups=calls.warm_ups,
             calls=calls.count,
             seed=_SEED,
-            cell=self.cell,
+            sandbox=self.sandbox,
             compilers=self.compilers,
         )
         path = self.folder / "assignment.json"
@@ -156,9 +157,9 @@ def bench_for(target: Target, results: Path, limits: LimitsConfig, say: Callable
             **host.worker_environment(for_build=False),
         }
         hidden = tuple(sorted({os.path.abspath(path) for path in (*around.hidden, cache_folder())}))
-        cell = Cell(str(folder), hidden, os.path.expanduser("~"), os.getpid())
+        sandbox = Sandbox(str(folder), hidden, os.path.expanduser("~"), os.getpid())
         place = _copy(target, folder, built.compilers)
-        yield Bench(target, folder, environment, mark, cell, place, built.builds, built.compilers)
+        yield Bench(target, folder, environment, mark, sandbox, place, built.builds, built.compilers)
     finally:
         remove_folder(folder)
 
@@ -196,9 +197,9 @@ def _copy(target: Target, folder: Path, compilers: str | None) -> Path | None:
     if target.solution is None:
         return None
     place = files_folder(folder) / "solutions" / target.problem.name / target.solution.name
-    namespace = copy_folder(target.solution.folder, place, None)
-    root, lent = extensions_folder(cache_folder(), "cuda"), lent_extensions(folder)
-    lend(root / namespace, lent)
-    if compilers is not None:
-        lend_texts(root, namespace, compilers, lent)
+    files = seen_files(target.solution.folder)
+    for name, content in files.items():
+        write_file(place / name, content)
+    namespace = extensions_folder(cache_folder(), "cuda") / hash_contents(files.items())
+    lend(namespace, compilers, lent_extensions(folder))
     return place / "solution.py"

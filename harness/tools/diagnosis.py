@@ -194,9 +194,9 @@ def _try_cuda(cache: Path) -> str:
     """A worker opens a buffer of the referee's: CUDA IPC, the worker's start and the protocol in one."""
     import torch
 
+    from harness.builder.workers import Workers
     from harness.devices.choice import open_host
     from harness.sandbox.wire.messages import Attach, Detach
-    from harness.sandbox.workers import Workers
 
     if not torch.cuda.is_available():
         raise MachineError("no GPU that this torch can use")

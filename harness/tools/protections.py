@@ -12,7 +12,7 @@ from harness.model.finding import MachineFinding
 from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.own_python import own_python
-from harness.sandbox.wire.cell import Cell, Wing
+from harness.sandbox.wire.sandbox import Sandbox
 
 _TIMEOUT_S = 30
 _ALWAYS = "clean environment, own folder, own descriptors"
@@ -34,11 +34,13 @@ def _try_out() -> dict[str, Any] | str:
     """What the child says, or how it failed."""
     folder = make_folder()
     home = os.path.expanduser("~")
-    cell, wing = Cell(str(folder), (), home, os.getpid()), Wing((), home, tempfile.gettempdir())
+    sandbox, server = (Sandbox(place, (), home, os.getpid()) for place in (str(folder), tempfile.gettempdir()))
     try:
         with open(os.devnull, "rb") as nothing:
             done = subprocess.run(
-                own_python("harness.worker.confinement", str(nothing.fileno()), cell.to_argument(), wing.to_argument()),
+                own_python(
+                    "harness.worker.confinement", str(nothing.fileno()), sandbox.to_argument(), server.to_argument()
+                ),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 pass_fds=[nothing.fileno()],

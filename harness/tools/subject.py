@@ -53,7 +53,7 @@ class _Protocol:
 
 def main() -> None:
     assignment = decode(Assignment, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    protocol = _Protocol(assignment.cell.path)
+    protocol = _Protocol(assignment.sandbox.path)
     protocol.reach("start")
     try:
         _run(assignment, protocol)
@@ -102,9 +102,9 @@ def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _
     from harness.worker.confinement import confine_thread
     from harness.worker.extensions import route_extensions
 
-    arm = Arm(device, route_extensions(assignment.cell.path, "cuda"))
+    arm = Arm(device, route_extensions(assignment.sandbox.path, "cuda"))
     _note_sources(protocol)
-    protocol.protect(confine_thread(assignment.cell))
+    protocol.protect(confine_thread(assignment.sandbox))
     assert assignment.solution is not None
     protocol.reach("load")
     arm.load(Load(assignment.solution, "ModelNew", FLAGS, assignment.compilers, builds_others=True))
@@ -147,7 +147,7 @@ def _observed(assignment: Assignment) -> Iterator[None]:
     else:
         with torch.profiler.profile(acc_events=True) as profile:
             yield
-        profile.export_chrome_trace(str(scratch_folder(assignment.cell.path) / TRACE))
+        profile.export_chrome_trace(str(scratch_folder(assignment.sandbox.path) / TRACE))
 
 
 if __name__ == "__main__":

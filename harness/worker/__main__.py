@@ -1,8 +1,8 @@
-"""`harness.worker FD WING BACKEND`: a fork server and, in its children, workers; started by the referee (see
+"""`harness.worker FD SANDBOX BACKEND`: a fork server and, in its children, workers; started by the referee (see
 sandbox.fork_server), never by hand.
 
-FD is the server's end of the referee's socket; WING is a protocol.cell.Wing, or INSIDE where this process has started
-itself anew in one. A worker's standard output and error belong to the solution.
+FD is the server's end of the referee's socket; SANDBOX is a wire.sandbox.Sandbox, or INSIDE where this
+process has started itself anew in one. A worker's standard output and error belong to the solution.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from harness.worker.fork_server import serve_forks
 
 
 def main() -> None:
-    descriptor, wing, backend, *options = sys.argv[1:]
-    bubble = enter(wing)
+    descriptor, sandbox, backend, *options = sys.argv[1:]
+    bubblewrap = enter(sandbox)
     sys.dont_write_bytecode = sys.pycache_prefix is None  # what children import stays unwritten
     gc.disable()  # torch's import makes a million objects and no garbage: looking for some takes a tenth of it
     from harness.devices import activate_worker
@@ -29,11 +29,11 @@ def main() -> None:
 
     gc.freeze()  # nor looked at later, which would copy what the children share
     sys.dont_write_bytecode = True
-    birth = serve_forks(socket.socket(fileno=int(descriptor)))
-    confined = confine(birth.cell, birth.socket.fileno(), birth.server, bubble)  # whose only thread this is
-    extensions = route_extensions(birth.cell.path, backend)
+    child = serve_forks(socket.socket(fileno=int(descriptor)))
+    confined = confine(child.sandbox, child.socket.fileno(), child.server, bubblewrap)  # whose only thread this is
+    extensions = route_extensions(child.sandbox.path, backend)
     gc.enable()
-    serve(birth.socket, device, extensions, confined.active)
+    serve(child.socket, device, extensions, confined.active)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """torch's load_inline() and load(), routed past what was built before.
 
 The key covers sources, flags, function names, torch, CUDA, compiler and architecture. What the referee lent is taken as
-it is. What isn't there and has a text (protocol.extension_text) is reported, if the referee wants to build it; the rest
-is built in this worker's own scratch, from where the referee may keep it for later workers of the very same sources. A
-build happens in a folder of its own under a lock that dies with its process (flock), and is renamed when whole.
+it is. What isn't there and has a text (wire.extension_text) is reported, if the referee wants to build it; the rest is
+built in this worker's own scratch (torch_build), under a lock that dies with its process (flock), and from there the
+referee may keep it for later workers of the very same sources.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ import functools
 import importlib.util
 import inspect
 import json
-import os
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,25 +27,20 @@ from torch.utils import cpp_extension
 from harness.sandbox.wire.extension_text import ExtensionText, text_of
 from harness.sandbox.wire.layout import (
     MANIFEST,
-    NVCC_CALL,
     lent_extensions,
     own_extensions,
-    own_log,
-    own_nvcc_calls,
 )
 from harness.sandbox.wire.messages import BuildText, ExtensionReport, TextBuilt
 from harness.worker.extension_key import compilers_digest, extension_key
-from harness.worker.slim_build import headers_digest, side_by_side_nvcc, slim_arguments
-
-_VERBOSE_PTXAS = "-Xptxas=-v"
-_WORDS_CHARS = 2000
+from harness.worker.slim_build import headers_digest
+from harness.worker.torch_build import WORDS_CHARS, build
 
 
 class Extensions:
     """What one worker was lent and has built, and what it has to report."""
 
     def __init__(self, folder: Path, backend: str) -> None:
-        """`folder` is the worker's own (protocol.layout)."""
+        """`folder` is the worker's own (wire.layout)."""
         self.folder = folder
         self._lent = lent_extensions(folder)
         self._root = own_extensions(folder)
@@ -81,14 +73,13 @@ class Extensions:
         name, key = str(call.arguments["name"]), self._key(call)
         if key in self._loaded:
             return self._loaded[key]
-        log = own_log(self.folder, key)
         started = time.monotonic()
         with _locked(self._root / "locks" / key):
             built = next((root / key for root in (self._lent, self._root) if (root / key / MANIFEST).is_file()), None)
             was_cached = built is not None
             succeeded = False
             try:
-                module = _import_built(built) if built else self._build(original, call, self._root / key, log)
+                module = _import_built(built) if built else build(original, call, self.folder, key, self._tries_slim)
                 succeeded = True
             finally:
                 seconds = time.monotonic() - started
@@ -104,9 +95,9 @@ class Extensions:
         started, words = time.monotonic(), ""
         _import_nothing()
         try:
-            self._build(original, call, self._root / key, own_log(self.folder, key), tries_slim=not text.is_full)
+            build(original, call, self.folder, key, tries_slim=self._tries_slim and not text.is_full)
         except Exception as error:  # a compiler's refusal, in torch's words
-            words = str(error)[:_WORDS_CHARS] or type(error).__name__
+            words = str(error)[:WORDS_CHARS] or type(error).__name__
         return TextBuilt(ExtensionReport(text.name, key, not words, False, time.monotonic() - started), words)
 
     def _find(self, text: ExtensionText) -> object:
@@ -138,36 +129,6 @@ class Extensions:
 
     def _headers(self) -> str:
         return headers_digest() if self._tries_slim else ""
-
-    def _build(
-        self,
-        original: Callable[..., object],
-        call: inspect.BoundArguments,
-        folder: Path,
-        log: Path,
-        tries_slim: bool = True,
-    ) -> object:
-        """A refusal leaves its words in the place of the build."""
-        log.parent.mkdir(parents=True, exist_ok=True)
-        slim_staging, staging = (self._root / f"{folder.name}{suffix}" for suffix in (".slim", ".building"))
-        slim = slim_arguments(call, _emptied(slim_staging)) if self._tries_slim and tries_slim else None
-        try:
-            if slim is not None:
-                # Whatever goes wrong here: the full build decides, and its words are the ones that are shown.
-                with contextlib.suppress(Exception), side_by_side_nvcc():
-                    return _build_in(slim_staging, folder, original, slim, log)
-                _forget_version(str(slim["name"]))
-                log.replace(log.with_suffix(".slim"))
-            arguments = {**call.arguments, "build_directory": str(_emptied(staging)), "verbose": True}
-            return _build_in(staging, folder, original, arguments, log)
-        except Exception as error:
-            (_emptied(folder) / MANIFEST).write_text(json.dumps({"refused": str(error)[:_WORDS_CHARS]}))
-            raise
-        finally:
-            for built in (staging, folder):  # a build that went well has its place by now
-                _gather_calls(built, own_nvcc_calls(self.folder, folder.name))
-            shutil.rmtree(slim_staging, ignore_errors=True)
-            shutil.rmtree(staging, ignore_errors=True)
 
 
 class _NotBuiltYet(ModuleType):
@@ -212,52 +173,6 @@ def _import_nothing() -> None:
     setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
 
 
-def _build_in(
-    staging: Path, folder: Path, original: Callable[..., object], arguments: dict[str, Any], log: Path
-) -> object:
-    """Build with torch in `staging`, import the outcome, then give the build its place."""
-    if _has_cuda(arguments):
-        arguments = {
-            **arguments,
-            "extra_cuda_cflags": [*(arguments.get("extra_cuda_cflags") or []), _VERBOSE_PTXAS],
-        }
-    with _output_to(log):
-        module = original(**arguments)
-    (library,) = staging.glob("*.so")
-    manifest = {"library": library.name, "is_python_module": arguments.get("is_python_module", True)}
-    (staging / MANIFEST).write_text(json.dumps(manifest))
-    shutil.rmtree(folder, ignore_errors=True)
-    staging.rename(folder)
-    return module
-
-
-def _gather_calls(built: Path, gathered: Path) -> None:
-    """What the simulator's nvcc wrote of its calls, as one array; the real one writes nothing."""
-    calls = [path.read_text(errors="replace") for path in sorted(built.glob(f"*{NVCC_CALL}"))]
-    if calls:
-        gathered.parent.mkdir(parents=True, exist_ok=True)
-        gathered.write_text(f"[{','.join(calls)}]")
-
-
-def _emptied(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed: we hold its lock
-    folder.mkdir(parents=True)
-    return folder
-
-
-def _forget_version(name: str) -> None:
-    """torch calls the second build of a name `name_v1`; the slim attempt must leave no such trace."""
-    versioner = getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None)
-    if versioner is not None:
-        versioner.entries.pop(name, None)
-
-
-def _has_cuda(arguments: dict[str, Any]) -> bool:
-    sources = arguments.get("sources") or []
-    files = [sources] if isinstance(sources, str) else sources
-    return bool(arguments.get("cuda_sources")) or any(str(file).endswith((".cu", ".cuh")) for file in files)
-
-
 def _import_built(folder: Path) -> object:
     manifest = json.loads((folder / MANIFEST).read_text())
     if "refused" in manifest:
@@ -280,22 +195,3 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@contextlib.contextmanager
-def _output_to(log: Path) -> Iterator[None]:
-    """Standard output and error of this process and its children go to a file: ninja writes to descriptor 1."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = [os.dup(1), os.dup(2)]
-    try:
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for number, copy in enumerate(saved, start=1):
-            os.dup2(copy, number)
-            os.close(copy)

@@ -16,26 +16,26 @@ import socket
 import warnings
 from dataclasses import dataclass
 
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.forking import MARK, NO_MARK, REQUESTS, Fork, Forked, Reap, Reaped, Refused
 from harness.sandbox.wire.frames import PeerClosed, receive_frame, send_frame
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 
 _GIVEN = 2
 
 
 @dataclass(frozen=True)
-class Birth:
-    """What a child knows of itself."""
+class Child:
+    """What a child process knows of itself."""
 
-    cell: Cell
+    sandbox: Sandbox
     socket: socket.socket
     server: int
     """Its parent's number."""
 
 
-def serve_forks(referee: socket.socket) -> Birth:
+def serve_forks(referee: socket.socket) -> Child:
     """Answer the referee until it hangs up, which is SystemExit. Returns in each child, and there alone."""
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # only numpy's BLAS
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # inherited as ignored, children would be gone before they are reaped
@@ -50,16 +50,16 @@ def serve_forks(referee: socket.socket) -> Birth:
             send_frame(referee, envelope(nonce, _reap(request.pid)))
             continue
         assert isinstance(request, Fork)
-        born: Birth | Forked | Refused
+        answer: Child | Forked | Refused
         try:
-            born = _fork(request, descriptors, place)
+            answer = _fork(request, descriptors, place)
         except OSError as error:  # too many processes, too little memory: this one's misfortune alone
-            born = Refused(str(error))
-        if isinstance(born, Birth):
-            return born
+            answer = Refused(str(error))
+        if isinstance(answer, Child):
+            return answer
         for descriptor in descriptors:
             os.close(descriptor)
-        send_frame(referee, envelope(nonce, born))
+        send_frame(referee, envelope(nonce, answer))
 
 
 def _reap(pid: int) -> Reaped:
@@ -68,8 +68,8 @@ def _reap(pid: int) -> Reaped:
     return Reaped(os.waitstatus_to_exitcode(status) if found else None)
 
 
-def _fork(request: Fork, descriptors: list[int], place: int) -> Forked | Birth:
-    """In the child a Birth. Raises: OSError."""
+def _fork(request: Fork, descriptors: list[int], place: int) -> Forked | Child:
+    """Returns in both processes, a Child in the child. Raises: OSError."""
     if len(descriptors) != _GIVEN:
         raise OSError("the descriptors of a worker got lost: too many files are open")
     server = os.getpid()
@@ -81,14 +81,14 @@ def _fork(request: Fork, descriptors: list[int], place: int) -> Forked | Birth:
         os.close(said)
         raise
     if not pid:
-        return _be_born(request, descriptors, said, place, server)
+        return _become_worker(request, descriptors, said, place, server)
     os.close(said)
     os.read(heard, 1)  # nothing, once it has a session of its own: the referee can signal it from now on
     os.close(heard)
     return Forked(pid)
 
 
-def _be_born(request: Fork, descriptors: list[int], said: int, place: int, server: int) -> Birth:
+def _become_worker(request: Fork, descriptors: list[int], said: int, place: int, server: int) -> Child:
     """A session, CPUs, an output, an environment and a folder of its own."""
     ctypes.memmove(place, request.environment[MARK].encode(), len(NO_MARK))
     os.setsid()
@@ -100,8 +100,8 @@ def _be_born(request: Fork, descriptors: list[int], said: int, place: int, serve
         os.sched_setaffinity(0, request.cpus)
     os.setpriority(os.PRIO_PROCESS, 0, max(request.nice, os.getpriority(os.PRIO_PROCESS, 0)))
     os.environ.update(request.environment)
-    os.chdir(scratch_folder(request.cell.path) / "work")
-    return Birth(request.cell, socket.socket(fileno=private), server)
+    os.chdir(scratch_folder(request.sandbox.path) / "work")
+    return Child(request.sandbox, socket.socket(fileno=private), server)
 
 
 def _place_of_mark() -> int:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
-from harness.builder.nvcc_check import Opinion, Subject, ask_nvcc
+from harness.builder.nvcc_check import Opinion, SimulatedBuild, ask_nvcc
+from harness.builder.solution_files import solution_place
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
 from harness.model.build import ExtensionBuild
@@ -52,9 +53,9 @@ class ScriptedWorkers:
         self.for_build.append(for_build)
         return self
 
-    def bring(self, folder: Path, file: str, sha256: str | None) -> str:
-        self.brought.append(folder)
-        return file
+    def bring(self, files: dict[str, bytes], place: Path) -> Path:
+        self.brought.append(place)
+        return place
 
     def ask(self, request: CompileForGpu, timeout_s: float) -> CompiledForGpu:
         self.asked.append(request)
@@ -76,7 +77,7 @@ def refuses(request: CompileForGpu, folder: Path) -> CompiledForGpu:
     return CompiledForGpu((NvccRun("sm_90", 1, 4.5, f'{folder}/scratch/cuda.cu(9): error: expected a ";"\n'),))
 
 
-def subject(tmp_path: Path, *texts: str) -> Subject:
+def subject(tmp_path: Path, *texts: str) -> SimulatedBuild:
     calls = {}
     for key, text in zip(KEYS, texts, strict=False):
         calls[key] = tmp_path / "kept" / "calls" / f"{key}.json"
@@ -84,10 +85,10 @@ def subject(tmp_path: Path, *texts: str) -> Subject:
         calls[key].write_text(text)
     builds = tuple(ExtensionBuild("one", key, False, 3.0, "log") for key in calls)
     (solution,) = Workspace(ROOT).solutions("maxpool2d", ["plain"])
-    return Subject(solution, BuildOutcome(builds, None, 1.0, calls), None)
+    return SimulatedBuild(solution, BuildOutcome(builds, None, 1.0, calls), None)
 
 
-def ask(workers: ScriptedWorkers, about: Subject, **settings: Any) -> dict[str, Opinion]:
+def ask(workers: ScriptedWorkers, about: SimulatedBuild, **settings: Any) -> dict[str, Opinion]:
     return ask_nvcc(NVCC, workers, about, NvccConfig(**settings))  # type: ignore[arg-type]
 
 
@@ -101,7 +102,7 @@ def test_call_is_asked_in_the_worker_s_own_folder(tmp_path: Path) -> None:
     assert request.calls[0].source == "/tmp/w7/scratch/cuda.cu"
     assert 29 < workers.timeouts[0] <= 30
     assert workers.for_build == [True]
-    assert workers.brought == [about.solution.folder]
+    assert workers.brought == [solution_place(about.solution.folder)]
     (kernel,) = opinion.kernels
     assert (kernel.kernel, kernel.registers, kernel.shared_bytes, kernel.constant_bytes) == ("k", 40, 1024, 540)
     assert (kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes) == (16, 8, 4)

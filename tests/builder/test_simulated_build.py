@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.builder.build import build
+from harness.builder.build import _require_compiler, build
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
+from harness.errors import MachineError
 from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Load, Loaded
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution, load_solution
 
 pytestmark = pytest.mark.sim
@@ -139,6 +141,42 @@ class ModelNew:
 def test_a_solution_of_two_extensions_uses_torch_s_events(workers: Workers, tmp_path: Path) -> None:
     solution = written(tmp_path, TWO_EXTENSIONS.format(events=EVENTS))
     with workers.start() as worker:
-        reply = worker.ask(Load(worker.bring(solution.folder, "solution.py"), "ModelNew", FLAGS), 120)
+        reply = worker.ask(Load(bring(worker, solution.folder), "ModelNew", FLAGS), 120)
     assert isinstance(reply, Loaded)
     assert [(report.name, report.succeeded) for report in reply.extensions] == [("first", True), ("second", True)]
+
+
+def without_compilers(folder: Path) -> Path:
+    """Programs by which torch builds, but for the compilers."""
+    folder.mkdir()
+    for name in ("ninja", "sh", "rm", "which", "ldconfig"):
+        if program := shutil.which(name):
+            (folder / name).symlink_to(program)
+    return folder
+
+
+def test_a_compiler_that_is_gone_is_the_machines_fault(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "solution").mkdir()
+    solution = written(tmp_path / "solution", SOLUTION.format(cpp=run("return x + 1;"), cuda=EMPTY))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(without_compilers(tmp_path / "bin")))
+    with Workers(workers.host, tmp_path / "cache") as there, pytest.raises(MachineError, match="C\\+\\+ compiler"):
+        build(there, solution, [], LimitsConfig())
+
+
+def test_a_real_compiler_that_is_gone_is_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    with pytest.raises(MachineError, match="C\\+\\+ compiler"):
+        _require_compiler("cuda")
+    monkeypatch.setenv("CXX", "c++ -Wall")
+    _require_compiler("cuda")
+
+
+def test_what_a_log_says_of_a_compiler_is_not_believed(workers: Workers, tmp_path: Path) -> None:
+    failed = failure(
+        workers, tmp_path, f'#pragma message "\\nsh: 1: c++: not found"\n#include "gone.h"\n{DECLARATION}', EMPTY
+    )
+    assert failed is not None
+    assert failed.verdict is Verdict.COMPILE_ERROR

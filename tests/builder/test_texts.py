@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.builder.build import BuildOutcome, CompilerRefused, build
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.model.config import LimitsConfig
@@ -18,7 +20,6 @@ from harness.sandbox.process import SolutionRaised, TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Load
 from harness.sandbox.wire.values import encode_value
-from harness.sandbox.workers import Workers
 from harness.workspace.solution import Solution, load_solution
 
 pytestmark = pytest.mark.sim
@@ -158,7 +159,7 @@ def test_what_a_measured_worker_comes_to_is_built_and_known_from_then_on(workers
 def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: Path) -> None:
     one = solution(tmp_path, "first", "int64_t one() { return 14; }")
     with workers.start() as worker:
-        worker.ask(Load(worker.bring(one.folder, "solution.py", None, "x"), "ModelNew", FLAGS, "x"), 60)
+        worker.ask(Load(bring(worker, one.folder, compilers="x"), "ModelNew", FLAGS, "x"), 60)
         with pytest.raises(TextsNotBuilt) as caught:
             worker.ask(Construct(encode_value([]), 0, ()), 60)
     assert [text.cpp_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
@@ -167,7 +168,7 @@ def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: P
 def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, tmp_path: Path) -> None:
     one = solution(tmp_path, "first", "int64_t one() { return 13; }")
     with workers.start() as worker:
-        worker.ask(Load(worker.bring(one.folder, "solution.py"), "ModelNew", FLAGS), 60)
+        worker.ask(Load(bring(worker, one.folder), "ModelNew", FLAGS), 60)
         with pytest.raises(SolutionRaised) as caught:  # that one isn't 13 was found out
             worker.ask(Construct(encode_value([]), 0, ()), 60)
     assert [(report.succeeded, report.text) for report in caught.value.raised.extensions] == [(True, None)]

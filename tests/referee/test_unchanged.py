@@ -12,7 +12,7 @@ from harness.errors import HarnessError
 from harness.referee import unchanged
 from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.wire.cell import FIRST_USER
+from harness.sandbox.wire.sandbox import FIRST_USER
 from harness.workspace.problem import Problem, load_problem
 from tests.workspace.test_problem import SOURCE
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome
+from harness.builder.workers import Workers
 from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
@@ -23,7 +24,6 @@ from harness.run.pipeline import Shape
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
-from harness.sandbox.workers import Workers
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

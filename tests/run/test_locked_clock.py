@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.builder.workers import Workers
 from harness.devices.cuda import gpus as gpus_module
 from harness.devices.cuda import nvml as nvml_module
 from harness.devices.cuda.clocks import SmClock
@@ -20,7 +21,6 @@ from harness.run import lane as lane_module
 from harness.run import session as session_module
 from harness.run.gpu_lock import GpuLock
 from harness.run.lane import Assignment, LocalLane
-from harness.sandbox.workers import Workers
 from tests.examples import environment, passed
 from tests.scripted_nvml import GPU, NO_PERMISSION, UUID, ScriptedNvml
 

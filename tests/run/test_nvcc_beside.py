@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from harness.builder.build import BuildOutcome, CompilerRefused
-from harness.builder.nvcc_check import Opinion, Subject
+from harness.builder.nvcc_check import Opinion, SimulatedBuild
+from harness.builder.workers import Workers
 from harness.devices.environment import Nvcc
 from harness.model.build import ExtensionBuild, NvccCheck
 from harness.model.config import Config
@@ -25,7 +26,6 @@ from harness.run.local import Evaluating, Floor, run_tasks
 from harness.run.pipeline import Shape
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import ExtensionReport
-from harness.sandbox.workers import Workers
 from harness.store.journal import Journal, read_journals
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -52,7 +52,7 @@ class Machine:
             failed = CompilerRefused(Verdict.UNSUPPORTED, report, "inline PTX (asm) at line 3", Path("log"), True)
         return BuildOutcome((BUILD,), failed, 1.0, {KEY: Path("calls")}, {KEY: HOST_CALL} if "host" in name else {})
 
-    def ask(self, nvcc: Nvcc, workers: Workers, subject: Subject, config: object) -> dict[str, Opinion]:
+    def ask(self, nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: object) -> dict[str, Opinion]:
         name = subject.solution.name
         if not name.startswith("gap"):
             assert self.judged.wait(30)  # it is judged meanwhile

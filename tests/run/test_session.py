@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.builder.workers import Workers
 from harness.devices.cuda import gpus as gpus_module
 from harness.devices.cuda.gpus import Gpu
 from harness.run import session as session_module
 from harness.run.gpu_lock import GpuLock
 from harness.run.lane import LocalLane, ProcessLane
-from harness.sandbox.workers import Workers
 from tests.examples import environment
 
 H100 = "NVIDIA H100, 81559 MiB, 9.0"

@@ -17,7 +17,7 @@ import pytest
 from harness.sandbox import family as family_module
 from harness.sandbox.family import Family, Leftovers, Process, start_of
 from harness.sandbox.user_signal import is_own_user, signal_user
-from harness.sandbox.wire.cell import user_of
+from harness.sandbox.wire.sandbox import user_of
 
 MARK = secrets.token_hex(8)  # another run of these tests has another
 
@@ -300,3 +300,43 @@ def test_a_remark_names_what_was_left() -> None:
 def test_a_process_has_a_start_and_an_unknown_one_none() -> None:
     assert start_of(os.getpid()) == start_of(os.getpid())
     assert start_of(2**22 + 1) is None
+
+
+def fork_as(pid: int, code: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A process of this number, which is free: the machine is asked to give it next."""
+    for _ in range(100):
+        Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.communicate()
+    pytest.skip("others take the number")
+
+
+def test_a_number_of_a_stranger_s_is_looked_at_again_when_it_is_another_process(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    if not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
+        pytest.skip("only root chooses numbers of processes")
+    worker, _ = start(CHILD, started)
+    family = Family(worker.pid, MARK)
+    stranger = subprocess.Popen(["sleep", "1000"])
+    assert stranger.pid not in {one.pid for one in family.members()}
+    stranger.kill()
+    stranger.wait()
+    started.append(fork_as(stranger.pid, "import time; time.sleep(1000)", {**os.environ, "HARNESS_WORKER": MARK}))
+    assert stranger.pid in {one.pid for one in family.members()}
+
+
+def test_strangers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    family, stranger = Family(2**22 + 1, MARK), subprocess.Popen(["sleep", "1000"])
+    family.members()
+    read: list[int] = []
+    status = family_module._status
+    monkeypatch.setattr(family_module, "_status", lambda pid: read.append(pid) or status(pid))  # type: ignore[func-returns-value]
+    family.members()
+    assert stranger.pid not in read
+    assert 1 not in read
+    stranger.kill()
+    stranger.wait()

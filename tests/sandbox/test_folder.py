@@ -12,8 +12,8 @@ import pytest
 
 from harness.sandbox import folder as worker_folder
 from harness.sandbox.family import start_of
-from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.wire.cell import FIRST_USER
+from harness.sandbox.folder import make_folder, remove_folder, write_file
+from harness.sandbox.wire.sandbox import FIRST_USER
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +86,15 @@ def test_what_workers_of_a_killed_referee_left_running_is_ended(temporary: Path)
         assert orphan.wait(timeout=20) == -signal.SIGKILL
     assert not folder.exists()
     assert not shared.exists()
+
+
+def test_a_written_file_is_read_only_and_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "solution.py"
+    write_file(path, b"mine")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (
+        b"mine",
+        0o444,
+        0o755,
+    )
+    with pytest.raises(FileExistsError):
+        write_file(path, b"another")

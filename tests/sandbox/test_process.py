@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.errors import MachineError
@@ -16,7 +18,6 @@ from harness.run.cache import cache_folder
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import Describe, Load
-from harness.sandbox.workers import Workers
 
 pytestmark = pytest.mark.sim
 
@@ -31,7 +32,7 @@ def load(worker: WorkerProcess, folder: Path, text: str, timeout_s: float = 60) 
     """Have the worker import a solution of this text."""
     (folder / "solution").mkdir(exist_ok=True)
     (folder / "solution" / "solution.py").write_text(text)
-    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), timeout_s)
+    worker.ask(Load(bring(worker, folder / "solution"), "ModelNew", FLAGS), timeout_s)
 
 
 def test_child_processes_end_with_their_worker(workers: Workers, tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_worker_that_dies_between_questions_crashed(workers: Workers, tmp_path: 
     text = "import os, threading\nthreading.Timer(0.1, os._exit, (7,)).start()\nclass ModelNew: pass\n"
     with workers.start() as worker:
         load(worker, tmp_path, text)
-        worker._process.wait(timeout=60)
+        worker._started.process.wait(timeout=60)
         with pytest.raises(SolutionFailed, match="exit code 7") as caught:
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
     assert caught.value.verdict is Verdict.CRASHED
@@ -98,7 +99,7 @@ def test_a_process_that_ends_by_half_holds_nobody_up(
         assert caught.value.verdict in (Verdict.TIMEOUT, Verdict.CHEATING)
         with workers.start() as third:
             load(third, tmp_path, FINE)
-        assert bystander._process.poll() is None
+        assert bystander._started.process.poll() is None
 
 
 def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from harness.model.verdict import Verdict
 from harness.sandbox import usage
 from harness.sandbox.family import Process
-from harness.sandbox.usage import Excess, Usage
+from harness.sandbox.usage import ExceededLimit, Usage
 
 GIB = 2**30
 
@@ -36,7 +36,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "_SCRATCH_EVERY_S", 0.0)
 
 
-def excess(family: Any, scratch: Path) -> Excess | None:
+def excess(family: Any, scratch: Path) -> ExceededLimit | None:
     return Usage(4 * GIB).excess(family, scratch)
 
 
@@ -45,7 +45,7 @@ def test_what_stays_below_every_limit_is_nothing(tmp_path: Path) -> None:
 
 
 def test_memory_is_summed_over_all_processes(tmp_path: Path) -> None:
-    assert excess(ScriptedFamily(3, 2 * GIB), tmp_path) == Excess(
+    assert excess(ScriptedFamily(3, 2 * GIB), tmp_path) == ExceededLimit(
         Verdict.OUT_OF_MEMORY, "took more than 4.0 GiB of host memory"
     )
 
@@ -58,7 +58,9 @@ def test_shared_memory_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_too_many_processes_are_a_runtime_error(tmp_path: Path) -> None:
-    assert excess(ScriptedFamily(1025), tmp_path) == Excess(Verdict.RUNTIME_ERROR, "started more than 1,024 processes")
+    assert excess(ScriptedFamily(1025), tmp_path) == ExceededLimit(
+        Verdict.RUNTIME_ERROR, "started more than 1,024 processes"
+    )
 
 
 def test_a_full_folder_is_a_runtime_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

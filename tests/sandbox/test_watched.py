@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from harness.builder import extension_cache
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.environment import FLAGS
 from harness.model.verdict import Verdict
-from harness.sandbox import process as worker_process
+from harness.sandbox import conversation
 from harness.sandbox.family import Family
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.usage import Excess
+from harness.sandbox.usage import ExceededLimit
 from harness.sandbox.wire.messages import Detach, Done, Load
-from harness.sandbox.workers import Workers
 
 STRAY = """
 import subprocess
@@ -31,11 +33,11 @@ class ModelNew: ...
 class Looks:
     """Stands for the usage, with what it will find, and counts how often it was looked at."""
 
-    def __init__(self, found: Excess | None = None) -> None:
+    def __init__(self, found: ExceededLimit | None = None) -> None:
         self.count = 0
         self._found = found
 
-    def excess(self, family: Family, scratch: Path) -> Excess | None:
+    def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
         self.count += 1
         return self._found
 
@@ -53,7 +55,7 @@ def worker(tmp_path: Path) -> Iterator[WorkerProcess]:
 def load(worker: WorkerProcess, folder: Path, text: str) -> None:
     (folder / "solution").mkdir()
     (folder / "solution" / "solution.py").write_text(text)
-    worker.ask(Load(worker.bring(folder / "solution", "solution.py"), "ModelNew", FLAGS), 60)
+    worker.ask(Load(bring(worker, folder / "solution"), "ModelNew", FLAGS), 60)
 
 
 def state_of(pid: int) -> str:
@@ -69,7 +71,7 @@ def test_a_thorough_pause_stops_strays_also_after_a_quick_one(worker: WorkerProc
     load(worker, tmp_path, STRAY)
     while not worker.output:  # it is read in the background
         os.sched_yield()
-    stray, leader = int(worker.output), worker._process.pid
+    stray, leader = int(worker.output), worker.pid
     worker.pause(thoroughly=False)
     await_state(leader, is_stopped=True)
     assert state_of(stray) != "T"
@@ -85,7 +87,7 @@ def test_a_thorough_pause_stops_strays_also_after_a_quick_one(worker: WorkerProc
 @pytest.mark.parametrize("thoroughly", [True, False])
 def test_a_question_wakes_who_stands_still(worker: WorkerProcess, thoroughly: bool) -> None:
     worker.pause(thoroughly)
-    await_state(worker._process.pid, is_stopped=True)
+    await_state(worker.pid, is_stopped=True)
     assert worker.ask(Detach(()), 60) == Done()
 
 
@@ -93,7 +95,7 @@ def test_nothing_is_looked_at_while_a_quick_answer_is_awaited(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looking at a thousand processes lasts 0.15 s, and would be taken for the turn's own time."""
-    monkeypatch.setattr(worker_process, "_POLL_S", 30.0)
+    monkeypatch.setattr(conversation, "_POLL_S", 30.0)
     looks: Any = Looks()
     worker._usage = looks
     assert worker.ask(Detach(()), 60) == Done()
@@ -103,7 +105,7 @@ def test_nothing_is_looked_at_while_a_quick_answer_is_awaited(
 
 
 def test_who_keeps_the_referee_waiting_is_looked_at(worker: WorkerProcess, tmp_path: Path) -> None:
-    looks: Any = Looks(Excess(Verdict.OUT_OF_MEMORY, "took more than 1.0 GiB of host memory"))
+    looks: Any = Looks(ExceededLimit(Verdict.OUT_OF_MEMORY, "took more than 1.0 GiB of host memory"))
     worker._usage = looks
     with pytest.raises(SolutionFailed, match="took more than") as caught:
         load(worker, tmp_path, "import time\ntime.sleep(1000)\n")
@@ -111,7 +113,7 @@ def test_who_keeps_the_referee_waiting_is_looked_at(worker: WorkerProcess, tmp_p
 
 
 def test_what_quick_turns_take_is_said_at_the_next_question(worker: WorkerProcess) -> None:
-    looks: Any = Looks(Excess(Verdict.RUNTIME_ERROR, "started more than 1,024 processes"))
+    looks: Any = Looks(ExceededLimit(Verdict.RUNTIME_ERROR, "started more than 1,024 processes"))
     worker._usage = looks
     worker.pause()
     with pytest.raises(SolutionFailed, match="started more than 1,024 processes"):
@@ -125,8 +127,8 @@ def test_a_folder_goes_also_where_keeping_builds_fails(
         raise KeyboardInterrupt
 
     load(worker, tmp_path, "class ModelNew: ...\n")
-    monkeypatch.setattr(worker_process, "keep_builds", fail)
+    monkeypatch.setattr(extension_cache, "keep_builds", fail)
     with pytest.raises(KeyboardInterrupt):
         worker.close()
-    assert not worker._started.folder.exists()
+    assert not worker.folder.exists()
     monkeypatch.undo()

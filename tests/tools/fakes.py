@@ -11,9 +11,9 @@ from pathlib import Path
 
 from harness.model.build import ExtensionBuild, KernelResources
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.codec import encode
 from harness.sandbox.wire.forking import MARK
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.assignment import Source, Stage, SubjectReport
 from harness.tools.bench import Bench, Calls
 from harness.tools.target import Target, choose_target
@@ -41,9 +41,9 @@ def built(kernel: str, spilled: int = 0) -> tuple[ExtensionBuild, ...]:
 def bench(of: Target, builds: tuple[ExtensionBuild, ...] = ()) -> Iterator[Bench]:
     folder = make_folder()
     try:
-        cell = Cell(str(folder), (), os.path.expanduser("~"), os.getpid())
+        sandbox = Sandbox(str(folder), (), os.path.expanduser("~"), os.getpid())
         environment = {**os.environ, MARK: MARKED}
-        yield Bench(of, folder, environment, MARKED, cell, folder / "files" / "solution.py", builds)
+        yield Bench(of, folder, environment, MARKED, sandbox, folder / "files" / "solution.py", builds)
     finally:
         remove_folder(folder)
 
@@ -71,7 +71,7 @@ for option, file in {about}.items():
     shutil.copy(file, words[words.index(option) + 1])
 told = {told!r}
 if told is not None:
-    folder = json.loads(pathlib.Path(words[-1]).read_text())["cell"]["folder"]
+    folder = json.loads(pathlib.Path(words[-1]).read_text())["sandbox"]["folder"]
     pathlib.Path(folder, "scratch", "report.json").write_text(told)
 print({prints!r})
 sys.exit({code})

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.tools.assignment import Assignment, Mode, SubjectReport
 from harness.tools.chrome_trace import read_timeline
 from tests.machine import ROOT
@@ -54,9 +54,9 @@ class Subject:
         path = self.folder / "files" / "solution.py"
         if solution is not None:
             path.write_text(solution)
-        cell = Cell(str(self.folder), (str(WORKSPACE),), str(self.folder / "home"), os.getpid())
+        sandbox = Sandbox(str(self.folder), (str(WORKSPACE),), str(self.folder / "home"), os.getpid())
         assignment = Assignment(
-            str(WORKSPACE), "double", "small", None if solution is None else str(path), mode, 1, calls, 0, cell
+            str(WORKSPACE), "double", "small", None if solution is None else str(path), mode, 1, calls, 0, sandbox
         )
         (self.folder / "assignment.json").write_text(json.dumps(encode(assignment)))
         done = subprocess.run(

@@ -15,8 +15,8 @@ import pytest
 
 from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.wire.cell import Cell, Wing
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement.bubblewrap import INSIDE, options
 from tests.machine import ROOT
 
@@ -24,18 +24,18 @@ CHILD = """
 import json, os, sys
 from dataclasses import asdict
 from pathlib import Path
-from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import bubblewrap, confine, own_user
 from harness.worker.confinement.linux import Unavailable
 def lacks(*arguments, **options):
     raise Unavailable("not here", "elsewhere")
-cell, wing, own, others, referee, has_user = sys.argv[1:]
-bubble = bubblewrap.enter(wing)
-parent = bubble.monitor if isinstance(bubble, bubblewrap.Bubble) else None
+sandbox, server, own, others, referee, has_user = sys.argv[1:]
+inside = bubblewrap.enter(server)
+parent = inside.monitor if isinstance(inside, bubblewrap.Bubblewrap) else None
 if has_user == "no":
     import harness.worker.confinement as means
     means.become_own_user = lacks
-confined = confine(Cell.from_argument(cell), os.open(os.devnull, os.O_RDONLY), parent, bubble)
+confined = confine(Sandbox.from_argument(sandbox), os.open(os.devnull, os.O_RDONLY), parent, inside)
 def attempt(what):
     try:
         return repr(what())
@@ -75,9 +75,9 @@ def run(workspace: Path, path: str, has_user: bool = True) -> dict[str, Any]:
     """What a child finds that has the programs of `path`, and no Landlock."""
     folder = make_folder()
     hidden, home = (str(workspace / "solutions"),), str(workspace / "home")
-    cell, wing = Cell(str(folder), hidden, home, os.getpid()), Wing(hidden, home, str(folder.parent))
+    sandbox, server = (Sandbox(str(place), hidden, home, os.getpid()) for place in (folder, folder.parent))
     own = scratch_folder(folder) / "work"
-    command = [sys.executable, "-c", CHILD, cell.to_argument(), wing.to_argument(), str(own), hidden[0]]
+    command = [sys.executable, "-c", CHILD, sandbox.to_argument(), server.to_argument(), str(own), hidden[0]]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "tests.without_landlock", *command, str(os.getpid()), "yes" if has_user else "no"],
@@ -192,8 +192,8 @@ def test_what_is_needed_of_a_hidden_place_stays_and_what_it_hides_doesnt(tmp_pat
     temporary = tmp_path / "temporary"
     (temporary / "solutions").mkdir(parents=True)
     named = (hidden, hidden / "a", environment / "results", temporary / "solutions", tmp_path, tmp_path / "none")
-    wing = Wing(tuple(map(str, named)), str(tmp_path / "home"), str(temporary))
-    text = " ".join(given := options(wing, {environment, environment / "lib", temporary / "lib", tmp_path}))
+    sandbox = Sandbox(str(temporary), tuple(map(str, named)), str(tmp_path / "home"), 1)
+    text = " ".join(given := options(sandbox, {environment, environment / "lib", temporary / "lib", tmp_path}))
     expected = [
         f"--tmpfs {hidden}",
         f"--ro-bind {environment} {environment}",
@@ -214,7 +214,7 @@ def test_what_is_needed_of_a_hidden_place_stays_and_what_it_hides_doesnt(tmp_pat
 def test_a_temporary_folder_in_a_hidden_place_can_be_written_and_nothing_else_there(tmp_path: Path) -> None:
     temporary = tmp_path / ".cache" / "tmp"
     temporary.mkdir(parents=True)
-    text = " ".join(options(Wing((), str(tmp_path), str(temporary)), ()))
+    text = " ".join(options(Sandbox(str(temporary), (), str(tmp_path), 1), ()))
     assert text.index(f"--tmpfs {temporary.parent} ") < text.index(f"--bind {temporary} {temporary}")
 
 
@@ -224,7 +224,7 @@ def test_dot_entries_that_are_links_hide_what_they_lead_to_within_the_home(tmp_p
     for link, target in ((".keys", "keys"), (".venv", "venvs"), (".usr", "/usr"), (".all", "/"), (".gone", "none")):
         (tmp_path / link).symlink_to(target)
     (tmp_path / "temporary").mkdir()
-    text = " ".join(options(Wing((), str(tmp_path), str(tmp_path / "temporary")), {tmp_path / "venvs"}))
+    text = " ".join(options(Sandbox(str(tmp_path / "temporary"), (), str(tmp_path), 1), {tmp_path / "venvs"}))
     assert f"--tmpfs {tmp_path}/keys " in text
     for other in (f"{tmp_path}/venvs", "/usr ", f"{tmp_path}/.", f"{tmp_path}/none"):
         assert f"--tmpfs {other}" not in text

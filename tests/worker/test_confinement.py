@@ -20,13 +20,13 @@ import pytest
 from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.own_python import own_python
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 
 TRY = """
 import ctypes, json, os, socket, sys
 from pathlib import Path
-from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import confine
 import harness.worker.confinement as means
 from harness.worker.confinement.linux import Unavailable
@@ -35,9 +35,9 @@ def lacks(*arguments, **options):
 for name in sys.argv[3:]:  # as on a machine without it
     place, _, function = name.rpartition(".")
     setattr(getattr(means, place) if place else means, function, lacks)
-cell = Cell.from_argument(sys.argv[2])
-means._GPUS += (str(cell.path / "gpu"),)
-confined = confine(cell, int(sys.argv[1]))
+sandbox = Sandbox.from_argument(sys.argv[2])
+means._GPUS += (str(sandbox.path / "gpu"),)
+confined = confine(sandbox, int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(what):
     try:
@@ -65,12 +65,12 @@ class Child:
         self, code: str, lacks: Sequence[str] = (), for_build: bool = False, builds_texts: bool = False
     ) -> dict[str, Any]:
         hidden = (str(self.workspace / "solutions"), "/tmp")
-        cell = Cell(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build, builds_texts)
+        sandbox = Sandbox(str(self.folder), hidden, str(self.workspace / "home"), os.getpid(), for_build, builds_texts)
         ours, theirs = os.pipe()
         text = TRY + code + "\nprint(json.dumps([confined.active, found]))\n"
         with os.fdopen(ours), os.fdopen(theirs):
             done = subprocess.run(
-                [*own_python("-")[:2], text, str(theirs), cell.to_argument(), *lacks],
+                [*own_python("-")[:2], text, str(theirs), sandbox.to_argument(), *lacks],
                 capture_output=True,
                 pass_fds=[theirs],
                 env={**scrubbed(os.environ, ()), **of_own_folder(self.folder, "ab")},
@@ -105,7 +105,7 @@ def test_only_its_scratch_can_be_written(child: Child) -> None:
     found = child.run(
         f"""
 for place in ({str(child.workspace / "library" / "x")!r}, {str(package)!r}, "/tmp/x", "/etc/x",
-              str(cell.path / "files" / "x"), str(cell.path / "x"), os.environ["TMPDIR"] + "/x",
+              str(sandbox.path / "files" / "x"), str(sandbox.path / "x"), os.environ["TMPDIR"] + "/x",
               os.environ["HOME"] + "/x", "x"):
     found[place.rpartition("/")[0]] = attempt(lambda: Path(place).write_text("1"))
 found["device"] = attempt(lambda: Path("/dev/null").write_text("1"))
@@ -135,7 +135,7 @@ found["package"] = attempt(lambda: "harness" in __import__("harness.suggest").su
 
 def test_what_the_referee_lays_beside_its_scratch_can_be_read(child: Child) -> None:
     (child.folder / "files" / "solution.py").write_text("mine")
-    assert child.run('found["own"] = (cell.path / "files" / "solution.py").read_text()') == {"own": "mine"}
+    assert child.run('found["own"] = (sandbox.path / "files" / "solution.py").read_text()') == {"own": "mine"}
 
 
 @pytest.mark.parametrize(("for_build", "outcome"), [(False, "1"), (True, "PermissionError")])
@@ -145,7 +145,7 @@ def test_who_builds_cannot_open_the_gpus_devices(child: Child, for_build: bool, 
     (child.folder / "gpu").chmod(0o666)
     found = child.run(
         """
-found["gpu"] = attempt(lambda: Path(cell.path / "gpu").write_text("1"))
+found["gpu"] = attempt(lambda: Path(sandbox.path / "gpu").write_text("1"))
 found["devices"] = [attempt(lambda: open(name, "rb").close()) for name in __import__("glob").glob("/dev/nvidia[0-9]*")]
 """,
         for_build=for_build,
@@ -225,8 +225,8 @@ def test_the_referee_cannot_be_signalled(child: Child, number: str) -> None:
     found = child.run(
         f"""
 import signal
-found["referee"] = attempt(lambda: os.kill(cell.referee, {number}))
-found["group"] = attempt(lambda: os.killpg(os.getpgid(cell.referee), {number}))
+found["referee"] = attempt(lambda: os.kill(sandbox.referee, {number}))
+found["group"] = attempt(lambda: os.killpg(os.getpgid(sandbox.referee), {number}))
 """
     )
     if not {"own user", "scoped signals", "filtered system calls"} & set(child.active):
@@ -238,7 +238,7 @@ def test_the_referees_memory_and_environment_cannot_be_read(child: Child) -> Non
     found = child.run(
         """
 for name in ("mem", "environ", "fd/0", "maps", "cwd", "root/etc/passwd"):
-    path = f"/proc/{cell.referee}/{name}"
+    path = f"/proc/{sandbox.referee}/{name}"
     found[name] = attempt(lambda: os.listdir(path) if name == "cwd" else open(path, "rb").read(1))
 found["own"] = attempt(lambda: len(open("/proc/self/maps").read()) > 9)
 """
@@ -308,12 +308,12 @@ def test_without_a_user_of_its_own_the_referee_is_still_out_of_reach(child: Chil
     found = child.run(
         """
 import signal
-for name, target in (("process", cell.referee), ("everybody", -1), ("group", -os.getpgid(cell.referee))):
+for name, target in (("process", sandbox.referee), ("everybody", -1), ("group", -os.getpgid(sandbox.referee))):
     found[name] = attempt(lambda: os.kill(target, signal.SIGKILL))
-found["thread"] = attempt(lambda: call(234, cell.referee, cell.referee, 9))
-found["limits"] = attempt(lambda: __import__("resource").prlimit(cell.referee, 0))
-found["pace"] = attempt(lambda: os.sched_setaffinity(cell.referee, {0}))
-found["priority"] = attempt(lambda: os.setpriority(os.PRIO_PROCESS, cell.referee, 19))
+found["thread"] = attempt(lambda: call(234, sandbox.referee, sandbox.referee, 9))
+found["limits"] = attempt(lambda: __import__("resource").prlimit(sandbox.referee, 0))
+found["pace"] = attempt(lambda: os.sched_setaffinity(sandbox.referee, {0}))
+found["priority"] = attempt(lambda: os.setpriority(os.PRIO_PROCESS, sandbox.referee, 19))
 found["own"] = attempt(lambda: os.kill(os.getpid(), 0))
 """,
         lacks,
@@ -410,10 +410,12 @@ thread.join()
 
 
 def test_a_worker_without_its_referee_ends_at_once(child: Child) -> None:
-    cell = Cell(str(child.folder), (), "/nowhere", os.getpid() + 1)  # as if it had ended before the kernel was told
+    sandbox = Sandbox(
+        str(child.folder), (), "/nowhere", os.getpid() + 1
+    )  # as if it had ended before the kernel was told
     text = TRY + "print('went on')"
     done = subprocess.run(
-        [sys.executable, "-c", text, "0", cell.to_argument()],
+        [sys.executable, "-c", text, "0", sandbox.to_argument()],
         capture_output=True,
         cwd=Path(__file__).parents[2],
         timeout=60,

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.builder.extension_cache import log_of
+from harness.builder.solution_files import bring
+from harness.builder.workers import Workers
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.errors import Interrupted
 from harness.run.cache import cache_folder
 from harness.sandbox.process import SolutionRaised
 from harness.sandbox.wire.messages import ExtensionReport, Load, Loaded
-from harness.sandbox.workers import Workers
 
 pytestmark = pytest.mark.sim
 
@@ -49,7 +51,7 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
 
 def _load(workers: Workers, path: Path) -> tuple[ExtensionReport, ...]:
     with workers.start() as worker:
-        reply = worker.ask(Load(worker.bring(path.parent, "solution.py"), "ModelNew", FLAGS), 120)
+        reply = worker.ask(Load(bring(worker, path.parent), "ModelNew", FLAGS), 120)
     assert isinstance(reply, Loaded)
     return reply.extensions
 
@@ -98,11 +100,11 @@ def test_refused_build_leaves_its_log_in_the_cache(workers: Workers, tmp_path: P
     path.parent.mkdir()
     path.write_text(SOLUTION.format(number="no_such_name"))
     with workers.start() as worker:
-        place = worker.bring(path.parent, "solution.py")
+        place = bring(worker, path.parent)
         with pytest.raises(SolutionRaised) as caught:
             worker.ask(Load(place, "ModelNew", FLAGS), 120)
         (report,) = caught.value.raised.extensions
-        log = worker.log_of(report.key)
+        log = log_of(worker, report.key)
     assert not report.succeeded
     assert log.is_relative_to(tmp_path / "cache" / "extensions" / "sim")
     assert "no_such_name" in log.read_text()
@@ -113,7 +115,7 @@ def test_tracebacks_name_the_solutions_own_file(workers: Workers, tmp_path: Path
     (tmp_path / "relu" / "mine").mkdir(parents=True)
     (tmp_path / "relu" / "mine" / "solution.py").write_text("x = 1\nraise ValueError(__file__)\n")
     with workers.start() as worker, pytest.raises(SolutionRaised) as caught:
-        worker.ask(Load(worker.bring(tmp_path / "relu" / "mine", "solution.py"), "ModelNew", FLAGS), 120)
+        worker.ask(Load(bring(worker, tmp_path / "relu" / "mine"), "ModelNew", FLAGS), 120)
     assert caught.value.raised.message == "solutions/relu/mine/solution.py"
     assert 'File "solutions/relu/mine/solution.py", line 2' in caught.value.raised.traceback
 

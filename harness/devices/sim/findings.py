@@ -14,7 +14,7 @@ from harness.sandbox.wire.device import Account, Finding
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """How the runtime calls what only the source's text tells from it."""
 
-HARMLESS_TWINS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}
+HARMLESS_FINDINGS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """Remarks that only the source's text tells from a fault."""
 
 

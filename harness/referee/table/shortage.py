@@ -15,6 +15,7 @@ from contextlib import ExitStack
 
 import torch
 
+from harness.builder.workers import Workers
 from harness.errors import Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.config import Config
@@ -28,7 +29,6 @@ from harness.referee.table.seats import Seats
 from harness.referee.table.size import TableSize
 from harness.referee.timing.timing import references_of
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.workers import Workers
 from harness.workspace.problem import Problem
 
 _SCARCE = 0.5

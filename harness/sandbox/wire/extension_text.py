@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.sandbox.wire.codec import decode, encode
-
 _MOST_CHARS = 2**20
 """Of a text: an eighth of what a message may have."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
@@ -125,15 +123,6 @@ class ExtensionText:
             "with_pytorch_error_handling": self.with_pytorch_error_handling,
             **({"no_implicit_headers": True} if self.no_implicit_headers else {}),
         }
-
-
-def written(text: ExtensionText) -> str:
-    return json.dumps(encode(text))
-
-
-def read(content: str) -> ExtensionText:
-    """Raises: ValueError."""
-    return decode(ExtensionText, json.loads(content))
 
 
 def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:

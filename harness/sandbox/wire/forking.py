@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.sandbox.wire.cell import Cell
+from harness.sandbox.wire.sandbox import Sandbox
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Fork:
     """Become a worker in a child. Beside it travel two descriptors: the worker's end of its private socket, and what
     takes its output. `environment`, with a MARK, comes on top of the server's own."""
 
-    cell: Cell
+    sandbox: Sandbox
     environment: dict[str, str]
     cpus: tuple[int, ...]
     nice: int
@@ -25,7 +25,7 @@ class Forked:
 
 @dataclass(frozen=True)
 class Refused:
-    """The machine let no process be born."""
+    """The machine let no child process start."""
 
     why: str
 

@@ -34,7 +34,7 @@ class TensorRef:
 
 @dataclass(frozen=True)
 class Argument:
-    """One positional input: a shared tensor, or a plain value (protocol.values)."""
+    """One positional input: a shared tensor, or a plain value (wire.values)."""
 
     tensor: TensorRef | None = None
     value: Any = None

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.sandbox.wire.cell import Cell
 from harness.sandbox.wire.layout import READ_ONLY_FILES, files_folder, scratch_folder
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
-from harness.worker.confinement.bubblewrap import Bubble
+from harness.worker.confinement.bubblewrap import Bubblewrap
 from harness.worker.confinement.limits import end_first, limit_resources
 from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
 from harness.worker.confinement.own_user import become_own_user, drop_rights
@@ -55,16 +55,16 @@ class Confined:
 
 
 def confine(
-    cell: Cell, descriptor: int, parent: int | None = None, bubble: Bubble | Unavailable | None = None
+    sandbox: Sandbox, descriptor: int, parent: int | None = None, bubblewrap: Bubblewrap | Unavailable | None = None
 ) -> Confined:
     """Confine this process. `descriptor` is the only one that stays open besides the standard three, for this process
-    alone. `parent`: who started it, if not the referee itself. `bubble`: what bubblewrap.enter() returned.
+    alone. `parent`: who started it, if not the referee itself. `bubblewrap`: what bubblewrap.enter() returned.
 
     Raises: RuntimeError where the process has several threads: some means hold for the calling one alone.
     """
     if len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("a process with several threads can't be confined")
-    parent = parent or cell.referee
+    parent = parent or sandbox.referee
     _close_others(descriptor)
     end_first()
     active: list[str] = []
@@ -80,18 +80,18 @@ def confine(
         return result
 
     needed = needed_places()
-    try_out(OWN_USER, lambda: become_own_user(cell.path, needed, uses_gpu=not cell.for_build))
+    try_out(OWN_USER, lambda: become_own_user(sandbox.path, needed, uses_gpu=not sandbox.for_build))
     has_own_user = OWN_USER in active
     if not has_own_user and os.geteuid() == 0:
         try_out(DROPPED_RIGHTS, drop_rights)
-    abi, others = None, {cell.referee, parent}
-    if isinstance(bubble, Bubble):
+    abi, others = None, {sandbox.referee, parent}
+    if isinstance(bubblewrap, Bubblewrap):
         active.append(BUBBLEWRAP)
-        others.add(bubble.monitor)
-    elif bubble is not None:
-        missing.append(Missing(READ_ONLY_FILES, str(bubble), bubble.remedy))
+        others.add(bubblewrap.monitor)
+    elif bubblewrap is not None:
+        missing.append(Missing(READ_ONLY_FILES, str(bubblewrap), bubblewrap.remedy))
     else:
-        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(cell, needed, has_own_user)))
+        abi = try_out(READ_ONLY_FILES, lambda: landlock.restrict(_allowed(sandbox, needed, has_own_user)))
     _note_scope(abi if isinstance(abi, int) else 0, active, missing)
     limit_resources(has_own_user)
     try_out(FILTERED_CALLS, lambda: filter_calls(() if has_own_user else others))
@@ -101,7 +101,7 @@ def confine(
     return Confined((*active, LIMITS), tuple(missing))
 
 
-def confine_thread(cell: Cell) -> tuple[str, ...]:
+def confine_thread(sandbox: Sandbox) -> tuple[str, ...]:
     """Give up what a process in the hands of NVIDIA's tools can: files to write and to read, the network, system calls.
     The names of what is in force; it holds for the calling thread and what that starts.
 
@@ -110,10 +110,10 @@ def confine_thread(cell: Cell) -> tuple[str, ...]:
     """
     active = []
     with contextlib.suppress(Unavailable):
-        landlock.restrict(_allowed(cell, needed_places(), has_own_user=False))
+        landlock.restrict(_allowed(sandbox, needed_places(), has_own_user=False))
         active.append(READ_ONLY_FILES)
     with contextlib.suppress(Unavailable):
-        filter_calls({cell.referee})
+        filter_calls({sandbox.referee})
         active += [FILTERED_CALLS, NO_NETWORK]
     return tuple(active)
 
@@ -132,19 +132,19 @@ def _note_scope(abi: int, active: list[str], missing: list[Missing]) -> None:
         missing.append(Missing(SCOPED_SIGNALS, "the kernel's Landlock can't scope signals", "Linux 6.12 or newer"))
 
 
-def _allowed(cell: Cell, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
+def _allowed(sandbox: Sandbox, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
     """CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of other processes' entries there only
     those of the same user could be written, so without a user of its own a worker gets its own entry alone. What a
     builder compiles must depend on nobody: it can't even read others' entries."""
-    processes = ("/proc",) if cell.builds_texts else ()
-    hidden = hidden_places((*cell.hidden, cell.folder, *processes), cell.home)
+    processes = ("/proc",) if sandbox.builds_texts else ()
+    hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]
     allowed += [(place, landlock.LIST) for place in listed_places(hidden)]
-    devices = _DEVICES if cell.for_build else (*_DEVICES, *_GPUS)
+    devices = _DEVICES if sandbox.for_build else (*_DEVICES, *_GPUS)
     allowed += [(Path(name), landlock.USE) for pattern in devices for name in glob.glob(pattern)]
-    allowed += [(files_folder(cell.path), landlock.READ), (scratch_folder(cell.path), landlock.OWN)]
-    allowed.append((Path("/proc") if has_own_user and not cell.builds_texts else Path("/proc/self"), landlock.USE))
-    return allowed if cell.builds_texts else [*allowed, (Path("/dev/shm"), landlock.OWN)]
+    allowed += [(files_folder(sandbox.path), landlock.READ), (scratch_folder(sandbox.path), landlock.OWN)]
+    allowed.append((Path("/proc") if has_own_user and not sandbox.builds_texts else Path("/proc/self"), landlock.USE))
+    return allowed if sandbox.builds_texts else [*allowed, (Path("/dev/shm"), landlock.OWN)]
 
 
 def _close_others(descriptor: int) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.sandbox.wire.cell import Wing
+from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
 from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
 from harness.worker.confinement.readable import hidden_places, needed_places
@@ -33,22 +33,22 @@ View = Literal["hidden", "readable", "writable"]
 
 
 @dataclass(frozen=True)
-class Bubble:
+class Bubblewrap:
     """Where this process is. `monitor` is the process of bubblewrap's that waits for it."""
 
     monitor: int
 
 
-def enter(argument: str) -> Bubble | Unavailable | None:
+def enter(argument: str) -> Bubblewrap | Unavailable | None:
     """Start this process anew inside, with the same descriptors, environment and output, and with INSIDE for the
-    `argument` of its command, which is a wing.
+    `argument` of its command, which is the fork server's Sandbox.
 
-    Inside, the bubble is returned, with whose monitor this process ends; None where there is Landlock, which does all
-    of it better; else what is missing.
+    Inside, a Bubblewrap is returned, with whose monitor this process ends; None where there is Landlock, which does
+    all of it better; else what is missing.
     """
     if argument == INSIDE:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        return Bubble(os.getppid())
+        return Bubblewrap(os.getppid())
     try:
         landlock.version()
     except Unavailable as error:
@@ -58,7 +58,7 @@ def enter(argument: str) -> Bubble | Unavailable | None:
     program = shutil.which("bwrap")
     if program is None:
         return Unavailable(f"{why}, and there is no bubblewrap", _REMEDY)
-    start = [program, *options(Wing.from_argument(argument), needed_places())]
+    start = [program, *options(Sandbox.from_argument(argument), needed_places())]
     try:
         trial = [*start, sys.orig_argv[0], "-I", "-S", "-c", ""]
         tried = subprocess.run(trial, capture_output=True, timeout=_TRIAL_S, check=False)
@@ -70,14 +70,14 @@ def enter(argument: str) -> Bubble | Unavailable | None:
     return os.execv(program, [*start, *(INSIDE if word == argument else word for word in sys.orig_argv)])
 
 
-def options(wing: Wing, needed: Collection[Path]) -> list[str]:
+def options(sandbox: Sandbox, needed: Collection[Path]) -> list[str]:
     """bwrap's: everything as it is but for writing, then by path where what may be seen or written changes.
 
     A user namespace keeps who isn't root from /proc/PID/root of processes outside, which a bwrap that is setuid would
     leave open to it; root has no need of one, and becomes another user later.
     """
-    temporary = Path(os.path.realpath(wing.temporary))
-    hidden = {Path(os.path.realpath(place)) for place in hidden_places(wing.hidden, wing.home)}
+    temporary = Path(os.path.realpath(sandbox.folder))
+    hidden = {Path(os.path.realpath(place)) for place in hidden_places(sandbox.hidden, sandbox.home)}
     views: dict[Path, View] = dict.fromkeys(hidden - {Path("/"), Path("/dev")}, "hidden")
     views |= dict.fromkeys(needed, "readable")
     views[temporary] = "writable"

@@ -15,8 +15,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.sandbox.wire.cell import user_of
 from harness.sandbox.wire.layout import scratch_folder
+from harness.sandbox.wire.sandbox import user_of
 from harness.worker.confinement.linux import (
     PR_CAP_AMBIENT,
     PR_CAPBSET_DROP,

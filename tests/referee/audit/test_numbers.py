@@ -24,8 +24,8 @@ from harness.referee.timing.player import claimed_turn
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.cell import FIRST_USER
 from harness.sandbox.wire.messages import CallTaken, TurnTaken
+from harness.sandbox.wire.sandbox import FIRST_USER
 from tests.examples import ceilings
 
 MS = 1_000_000

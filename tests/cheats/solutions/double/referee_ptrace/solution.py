@@ -12,11 +12,11 @@ PTRACE_SEIZE = 0x4206
 def referee_and_server():
     """The parent is the fork server; who started that stands in the worker's own frames."""
     frame = sys._getframe()
-    while "birth" not in frame.f_locals:
+    while "child" not in frame.f_locals:
         frame = frame.f_back
-    birth = frame.f_locals["birth"]
-    assert birth.server == os.getppid() != birth.cell.referee
-    return birth.cell.referee, birth.server
+    child = frame.f_locals["child"]
+    assert child.server == os.getppid() != child.sandbox.referee
+    return child.sandbox.referee, child.server
 
 
 class ModelNew(nn.Module):

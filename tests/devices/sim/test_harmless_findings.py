@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.sandbox.twins import Twins
+from harness.devices.sim.account import HarmlessFindings
 from harness.sandbox.wire.device import Finding
-from harness.sandbox.wire.messages import Constructed, Raised, TurnTaken
 
 CUDA = """__global__ void kernel(float* y, int rows) {
   __shared__ float tile[4][16];
@@ -28,9 +27,7 @@ BY_FILE = pytest.mark.parametrize("name", FILES)
 
 
 def settled(files: dict[str, str], kind: str, code: str | None) -> Finding:
-    reply = Twins(files).settle(TurnTaken((), (Finding(kind, "seen", file="/cuda.cu", line=7, code=code),), 1))
-    assert isinstance(reply, TurnTaken)
-    return reply.findings[0]
+    return HarmlessFindings(files).settled(Finding(kind, "seen", file="/cuda.cu", line=7, code=code))
 
 
 @BY_FILE
@@ -54,7 +51,7 @@ def test_a_remark_stands_where_the_files_say_the_same(name: str, kind: str, code
         ("signed-overflow", "int last = rows * 4096;", "index-overflow"),
     ],
 )
-def test_a_fault_under_its_twins_name_is_the_fault(name: str, kind: str, code: str, fault: str) -> None:
+def test_a_fault_under_a_harmless_name_is_the_fault(name: str, kind: str, code: str, fault: str) -> None:
     found = settled({name: FILES[name]}, kind, code)
     assert (found.kind, found.detail) == (fault, "seen (by the solution's files it is no remark)")
 
@@ -73,25 +70,16 @@ def test_a_line_that_stands_twice_is_a_remark_where_both_are() -> None:
     assert kinds == ["array-row-overrun", "array-index-out-of-bounds"]
 
 
-def test_what_is_no_twin_stays_as_it_is_told() -> None:
+def test_what_is_never_harmless_stays_as_it_is_told() -> None:
     for kind in ("index-overflow", "array-index-out-of-bounds", "same-value-write", "shared-race"):
         assert settled({}, kind, None).kind == kind
-    assert Twins({}).settle(Constructed((), ())) == Constructed((), ())
-
-
-def test_a_reply_that_raised_is_settled_as_well() -> None:
-    raised = Raised("RuntimeError", "no", "", (), (Finding("signed-overflow", "seen", line=1, code="x"),), 1)
-    reply = Twins({}).settle(raised)
-    assert isinstance(reply, Raised)
-    assert [finding.kind for finding in reply.findings] == ["index-overflow"]
 
 
 def test_who_remarks_without_end_is_believed_no_more() -> None:
     lines = [f"h{number} = x * {number};" for number in range(80)]
     found = tuple(Finding("signed-overflow", "seen", line=1, code=line) for line in lines)
-    reply = Twins({"a.cu": "\n".join(lines)}).settle(TurnTaken((), found, 1))
-    assert isinstance(reply, TurnTaken)
-    kinds = [finding.kind for finding in reply.findings]
+    harmless = HarmlessFindings({"a.cu": "\n".join(lines)})
+    kinds = [harmless.settled(finding).kind for finding in found]
     assert kinds == ["signed-overflow"] * 64 + ["index-overflow"] * 16
 
 

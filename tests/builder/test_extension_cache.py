@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.extension_cache import keep_builds, keep_log, lend
+from harness.builder.extension_cache import keep_builds, keep_text_of, lend
 
 KEY = "0123456789abcdef" * 2
 
@@ -32,7 +32,7 @@ def kept_names(kept: Path) -> list[str]:
 def test_the_library_and_its_manifest_are_kept_and_lent(made: Path, tmp_path: Path) -> None:
     keep_builds(made, tmp_path / "kept")
     assert kept_names(tmp_path / "kept") == [f"{KEY}/manifest.json", f"{KEY}/relu.so"]
-    lend(tmp_path / "kept", tmp_path / "lent")
+    lend(tmp_path / "kept", None, tmp_path / "lent")
     assert (tmp_path / "lent" / KEY / "relu.so").read_bytes() == b"\x7fELF"
     assert (tmp_path / "lent" / KEY / "relu.so").stat().st_mode & 0o777 == 0o444
 
@@ -106,17 +106,17 @@ def test_pipes_are_not_waited_for(made: Path, tmp_path: Path) -> None:
     os.mkfifo(made / KEY / "relu.so")
     os.mkfifo(made / "logs" / f"{KEY}.log")
     keep_builds(made, tmp_path / "kept")
-    keep_log(made, tmp_path / "kept", KEY, str)
+    keep_text_of(made, tmp_path / "kept", KEY, "logs", str)
     assert kept_names(tmp_path / "kept") == []
 
 
 def test_a_log_is_kept_as_it_is_shown(made: Path, tmp_path: Path) -> None:
     (made / "logs" / f"{KEY}.log").write_bytes(b"in /scratch/x: \xff error")
-    path = keep_log(made, tmp_path / "kept", KEY, lambda text: text.replace("/scratch/", ""))
+    path = keep_text_of(made, tmp_path / "kept", KEY, "logs", lambda text: text.replace("/scratch/", ""))
     assert path == tmp_path / "kept" / "logs" / f"{KEY}.log"
     assert path.read_text() == "in x: \ufffd error"
 
 
 def test_a_linked_log_shows_nothing(made: Path, tmp_path: Path) -> None:
     (made / "logs" / f"{KEY}.log").symlink_to("/etc/passwd")
-    assert not keep_log(made, tmp_path / "kept", KEY, str).exists()
+    assert not keep_text_of(made, tmp_path / "kept", KEY, "logs", str).exists()

@@ -1,9 +1,10 @@
-"""Built extensions that outlive their workers: one namespace for each text of a solution, written by the referee alone,
-and one that all share.
+"""The cache of built extensions, which outlive their workers: by content, and shared only where nobody could have
+prepared what lies there.
 
-A worker builds in its own scratch. When it has ended, what it built is copied here, and lent to later workers of the
-very same files: no solution can leave anything for another, nor for its own next version. What builders made of texts
-lies in SHARED, and is lent to workers of those who sent the very same text.
+A worker builds in its own scratch. When it has ended, what it built is copied into the namespace of its solution's
+files, which the referee alone writes, and lent to later workers of the very same files: no solution can leave anything
+for another, nor for its own next version. What builders made of texts lies in SHARED, and is lent to workers of those
+who sent the very same text. A namespace has a folder for each key, `logs`, `calls` of nvcc, and `texts`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,23 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from harness.builder.compiler_log import is_refusal
-from harness.sandbox.sources import write_file
-from harness.sandbox.wire.extension_text import ExtensionText, read, written
-from harness.sandbox.wire.layout import MANIFEST, calls_name, is_key, log_name
+from harness.sandbox.folder import show_text, write_file
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.codec import decode, encode
+from harness.sandbox.wire.extension_text import ExtensionText
+from harness.sandbox.wire.layout import (
+    MANIFEST,
+    WORKER_PLACE,
+    calls_name,
+    extensions_folder,
+    is_key,
+    lent_extensions,
+    log_name,
+    own_extensions,
+)
 
 _LIBRARY = re.compile(r"[\w.+-]{1,200}\.so")
 _LIBRARY_BYTES = 2**30
@@ -34,26 +47,59 @@ _NO_BUILD = (OSError, ValueError, KeyError, TypeError, RecursionError)
 """What a folder that isn't as ours are may bring about; RecursionError: JSON that is nested deep."""
 
 
-def lend(kept: Path, into: Path) -> None:
-    """Copy what is kept for a solution to where its worker looks first."""
-    for folder in sorted(kept.glob("*")) if kept.is_dir() else []:
-        if is_key(folder.name):
-            lend_build(kept, folder.name, into)
+def supply(worker: WorkerProcess) -> None:
+    """Lend a worker what was built earlier for the files that it was brought, and of their texts."""
+    lend(namespace_of(worker), worker.compilers, lent_extensions(worker.folder))
 
 
-def lend_build(kept: Path, key: str, into: Path) -> None:
-    """One of them."""
-    for path in (kept / key).iterdir():
-        write_file(into / key / path.name, path.read_bytes())
+def lend(namespace: Path, compilers: str | None, into: Path) -> None:
+    """Copy what is kept for a solution to where its worker looks first; with `compilers` also what all share and the
+    solution has sent the text of."""
+    keys = [folder.name for folder in sorted(namespace.glob("*")) if is_key(folder.name)]
+    for key in keys:
+        _lend_build(namespace / key, into / key)
+    shared = namespace.parent / SHARED
+    for key in {text.key(compilers) for text in texts_of(namespace)} if compilers is not None else ():
+        if has_build(shared, key) and not has_build(namespace, key):
+            _lend_build(shared / key, into / key)
 
 
-def lend_texts(root: Path, namespace: str, compilers: str, into: Path) -> set[str]:
-    """Copy what all share and a solution has sent the text of; the keys of these. `root` has all namespaces."""
-    keys = {text.key(compilers) for text in texts_of(root / namespace)}
-    lent = {key for key in keys if has_build(root / SHARED, key) and not has_build(root / namespace, key)}
-    for key in lent:
-        lend_build(root / SHARED, key, into)
-    return lent
+def _lend_build(build: Path, into: Path) -> None:
+    for path in build.iterdir():
+        write_file(into / path.name, path.read_bytes())
+
+
+def collect(worker: WorkerProcess, only: str | None = None) -> None:
+    """Keep what a worker has built in its namespace; of a builder what it was asked for, the key `only`. Its processes
+    have ended."""
+    if worker.namespace is not None:
+        keep_builds(own_extensions(worker.folder), namespace_of(worker), only)
+
+
+def namespace_of(worker: WorkerProcess) -> Path:
+    """Where a worker's builds are kept; `unnamed` has only logs."""
+    return extensions_folder(worker.cache, worker.backend) / (worker.namespace or "unnamed")
+
+
+def log_of(worker: WorkerProcess, key: str) -> Path:
+    """Where the compiler's output of one of a worker's extensions is kept. Raises: SolutionFailed."""
+    return _kept_text(worker, key, "logs", lambda text: show_text(text, worker.folder))
+
+
+def nvcc_calls_of(worker: WorkerProcess, key: str) -> Path:
+    """Where it is kept how the build of an extension called nvcc, WORKER_PLACE for the worker's folder. It may not be
+    there. A build that is lent called nobody, and the file is that of the build it comes from. Raises: SolutionFailed.
+    """
+    return _kept_text(worker, key, "calls", lambda text: text.replace(str(worker.folder), WORKER_PLACE))
+
+
+def _kept_text(worker: WorkerProcess, key: str, kind: Literal["logs", "calls"], shown: Callable[[str], str]) -> Path:
+    if not is_key(key):
+        raise worker.misbehaved(f"reported no key of an extension: {key[:80]!r}")
+    namespace = namespace_of(worker)
+    if has_build(lent_extensions(worker.folder), key) and not has_build(namespace, key):
+        return namespace.parent / SHARED / _text_name(kind, key)
+    return keep_text_of(own_extensions(worker.folder), namespace, key, kind, shown)
 
 
 def has_build(kept: Path, key: str) -> bool:
@@ -80,7 +126,7 @@ def remember_text(kept: Path, text: ExtensionText) -> bool:
     path = kept / "texts" / f"{text.key('')}.json"
     if len(list(path.parent.glob("*.json"))) >= _MOST:
         return False
-    keep_text(path, written(text))
+    keep_text(path, json.dumps(encode(text)))
     return True
 
 
@@ -89,27 +135,21 @@ def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
     found = []
     for path in sorted((kept / "texts").glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
-            found.append(read(path.read_text(encoding="utf-8")))
+            found.append(decode(ExtensionText, json.loads(path.read_text(encoding="utf-8"))))
     return tuple(found)
 
 
-def keep_log(made: Path, kept: Path, key: str, shown: Callable[[str], str]) -> Path:
-    """Keep the compiler's words for an extension; `shown` makes them fit to be read. The path is there even where the
-    log isn't. Raises: ValueError where that is no key."""
-    return _keep_text(made, kept, Path("logs", log_name(key)), shown)
-
-
-def keep_calls(made: Path, kept: Path, key: str, shown: Callable[[str], str]) -> Path:
-    """Keep how an extension's build called nvcc, as keep_log() does; a build that is lent called nobody, and the file
-    is that of the build it comes from."""
-    return _keep_text(made, kept, Path("calls", calls_name(key)), shown)
-
-
-def _keep_text(made: Path, kept: Path, name: Path, shown: Callable[[str], str]) -> Path:
-    path = kept / name
+def keep_text_of(made: Path, kept: Path, key: str, kind: Literal["logs", "calls"], shown: Callable[[str], str]) -> Path:
+    """Keep a build's log, or its calls of nvcc; `shown` makes them fit to be read. The path is there even where the
+    text isn't."""
+    name = _text_name(kind, key)
     with contextlib.suppress(OSError), _open_folder(made) as root, _open_folder(name.parent, root) as folder:
-        keep_text(path, shown(_read(folder, name.name, _LOG_BYTES).decode(errors="replace")))
-    return path
+        keep_text(kept / name, shown(_read(folder, name.name, _LOG_BYTES).decode(errors="replace")))
+    return kept / name
+
+
+def _text_name(kind: Literal["logs", "calls"], key: str) -> Path:
+    return Path(kind, log_name(key) if kind == "logs" else calls_name(key))
 
 
 def keep_text(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""How a run gets its workers."""
+"""How a run gets its workers: a device's, in sandboxes, lent what was built before."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
+from harness.builder import extension_cache
 from harness.devices.base import Host
+from harness.devices.sim.account import AccountOfFindings, FindingsWithheld
 from harness.sandbox.fork_server import ForkServers
+from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.start import Launch, Surroundings, make_launch
+from harness.sandbox.wire.messages import Reply, Request
+from harness.workspace.solution import texts_in
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,11 @@ class Workers:
 
     def start(self, for_build: bool = False) -> WorkerProcess:
         """A worker that has run nothing yet. Raises: MachineError."""
-        return WorkerProcess(self._launch(for_build), self.servers, self.stop, self.memory_gib)
+        return self._start(self._launch(for_build))
 
-    def start_builder(self) -> WorkerProcess:
-        """A worker for build_text(). Raises: MachineError."""
-        launch = replace(self._launch(for_build=True), builds_texts=True)
-        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib)
+    def start_builder(self, key: str) -> WorkerProcess:
+        """A worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
+        return self._start(replace(self._launch(for_build=True), builds_texts=True), key)
 
     def close(self) -> None:
         """End the fork servers."""
@@ -48,7 +52,35 @@ class Workers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
+        account = AccountOfFindings() if launch.backend == "sim" else None
+        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib, _Attendant(account, key))
+
     def _launch(self, for_build: bool) -> Launch:
         host = self.host
         variables = host.worker_environment(for_build)
         return make_launch(host.name, self.cache, host.worker_arguments(), variables, self.surroundings, for_build)
+
+
+@dataclass(frozen=True)
+class _Attendant:
+    """Implements process.Attendant. `key`: what alone is kept of a builder."""
+
+    account: AccountOfFindings | None
+    key: str | None
+
+    def check(self, request: Request, reply: Reply) -> Reply:
+        if self.account is None:
+            return reply
+        try:
+            return self.account.checked(request, reply)
+        except FindingsWithheld as error:
+            raise SolutionFailed.cheating("trace", str(error), None, **error.numbers) from None
+
+    def supply(self, worker: WorkerProcess, place: Path) -> None:
+        extension_cache.supply(worker)
+        if self.account is not None:
+            self.account.read_files(texts_in(place))
+
+    def collect(self, worker: WorkerProcess) -> None:
+        extension_cache.collect(worker, only=self.key)

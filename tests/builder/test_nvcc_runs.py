@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.builder.nvcc_words import what_follows
+from harness.builder.compiler_log import what_follows
 from harness.sandbox.wire.messages import NvccRun
 
 CU = "/harness-worker/scratch/nvcc/0/cuda.cu"
