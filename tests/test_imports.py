@@ -57,6 +57,7 @@ ALLOWED_MODULES = {
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
 
+
 def modules() -> dict[str, Path]:
     """Module names of the package with their files; the template is the user's, not ours."""
     template = ROOT / "workspace" / "template"
