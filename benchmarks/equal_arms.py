@@ -34,8 +34,7 @@ from harness.referee.audit import Canary
 from harness.referee.audit.around_calls import Surroundings
 from harness.referee.audit.facts import outputs_of
 from harness.referee.audit.timeline import read_timeline
-from harness.referee.inputs.seeds import draw_master_seed
-from harness.referee.setting import Setting, prepare_setting
+from harness.referee.setting import Setting, draw_master_seed, prepare_setting
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.size import TableSize
 from harness.referee.table.turns import load_arm

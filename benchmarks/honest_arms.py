@@ -47,17 +47,19 @@ from honest_rows import (  # noqa: E402
 from serial_sums import TF32, QuickSums  # noqa: E402
 
 from harness.referee.answers.comparison import Comparison  # noqa: E402
-from harness.referee.answers.judgement import judge_values  # noqa: E402
 from harness.referee.answers.oracle import Piece, copied  # noqa: E402
 from harness.referee.answers.reference import InvalidProblem, Reference  # noqa: E402
-from harness.referee.inputs.seeds import derive  # noqa: E402
-from harness.referee.mutants.inputs import TooLarge, worst_error  # noqa: E402
+from harness.referee.answers.serial_sums import Recomputed, serially  # noqa: E402
+from harness.referee.judgement import judge_values  # noqa: E402
 from harness.referee.mutants.mutants import OF_THE_ANSWER  # noqa: E402
 from harness.referee.mutants.recomputed import recomputed  # noqa: E402
-from harness.referee.mutants.specimens import Seen, specimens  # noqa: E402
-from harness.referee.setting import Setting, prepare_setting  # noqa: E402
-from harness.referee.tolerance.derive import TOLD_BY  # noqa: E402
-from harness.referee.tolerance.serial_sums import Recomputed, serially  # noqa: E402
+from harness.referee.mutants.specimens import Examined, TooLarge, specimens, worst_error  # noqa: E402
+from harness.referee.setting import (  # noqa: E402
+    Setting,
+    derive,
+    prepare_setting,
+)
+from harness.referee.tolerance import TOLD_BY  # noqa: E402
 from harness.workspace.constants import module_constants  # noqa: E402
 from harness.workspace.problem import FULL, Problem, load_problem  # noqa: E402
 
@@ -276,7 +278,7 @@ def mutant_rows(setting: Setting, names: Sequence[str]) -> Iterator[Row]:
         yield {**row, "reason": why} if why else row
 
 
-def _wrong(seen: Seen, names: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _wrong(seen: Examined, names: Sequence[str]) -> Iterator[tuple[str, float]]:
     for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
         answers = (mutant.answers(seen.specimen) or ()) if mutant.name in names else ()
         fitting = [one for one in zip(answers, seen.exact, seen.draw.tolerances, strict=False) if one[0] is not None]

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from harness.referee.tolerance.serial_sums import SerialSums, convolution
+from harness.referee.answers.serial_sums import SerialSums, convolution
 
 _TF32 = 1e-5
 """Of the largest value: float32 in another algorithm stays below it, tf32 doesn't."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from harness.referee.tolerance.serial_sums import Recomputed
+from harness.referee.answers.serial_sums import Recomputed
 from tests.test_benchmarks import script
 
 LINEAR = """import torch

@@ -9,9 +9,9 @@ from itertools import islice
 from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
-from harness.referee.answers.judgement import describe_finding, describe_mismatch
-from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.inputs.draws import Drawn, draw_variants
+from harness.referee.judgement import describe_finding, describe_mismatch
+from harness.referee.repetition import judge_call, judge_row
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
 from harness.referee.table.lengths import drawn_lengths, split

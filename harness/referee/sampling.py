@@ -23,19 +23,19 @@ from harness.model.check import Check, OutputComparison, Scope, Tolerance
 from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
-from harness.referee.answers.judgement import (
+from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.ceilings.work import work_of
+from harness.referee.judgement import (
     describe_finding,
     judge_form,
     judge_sharing,
     require_passed,
 )
-from harness.referee.answers.reference import InvalidProblem, Reference
-from harness.referee.ceilings.work import work_of
 from harness.referee.setting import Setting
 from harness.referee.table.seated_case import at
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.table.turns import ALL_BLOCKS, Weights, construct_arm, take_turn
-from harness.referee.tolerance.derive import Evidence, least_tolerance
+from harness.referee.tolerance import ErrorEvidence, least_tolerance
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import TurnTaken
@@ -247,7 +247,7 @@ class _Rows:
         self._given = [_rows_of(inputs, rows) for rows in self._rows]
         self.want = [setting.oracle.answer(given)[number] for number, given in enumerate(self._given)]
 
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[ErrorEvidence]:
         return [self._setting.evidence_on(given)[number] for number, given in enumerate(self._given)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
@@ -274,7 +274,7 @@ class _Whole:
         self._table, self._setting, self._inputs = table, setting, inputs
         self.want = setting.oracle.answer(inputs)
 
-    def evidence(self) -> Sequence[Evidence]:
+    def evidence(self) -> Sequence[ErrorEvidence]:
         return self._setting.evidence_on(self._inputs)
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:

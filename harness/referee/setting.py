@@ -1,8 +1,14 @@
-"""The trusted facts about one case: reference, oracle, form of the outputs, and where its seeds come from."""
+"""A case made ready for judging: reference, oracle, tolerances and the form of its outputs.
+
+All of its random numbers derive from one master seed, which is secret until the record is written: afterwards anyone
+can repeat the evaluation.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,21 +19,33 @@ import torch
 from harness.model.check import Check, DerivedTolerance, OutputComparison, Scope, Tolerance
 from harness.referee.answers.oracle import Oracle
 from harness.referee.answers.reference import InvalidProblem, OutputSpec, Reference
-from harness.referee.inputs.seeds import derive
-from harness.referee.tolerance.derive import Evidence, gather_evidence
+from harness.referee.tolerance import ErrorEvidence, gather_evidence
 from harness.workspace.problem import Problem
 
 _EXAMINED = {"cuda": 2**24, "cpu": 2**16}
 """Elements of each output from which a tolerance is derived, where rows are independent: more are more of the same."""
 
 
+def draw_master_seed() -> int:
+    """Draw the 63-bit seed of an evaluation."""
+    return secrets.randbits(63)
+
+
+def derive(master: int, *purpose: object) -> int:
+    """Return the 63-bit seed for one purpose; it reveals nothing about the seeds for others."""
+    text = repr((master, *purpose)).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
+
+
 @dataclass(frozen=True)
 class Setting:
-    """A case made ready for judging. `meta_inputs` is None on a GPU, and where get_inputs() needs real memory.
-    `call_bytes`: what an eager call allocates on a GPU at most, outputs among it; 0 where there is none.
-    `repeat`: how often it was measured before; each time by fresh workers, on other inputs, with the same weights.
-    `varied_for`: which wrong kernel nothing would show with parameters as they are made, so that they are varied; None:
-    they aren't."""
+    """A case made ready for judging.
+
+    `meta_inputs` is None on a GPU, and where get_inputs() needs real memory. `call_bytes` is the most that an eager
+    call allocates on a GPU, outputs included; 0 without a GPU. `repeat` counts earlier measurements: each has fresh
+    workers, other inputs and the same weights. `varied_for` names the wrong kernel that would pass with parameters as
+    the problem makes them, so that they are varied; None where they aren't.
+    """
 
     problem: Problem
     case: str
@@ -42,8 +60,8 @@ class Setting:
     varied_for: str | None = None
 
     @cached_property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """What the tolerance of each output derives from; none where problem.yaml names it.
+    def evidence(self) -> tuple[ErrorEvidence, ...]:
+        """What the tolerance of each output is derived from; empty where problem.yaml names a tolerance.
 
         Raises: InvalidProblem where nothing can be derived.
         """
@@ -55,13 +73,13 @@ class Setting:
             inputs = self.reference.make_inputs(seed)
         return self.evidence_on(self.some_rows(inputs, _EXAMINED["cuda" if self.on_gpu else "cpu"]))
 
-    def evidence_on(self, inputs: Sequence[Any]) -> tuple[Evidence, ...]:
-        """Raises: InvalidProblem where the reference refuses these inputs, or overflows."""
+    def evidence_on(self, inputs: Sequence[Any]) -> tuple[ErrorEvidence, ...]:
+        """Measure the reference's errors on these inputs. Raises: InvalidProblem where it fails or overflows."""
         return gather_evidence(self.oracle, inputs, self.spec, self.problem.precision)
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:
-        """What each output is held to, for inputs as get_inputs() draws them. Raises: InvalidProblem."""
+        """The tolerance of each output, for inputs as get_inputs() draws them. Raises: InvalidProblem."""
         if self.problem.tolerance is not None:
             return (self.problem.tolerance,) * len(self.spec.dtypes)
         return tuple(one.tolerance for one in self.evidence)
@@ -69,7 +87,7 @@ class Setting:
     def milder(
         self, tolerances: tuple[Tolerance, ...], inputs: Sequence[Any], rows: Sequence[int]
     ) -> tuple[Tolerance, ...]:
-        """The tolerances, loosened to what the reference itself errs on these rows of these inputs."""
+        """Loosen the tolerances to the reference's own error on these rows of these inputs."""
         if self.problem.tolerance is not None:
             return tolerances
         divided = self.oracle.rows(inputs, self.spec)
@@ -81,17 +99,17 @@ class Setting:
         return tuple(one.looser(found.tolerance) for one, found in zip(tolerances, evidence, strict=True))
 
     def rounded_answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """The oracle's, in the dtypes of the reference's outputs, contiguous."""
+        """The oracle's answer in the dtypes of the reference's outputs, contiguous."""
         answers = zip(self.oracle.answer(inputs), self.spec.dtypes, strict=True)
         return tuple(answer.to(dtype).contiguous() for answer, dtype in answers)
 
     def derived(self) -> tuple[DerivedTolerance, ...]:
-        """What was derived, for the record. Raises: InvalidProblem."""
+        """The derived tolerances, for the record. Raises: InvalidProblem."""
         numbered = enumerate(self.evidence)
         return tuple(DerivedTolerance(self.case, n, one.share, one.least, one.errors) for n, one in numbered)
 
     def some_rows(self, inputs: Sequence[Any], elements: int) -> list[Any]:
-        """The inputs of the first rows that give each output so many elements; all, where rows aren't independent."""
+        """The inputs of so many first rows that each output has `elements`; all where rows depend on each other."""
         rows = self.oracle.rows(inputs, self.spec)
         if rows is None:
             return list(inputs)
@@ -119,7 +137,7 @@ class Setting:
 def prepare_setting(
     problem: Problem, case: str, master_seed: int, device: str, repeat: int = 0, varied_for: str | None = None
 ) -> Setting:
-    """Execute the reference for a case. Raises: InvalidProblem."""
+    """Run the reference of a case once and gather what judging needs. Raises: InvalidProblem."""
     reference = Reference(problem, case, device)
     seed = derive(master_seed, problem.name, case, "construct")
     model = reference.construct(seed, varies=varied_for is not None)
@@ -135,7 +153,7 @@ def prepare_setting(
 
 
 def _allocated_anew(reference: Reference) -> int:
-    """What is allocated now, from where the peak begins anew; 0 without a GPU."""
+    """Reset the allocator's peak and return the bytes that are allocated now; 0 without a GPU."""
     if not reference.on_gpu:
         return 0
     torch.cuda.reset_peak_memory_stats()

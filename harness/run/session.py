@@ -16,7 +16,7 @@ from harness.devices.environment import read_environment
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
-from harness.referee.inputs.seeds import draw_master_seed
+from harness.referee.setting import draw_master_seed
 from harness.run.cache import cache_folder
 from harness.run.cores import core_groups, cpu_quota, divide_cores
 from harness.run.gpu_lock import GpuLock, locks_folder

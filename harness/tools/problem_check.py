@@ -10,8 +10,8 @@ from harness.devices.environment import driver_version
 from harness.model.ceilings import Ceilings
 from harness.model.problem_check import ProblemCheck
 from harness.referee.ceilings.ceilings import device_ceilings
-from harness.referee.inputs.seeds import draw_master_seed
 from harness.referee.mutants.problem_check import check_problem
+from harness.referee.setting import draw_master_seed
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import alone_on_gpu
 from harness.workspace.problem import Problem

@@ -13,7 +13,7 @@ COMPARE = """
 import runpy, sys, torch
 runpy.run_path(sys.argv[1])
 from harness.model.check import Tolerance
-from harness.referee.answers.judgement import Comparison
+from harness.referee.answers.comparison import Comparison
 compared = Comparison((4,), torch.float32, Tolerance(1e-4, 1e-4))
 compared.add(torch.zeros(4), torch.ones(4))
 print(compared.result().mismatches)

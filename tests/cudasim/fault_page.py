@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.cudasim.toolkit import Toolkit, ensure_toolkit
 from harness.model.simulator_findings import FINDING_KINDS
-from harness.referee.answers.judgement import describe_finding
+from harness.referee.judgement import describe_finding
 from harness.run.cache import cache_folder
 from harness.sandbox.wire.device import Finding
 from tests.machine import ROOT

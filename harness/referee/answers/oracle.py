@@ -1,4 +1,4 @@
-"""The right answer: the reference in float64, in pieces where memory asks for it."""
+"""The right answer: the reference in float64, in pieces where memory is short."""
 
 from __future__ import annotations
 
@@ -13,27 +13,34 @@ from typing import Any
 import torch
 
 from harness.model.check import OracleKind
-from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, OutputSpec, Reference, blamed_on, unpack
+from harness.referee.answers.reference import (
+    PROBLEM_ERRORS,
+    InvalidProblem,
+    OutputSpec,
+    Placed,
+    Reference,
+    blamed_on,
+    unpack,
+)
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
-from harness.referee.inputs.placement import Placed
-from harness.referee.tolerance.serial_sums import serially
+from harness.referee.answers.serial_sums import serially
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
-"""Inputs and outputs of one piece of the oracle in float64; intermediates and the comparison take a few times that."""
+"""Bytes of inputs and outputs of one piece, in float64; intermediates and the comparison take a few times as much."""
 _PIECE_SHARE = 1 / 48
-"""Of a GPU's free memory, for the same."""
+"""The share of a GPU's free memory that a piece may take."""
 _DOUBLE = 8
 """Bytes of a float64."""
 _SEARCHED_BYTES = 2**20
-"""Of inputs and outputs in float64, in a referee that computes on a CPU: of more it pays to know the rows, since a few
-say as much as all."""
+"""On a CPU, rows are searched for where inputs and outputs take more than this in float64: then judging a few rows
+saves more time than the search takes."""
 _HOST_FACTOR = 2
-"""Inputs, outputs and as much again for what is between them."""
+"""The memory of inputs and outputs, and as much again for intermediates."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The oracle's outputs for rows [start, stop) of dimension 0, or for everything."""
+    """The oracle's outputs for some rows (dimension 0), or for all."""
 
     rows: slice
     outputs: tuple[torch.Tensor, ...]
@@ -57,8 +64,8 @@ class Oracle:
         self.why_float32: str | None = None
 
     def pieces(self, inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Piece]:
-        """The answer piece by piece: smaller ones where the device's memory is short, on the host where it is too short
-        for any. Raises: torch.OutOfMemoryError where the host has no room either."""
+        """Compute the answer piece by piece: smaller pieces where the device's memory is short, and on the host where
+        not even one row fits. Raises: torch.OutOfMemoryError where the host has no room either."""
         rows = self.rows(inputs, spec)
         if rows is None:
             yield Piece(slice(None), self.answer_anywhere(inputs, spec))
@@ -77,10 +84,10 @@ class Oracle:
             start = part.stop
 
     def find_rows(self, inputs: Sequence[Any], spec: OutputSpec) -> bool:
-        """Verify that rows are independent where the problem claims it. Where it claims nothing, and the answer is
-        large, find out by experiment which dimensions of the inputs can be divided.
+        """Verify that rows are independent where the problem claims it; else, for a large answer, find by experiment
+        which dimensions of the inputs can be divided.
 
-        Returns whether the reference has run over these very inputs, which it may have changed.
+        Returns whether the reference ran on these very inputs, which it may have changed.
 
         Raises: InvalidProblem where the claim is wrong.
         """
@@ -100,53 +107,53 @@ class Oracle:
         return False
 
     def answer(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """The outputs for these inputs, whole."""
+        """Compute the outputs for these inputs in one piece, in float64 if the reference permits."""
         if self.kind == "float64":
             try:
                 with torch.no_grad(), _strict_float32():
                     model = _copied(self._double, self._device) if self._waits_on_host else self._double
-                    return tuple(unpack(model(*[_double(v) for v in inputs]), self._reference)[1])
+                    return _outputs(model(*[_double(v) for v in inputs]))
             except (torch.OutOfMemoryError, MemoryError):
                 raise
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
         with blamed_on(self._reference, "Model.forward() failed"), _strict_float32(), torch.no_grad():
-            return tuple(unpack(self._native(*inputs), self._reference)[1])
+            return _outputs(self._native(*inputs))
 
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
-        """What the reference itself gives, in its own precision and under the flags of all arms."""
+        """Run the reference in its own precision, under the flags that all arms have."""
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
-            return tuple(unpack(self._native(*inputs), self._reference)[1])
+            return _outputs(self._native(*inputs))
 
     def reformulations(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
-        """By name what the reference gives when only the way of computing changes: no tf32; another memory layout, for
-        which cuDNN chooses other algorithms. On a CPU there are none."""
+        """Run the reference with only the way of computing changed: without tf32, and in another memory layout, for
+        which cuDNN chooses other algorithms. Yields a name and the outputs; nothing on a CPU."""
         if not self._reference.on_gpu:
             return
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
             with _strict_float32():
-                strict = tuple(unpack(self._native(*copied(inputs)), self._reference)[1])
+                strict = _outputs(self._native(*copied(inputs)))
             yield "strict float32", strict
             if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
                 with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
-                    yield "channels-last", tuple(unpack(model(*values), self._reference)[1])
+                    yield "channels-last", _outputs(model(*values))
 
     def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
-        """What the reference gives with each sum in float32, one term after the other; None where it has none."""
+        """Run the reference with every sum taken term by term in float32; None where it has no sums."""
         with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), serially() as mode:
-            outputs = tuple(unpack(self._native(*copied(inputs)), self._reference)[1])
+            outputs = _outputs(self._native(*copied(inputs)))
         return outputs if mode.count else None
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
-        """Rows that can be judged one by one, as claimed or found; None where they can't."""
+        """The rows that can be judged one by one, as claimed or found; None where rows depend on each other."""
         if self._is_claimed:
             return claimed_rows(inputs, spec)
         return self._found if self._found and self._found.fit(inputs) else None
 
     def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
-        """The outputs; None where the device's memory is too short."""
+        """answer(), or None where the device's memory is too short."""
         with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
             return self.answer(inputs)
         if self._reference.on_gpu:  # by now nothing of the attempt is alive
@@ -154,12 +161,12 @@ class Oracle:
         return None
 
     def answer_anywhere(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
-        """As answer(), on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
+        """answer(), computed on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
         outputs = self._if_room(inputs)
         return outputs if outputs is not None else self._on_host(inputs, spec)
 
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
-        """As answer(), on the CPU. Raises: torch.OutOfMemoryError."""
+        """answer(), computed on the CPU. Raises: torch.OutOfMemoryError."""
         needed = _HOST_FACTOR * _DOUBLE * _elements(inputs, spec)
         if needed > host_bytes():
             raise torch.OutOfMemoryError(
@@ -172,12 +179,12 @@ class Oracle:
             model = _copied(self._double if is_double else self._native, "cpu")
             with blamed_on(self._reference, "Model.forward() failed on the host"), torch.no_grad(), Placed("cpu"):
                 returned = model(*map(_double, given) if is_double else given)
-            return tuple(unpack(returned, self._reference)[1])
+            return _outputs(returned)
         except InvalidProblem as error:  # it holds tensors that stay on the GPU, or only that one has the operation
             raise torch.OutOfMemoryError(f"out of memory, and on the host {error}") from error
 
     def _can_divide(self, rows: Rows, inputs: Sequence[Any]) -> bool:
-        """Whether a few rows alone, far apart in the whole, are what they are together, in any order."""
+        """Whether a few distant rows give the same answers alone as together, in any order."""
         picks = some_rows(rows.count)
         try:
             for some in (picks, picks[:1]):  # first: what raises in the oracle makes that float32 for good
@@ -198,8 +205,8 @@ class Oracle:
         return True
 
     def _divides_whole(self, rows: Rows, inputs: Sequence[Any]) -> bool:
-        """Whether rows alone are what they are among all, in the reference's own precision: what depends on a row's
-        place among many shows here alone."""
+        """Whether rows give the same answers alone as within the whole input, in the reference's own precision: this
+        finds answers that depend on a row's position."""
         picks = some_rows(rows.count)
         alone = [self.native(rows.together(inputs, (pick,))) for pick in picks]
         whole = self.native(inputs)
@@ -211,11 +218,11 @@ class Oracle:
 
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-"""By number of dimensions."""
+"""The layout for each number of dimensions."""
 
 
 class _strict_float32:  # noqa: N801
-    """Context: no tf32 in the oracle."""
+    """Context: products and convolutions of float32 don't use tf32."""
 
     def __enter__(self) -> None:
         self._saved = (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)
@@ -225,19 +232,23 @@ class _strict_float32:  # noqa: N801
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._saved
 
 
+def _outputs(returned: Any) -> tuple[torch.Tensor, ...]:
+    return tuple(unpack(returned)[1])
+
+
 def _double(value: Any) -> Any:
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _channels_last(value: Any) -> Any:
-    """In that layout, where it is a tensor that can have it."""
+    """Convert a tensor that can be channels-last; return other values as they are."""
     if not isinstance(value, torch.Tensor) or value.dim() not in _CHANNELS_LAST:
         return value
     return value.contiguous(memory_format=_CHANNELS_LAST[value.dim()])
 
 
 def copied(inputs: Sequence[Any]) -> list[Any]:
-    """In memory of their own: a reference may work in place."""
+    """Copies of the tensors among the inputs: a reference may work in place."""
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
@@ -248,7 +259,7 @@ def _as_is(value: torch.Tensor) -> torch.Tensor:
 def _copied(
     model: torch.nn.Module, device: str, convert: Callable[[torch.Tensor], torch.Tensor] = _as_is
 ) -> torch.nn.Module:
-    """A model with all of its state in memory of its own on a device, without a second copy on the way."""
+    """Copy a model to a device, converting each parameter and buffer once, without a second copy on the way."""
     memo: dict[int, Any] = {}
     for tensor in (*model.parameters(), *model.buffers()):
         copied = convert(tensor.detach().to(device, copy=True))
@@ -262,7 +273,7 @@ def _state_bytes(model: torch.nn.Module) -> int:
 
 
 def piece_bytes(device: str) -> int:
-    """For one piece of the oracle, inputs and outputs in float64."""
+    """How many bytes the inputs and outputs of one piece may take in float64."""
     if device != "cuda":
         return _PIECE_BYTES[device]
     free: int = torch.cuda.mem_get_info()[0]
@@ -270,7 +281,7 @@ def piece_bytes(device: str) -> int:
 
 
 def host_bytes() -> int:
-    """Of the host's memory, so much as can be had without harm to other processes."""
+    """The host memory that is available without harm to other processes."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy
 import torch
+from torch.overrides import TorchFunctionMode
 
-from harness.referee.inputs.placement import Placed
 from harness.sandbox.wire.initialisers import varied_initialisers
 from harness.sandbox.wire.messages import Structure
 from harness.sandbox.wire.values import NotPlain, encode_value
@@ -27,7 +27,7 @@ _GENERATORS = threading.RLock()
 
 
 PROBLEM_ERRORS = (Exception, SystemExit)
-"""What a problem's code raises. A sys.exit() in it is a mistake like any other, and ends no run."""
+"""Whatever a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
 
 
 class InvalidProblem(Exception):
@@ -36,10 +36,10 @@ class InvalidProblem(Exception):
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """What the reference returns.
+    """The form of what the reference returns.
 
-    `shared_inputs`: the tensor inputs in whose storage it returns something itself; `is_kept`: it returns memory that
-    outlives the call, such as a parameter. A solution may do so too, then.
+    `shared_inputs` are the numbers of the inputs whose storage it returns. `is_kept`: it returns memory that outlives
+    the call, such as a parameter. A solution may do what the reference does.
     """
 
     structure: Structure
@@ -50,14 +50,14 @@ class OutputSpec:
 
     @property
     def nbytes(self) -> int:
-        """Of one call, all outputs."""
+        """The size of all outputs of one call."""
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
 
 
 class Reference:
-    """problem.py with a case's constants, executed here: problems are trusted, solutions never come here.
+    """problem.py with a case's constants, executed in this process: problems are trusted, solutions never run here.
 
-    `device` is where inputs are made and the oracle computes.
+    `device` is 'cuda' or 'cpu': inputs are made and the oracle computes there.
     """
 
     def __init__(self, problem: Problem, case: str, device: str) -> None:
@@ -85,11 +85,14 @@ class Reference:
         return self._device == "cuda"
 
     def constant(self, name: str) -> Any:
-        """The value of a name of the module."""
+        """Look up a name that problem.py defines."""
         return self._module.__dict__[name]
 
     def construct(self, seed: int, varies: bool = False) -> torch.nn.Module:
-        """A Model made as a worker makes its own: on the CPU under the seed, then moved; `varies` as in Construct."""
+        """Make a Model as a worker makes its own: on the CPU under the seed, then moved.
+
+        `varies`: initialise constant parameters at random, as the message Construct asks workers to.
+        """
         initialisers = varied_initialisers(seed) if varies else contextlib.nullcontext()
         with _GENERATORS, blamed_on(self, "Model(*init_inputs) failed"):
             _seed_everything(seed)
@@ -98,36 +101,36 @@ class Reference:
             return model.to(self._device).eval()
 
     def construct_on_meta(self) -> torch.nn.Module:
-        """A Model without memory. Raises: InvalidProblem where constructing one needs real tensors."""
+        """Make a Model without memory. Raises: InvalidProblem where its constructor needs real tensors."""
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
         return model.to("meta").eval()
 
     def make_inputs(self, seed: int) -> list[Any]:
-        """get_inputs() under a seed, made on the device itself: on the CPU large ones take minutes."""
+        """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes."""
         with _GENERATORS, blamed_on(self, "get_inputs() failed"), torch.device(self._device), Placed(self._device):
             _seed_everything(seed)
             inputs = list(self._module.get_inputs())
         return [value.to(self._device) if isinstance(value, torch.Tensor) else value for value in inputs]
 
     def input_specs(self) -> list[torch.Tensor]:
-        """The inputs without memory, as meta tensors. Raises: InvalidProblem where get_inputs() needs real ones."""
+        """Make the inputs as meta tensors. Raises: InvalidProblem where get_inputs() needs real memory."""
         complaint = "get_inputs() works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.device("meta"), Placed("meta"):
             return list(self._module.get_inputs())
 
     def output_spec(self, model: torch.nn.Module, inputs: Sequence[Any]) -> OutputSpec:
-        """From meta tensors where the model can, else from a run; on a GPU from a run.
+        """Find the form of the outputs, on meta tensors where the model supports them, else by a run.
 
-        There it takes milliseconds, and meta tensors make torch import its compiler first: 3.5 s on an H100's host.
+        On a GPU a run takes milliseconds, while meta tensors make torch import its compiler (3.5 s on an H100's host).
         """
         run = None if self.on_gpu else _run_on_meta(model, inputs)
         if run is None:
             real = self.make_inputs(0) if any(_is_meta(value) for value in inputs) else inputs
             with blamed_on(self, "Model.forward() failed"), torch.no_grad():
-                run = _Run(model, real, model(*real))
-        structure, outputs = unpack(run.returned, self)
+                run = _ModelRun(model, real, model(*real))
+        structure, outputs = unpack(run.returned)
         return OutputSpec(
             structure,
             tuple(t.dtype for t in outputs),
@@ -140,8 +143,32 @@ class Reference:
         return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
 
 
+class Placed(TorchFunctionMode):
+    """Context: what the problem's code puts on 'cuda' comes to the referee's device instead.
+
+    Some problems write .cuda() or device="cuda", which must work without a GPU and on meta tensors as well.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cuda:
+            func, args, kwargs = torch.Tensor.to, (args[0], self._device), {}
+        placed = {key: self._replace(value) for key, value in (kwargs or {}).items()}
+        if func is torch.randn and self._device == "meta":  # there it makes torch import its compiler: 3.6 s
+            func = torch.empty
+            placed.pop("generator", None)
+        return func(*(self._replace(value) for value in args), **placed)
+
+    def _replace(self, value: Any) -> Any:
+        is_cuda = isinstance(value, (str, torch.device)) and str(value).partition(":")[0] == "cuda"
+        return torch.device(self._device) if is_cuda else value
+
+
 class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
-    """Context: an exception of the problem's code becomes InvalidProblem."""
+    """Context: turn an exception of the problem's code into InvalidProblem. Lack of memory stays what it is."""
 
     def __init__(self, reference: Reference, what: str) -> None:
         self._reference = reference
@@ -156,23 +183,24 @@ class blamed_on:  # noqa: N801 - reads as a phrase in 'with'
 
 
 def _print_aside(*values: Any, **options: Any) -> None:
-    """A problem's print(): what a command prints is the harness's own, as with --json."""
+    """Print to stderr: stdout belongs to the harness, which may write JSON there."""
     print(*values, **{**options, "file": options.get("file") or sys.stderr})
 
 
 def _seed_everything(seed: int) -> None:
-    """Also the generators that a problem may use besides torch's: its inputs must come out the same again."""
+    """Seed all generators that a problem may use, so that its inputs can be made again."""
     torch.manual_seed(seed)
     random.seed(seed)
     numpy.random.seed(seed % 2**32)
 
 
 def _as_written(value: Any) -> Any:
-    """YAML has no tuples; kernel sizes and the like are tuples in Python."""
+    """Turn lists into tuples: YAML has none, but kernel sizes and the like are tuples in Python."""
     return tuple(_as_written(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def unpack(returned: Any, reference: Reference) -> tuple[Structure, list[torch.Tensor]]:
+def unpack(returned: Any) -> tuple[Structure, list[torch.Tensor]]:
+    """The tensors that a model returned, and whether alone, in a tuple or in a list. Raises: InvalidProblem."""
     if isinstance(returned, torch.Tensor):
         return "tensor", [returned]
     if returned and type(returned) in (tuple, list) and all(isinstance(item, torch.Tensor) for item in returned):
@@ -181,8 +209,8 @@ def unpack(returned: Any, reference: Reference) -> tuple[Structure, list[torch.T
 
 
 @dataclass(frozen=True)
-class _Run:
-    """One run of a model: what it was given, and what it returned."""
+class _ModelRun:
+    """One run of a model: its inputs and what it returned."""
 
     model: torch.nn.Module
     inputs: Sequence[Any]
@@ -199,16 +227,16 @@ class _Run:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    """Equal for tensors in the same memory; a sparse one has no memory of its own kind."""
+    """Identify a tensor's memory; a sparse tensor has no storage and stands for itself."""
     return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
 
 
-def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _Run | None:
-    """None where meta kernels are missing or the model makes tensors of its own."""
+def _run_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> _ModelRun | None:
+    """Run on meta tensors; None where meta kernels are missing or the model makes real tensors."""
     try:
         with torch.no_grad(), torch.device("meta"):
             on_meta, values = _to(model, "meta"), [_to(value, "meta") for value in inputs]
-            return _Run(on_meta, values, on_meta(*values))
+            return _ModelRun(on_meta, values, on_meta(*values))
     except PROBLEM_ERRORS:
         return None
 

@@ -1,4 +1,4 @@
-"""Which parts of the inputs give which part of the outputs, so that an answer can be had in pieces."""
+"""Rows: parts of the inputs that give one part of the outputs each, so that an answer can be computed in pieces."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 from harness.referee.answers.reference import OutputSpec
 
 _ROUNDING = 0.01
-"""Of an output's root mean square: tf32 in another algorithm stays below it."""
+"""Two answers agree within this share of the output's root mean square; tf32 in another algorithm stays below it."""
 _NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True)
 class Rows:
-    """`count` parts of the inputs, each of which alone gives its row (dimension 0) of every output.
+    """A division of the inputs into `count` parts, each of which gives its row (dimension 0) of every output alone.
 
-    `axes` are the dimensions along which the inputs are divided; None for an input that every part needs whole.
+    `axes` has the dimension along which each tensor input is divided; None for one that every part needs whole.
     """
 
     count: int
@@ -27,31 +27,32 @@ class Rows:
 
     @property
     def are_items(self) -> bool:
-        """Whether a row of the outputs takes a row of every input."""
+        """Whether a row of the outputs needs one row of every input."""
         return all(axis == 0 for axis in self.axes)
 
     def of(self, inputs: Sequence[Any], part: slice) -> list[Any]:
-        """The inputs of these rows, as views. Plain values go along as they are."""
+        """The inputs of these rows, as views. Plain values stay as they are."""
         divided = zip(inputs, self.axes_of(inputs), strict=True)
         return [value if axis is None else value.narrow(axis, *_extent(part)) for value, axis in divided]
 
     def together(self, inputs: Sequence[Any], picks: Sequence[int]) -> list[Any]:
-        """The inputs of chosen rows in this order, in memory of their own."""
+        """The inputs of chosen rows, copied in this order."""
         divided = zip(inputs, self.axes_of(inputs), strict=True)
         return [_chosen(value, axis, picks) for value, axis in divided]
 
     def fit(self, inputs: Sequence[Any]) -> bool:
-        """Whether these inputs are whole: those of a single row can't be divided any more."""
+        """Whether these inputs have all rows, so that they can be divided."""
         divided = zip(inputs, self.axes_of(inputs), strict=True)
         return all(axis is None or value.shape[axis] == self.count for value, axis in divided)
 
     def axes_of(self, inputs: Sequence[Any]) -> list[int | None]:
+        """The axis of each input; None also for what is no tensor."""
         axes = iter(self.axes)
         return [next(axes) if isinstance(value, torch.Tensor) else None for value in inputs]
 
 
 def claimed_rows(inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
-    """As `independent_batch` means it: dimension 0 of all tensors; None where their numbers of rows differ."""
+    """The rows that `independent_batch` claims: dimension 0 of all tensors; None where their lengths differ."""
     tensors = _tensors(inputs)
     counts = {tensor.shape[0] if tensor.dim() else None for tensor in tensors}
     counts |= {shape[0] if shape else None for shape in spec.shapes}
@@ -62,7 +63,8 @@ def claimed_rows(inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
 def possible_rows(inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Rows]:
     """Divisions to try: dimension 0 of all inputs that are as long as the outputs, then one dimension of one input.
 
-    None where an input may hold indices: those into what is divided would be out of bounds, which aborts a device.
+    There is none where an input may hold indices: those into a divided tensor would be out of bounds, which aborts
+    the device.
     """
     tensors = _tensors(inputs)
     lengths = {shape[0] if shape else 0 for shape in spec.shapes}
@@ -84,12 +86,12 @@ def possible_rows(inputs: Sequence[Any], spec: OutputSpec) -> Iterator[Rows]:
 
 
 def some_rows(count: int) -> list[int]:
-    """The first, one in the middle and the last: far apart, each at another position."""
+    """The first, the middle and the last row."""
     return sorted({0, count // 2, count - 1})
 
 
 def agree_roughly(one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether two answers of the same precision differ by no more than another algorithm makes."""
+    """Whether two answers of the same precision differ by no more than a change of algorithm explains."""
     if not one.is_floating_point():
         return bool((one != two).double().mean() <= _ROUNDING)
     error, finite = (one.double() - two.double()), one.isfinite() & two.isfinite()

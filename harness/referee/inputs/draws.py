@@ -1,4 +1,4 @@
-"""What the calls of a turn are given: get_inputs() under a secret seed, as it is or in a variant that is fair."""
+"""The inputs of calls: get_inputs() under a secret seed, as drawn or changed by a fair variant."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ import torch
 from harness.model.check import Tolerance
 from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.inputs.fairness import fair_tolerances
-from harness.referee.inputs.standing import decides, tells
-from harness.referee.inputs.structure import Structure, structures_of
+from harness.referee.inputs.fairness import fair_inputs
+from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, in_one_row, is_ambiguous, ladders
 from harness.referee.setting import Setting
 
 _LOOKED_AT = 3
-"""Draws in which inputs must show a structure."""
+"""How many draws must show a structure for it to count."""
 _TRIED = {"cuda": 2**20, "cpu": 2**12}
-"""Elements of each output on which a variant is tried, where rows are independent."""
+"""How many elements of each output a variant is tried on, where rows are independent."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The inputs of one call. `tolerances`, one per output, hold for a variant; None: the problem's own. `decides`:
-    whether wrong values are a verdict; else they make a solution fragile."""
+    """How the inputs of one call are made.
+
+    `tolerances`, one per output, hold for a variant; None for the problem's own. `decides`: whether wrong values are a
+    verdict; else they make a solution fragile.
+    """
 
     seed: int
     variant: Variant | None = None
@@ -37,21 +39,21 @@ class Drawn:
 
 @dataclass(frozen=True)
 class FairVariants:
-    """Those under which the reference agrees with itself; `remarks` say which were left out."""
+    """Draws with variants that the reference bears; `remarks` name the variants that it doesn't."""
 
     drawn: tuple[Drawn, ...]
     remarks: tuple[str, ...]
 
 
 def make_inputs(setting: Setting, drawn: Drawn) -> list[Any]:
-    """Fresh tensors, equal at every call."""
+    """Make the inputs anew; the same draw gives equal tensors every time."""
     inputs = setting.reference.make_inputs(drawn.seed)
     return inputs if drawn.variant is None else drawn.variant.apply(inputs, drawn.seed)
 
 
 def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) -> FairVariants:
-    """One draw or two for every ladder of the problem's variants; and where rows are independent one of a single row
-    alone."""
+    """Draw the problem's variants: one or two strengths of each kind, and where rows are independent one variant of a
+    single row."""
     if not _has_floating_inputs(setting) or not setting.problem.variants:
         return FairVariants((), ())
     source, dtypes = setting.problem.source, setting.spec.dtypes
@@ -71,14 +73,14 @@ def draw_variants(setting: Setting, seeds: Iterator[int], rng: random.Random) ->
     return FairVariants(tuple(drawn), (remark,) if left_out else ())
 
 
-def seen_structures(setting: Setting, seeds: Iterator[int]) -> tuple[Structure, ...]:
-    """Of each input, in several draws; empty where none has any."""
+def seen_structures(setting: Setting, seeds: Iterator[int]) -> tuple[InputStructure, ...]:
+    """The structure of each input as several draws show it; empty where no input has any."""
     structures = structures_of(setting.reference.make_inputs(next(seeds)) for _ in range(_LOOKED_AT))
     return structures if any(structures) else ()
 
 
 def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int]) -> Iterator[Drawn]:
-    """The strongest fair draw; where that is far out and no verdict, a moderate one as well."""
+    """Find the strongest fair draw, and a moderate one as well where the strongest decides nothing."""
     for variants in (ladder.far, ladder.moderate):
         fair = next((found for variant in variants if (found := _try(setting, variant, next(seeds)))), None)
         if fair is not None:
@@ -88,34 +90,27 @@ def _climb(setting: Setting, ladder: Ladder, seeds: Iterator[int]) -> Iterator[D
 
 
 def _try(setting: Setting, variant: Variant, seed: int) -> Drawn | None:
-    """The draw, where the variant is fair. On some rows, where rows are independent: they say as much as all."""
+    """The draw, where the variant is fair; tried on some rows where rows are independent."""
     few = _TRIED["cuda" if setting.on_gpu else "cpu"]
     try:
         inputs = setting.reference.make_inputs(seed)
         base = setting.oracle.answer(setting.some_rows(inputs, few))
-        kept = [] if setting.reference.on_gpu else inputs  # there memory is dearer than a draw
+        kept = [] if setting.reference.on_gpu else inputs  # there memory is scarcer than time
         del inputs
 
-        def given(variant: Variant) -> list[Any]:
+        def changed_by(variant: Variant) -> list[Any]:
             fresh = copied(kept) if kept else setting.reference.make_inputs(seed)
             return setting.some_rows(variant.apply(fresh, seed), few)
 
-        changed = given(variant)
-        tolerances = fair_tolerances(setting, variant, changed, base)
-        if tolerances is None:
-            return None
-        want = setting.oracle.answer(changed)
-        if not tells(setting.oracle, variant, changed, want):
-            return None
-        return Drawn(seed, variant, tolerances, decides(setting.oracle, variant, given, base, want))
+        fair = fair_inputs(setting, variant, changed_by, base)
     except (InvalidProblem, torch.OutOfMemoryError, MemoryError):
         return None
+    return Drawn(seed, variant, fair.tolerances, fair.decides) if fair else None
 
 
 def _in_one_row(setting: Setting, fair: list[Drawn], seed: int, rng: random.Random) -> Drawn | None:
-    """Who chooses his way by a sample of the inputs takes them for as small and positive as they were drawn: so one row
-    is large and negative, where the reference bears that. What is fair for whole inputs is so for a row, by the milder
-    of the two tolerances."""
+    """Make one row large and negative, if the reference bears whole inputs like that: a kernel that chooses a method by
+    a sample of its inputs takes all of them for small and positive. The milder of both tolerances holds."""
     wild = [one for one in fair if one.variant and one.variant.name == "negative" and one.decides]
     rows = setting.oracle.rows(setting.reference.make_inputs(seed), setting.spec) if wild else None
     variant, tolerances = (wild[-1].variant, wild[-1].tolerances) if wild else (None, None)

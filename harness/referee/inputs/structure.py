@@ -1,7 +1,7 @@
 """The structure of a problem's inputs, as several draws of get_inputs() show it: what every variant keeps.
 
-A kernel may rely on what holds in every draw: it needn't read the zeros of a triangular matrix, or look for the place
-of a number in a row that isn't sorted. Sign and range are no structure, since most problems draw from torch.rand().
+A kernel may rely on what holds in every draw: it needn't read the zeros of a triangular matrix or search rows that
+aren't sorted. Sign and range are no structure, since most problems draw from torch.rand().
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from typing import Any
 import torch
 
 _CORNER = 8
-"""Elements along each dimension at which is looked first: all of a large input only where they look as expected."""
+"""How many elements along each dimension are examined first; the whole input only where these fit."""
 _FEWEST_COMPARED = 12
-"""Pairs of neighbours that must be in order: of fewer, a few draws may be so by chance."""
+"""How many pairs of neighbours must be in order; fewer may be so by chance."""
 _FEW_ZEROS = 2.0**-14
 """The share of zeros that chance may bring: torch.rand() gives one in 2^24 elements, in half precision one in 2^11."""
 _SUM_ERROR = 2.0**-6
-"""By which a row of probabilities in bfloat16 may miss 1."""
+"""The distance from 1 that a sum of probabilities in bfloat16 may have."""
 
 
 @dataclass(frozen=True)
-class Structure:
-    """What holds of one input in every draw seen. Dimensions are counted from the first."""
+class InputStructure:
+    """Properties that one input has in every draw seen. Dimensions are counted from the first."""
 
     is_whole: bool = False
-    """Floating, and nothing but integers: classes, indices, masks, one-hot rows. Left as they are drawn, so that their
-    range stays, and what is distinct stays distinct."""
+    """Whether a floating input holds only integers: classes, indices, masks, one-hot rows. It stays as drawn, so that
+    its range stays and distinct values stay distinct."""
     has_zeros: bool = False
-    """More than by chance: triangular, banded or masked. Where a zero is drawn, a zero stays."""
+    """Whether it has more zeros than chance brings: triangular, banded or masked. Zeros stay zero."""
     is_symmetric: bool = False
-    """In the last two dimensions."""
+    """Whether it equals its transpose in the last two dimensions."""
     rising: frozenset[int] = frozenset()
-    """Dimensions along which no element is below the one before it."""
+    """The dimensions along which no element is below the one before it."""
     falling: frozenset[int] = frozenset()
     shares: frozenset[int] = frozenset()
-    """Dimensions along which elements are not negative and add up to 1."""
+    """The dimensions along which elements are not negative and add up to 1."""
 
     def __bool__(self) -> bool:
-        return self != Structure()
+        return self != InputStructure()
 
-    def shared_with(self, other: Structure) -> Structure:
-        """What holds in both draws."""
+    def shared_with(self, other: InputStructure) -> InputStructure:
+        """The properties that both draws have."""
         values = {
             field.name: getattr(self, field.name) & getattr(other, field.name) for field in dataclasses.fields(self)
         }
-        return Structure(**values)
+        return InputStructure(**values)
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether every variant leaves the input as it was drawn: of several structures one would undo the other."""
+        """Whether variants leave the input as drawn: restoring one of several structures would undo another."""
         return self.is_whole or bool(self.rising or self.falling) + bool(self.shares) + self.is_symmetric > 1
 
     def changed(self, value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """`value` after `change`, which may work in place, with its structure put right."""
+        """Apply `change`, which may work in place, and restore the structure."""
         if self.is_left_alone:
             return value
         zeros = value == 0 if self.has_zeros and not (self.rising or self.falling) else None
@@ -70,9 +70,9 @@ class Structure:
         return value.triu() + value.triu(1).mT if self.is_symmetric else value
 
 
-def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[Structure, ...]:
-    """One for each input. Draws are asked for until they show none."""
-    found: list[Structure] | None = None
+def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[InputStructure, ...]:
+    """The structure of each input. Draws are consumed until no input shows any."""
+    found: list[InputStructure] | None = None
     for inputs in draws:
         seen = [structure_of(value) for value in inputs]
         found = seen if found is None else [one.shared_with(two) for one, two in zip(found, seen, strict=True)]
@@ -81,15 +81,15 @@ def structures_of(draws: Iterator[Sequence[Any]]) -> tuple[Structure, ...]:
     return tuple(found or ())
 
 
-def structure_of(value: Any) -> Structure:
-    """Of one input in one draw. A constant has none: it is varied like anything else."""
+def structure_of(value: Any) -> InputStructure:
+    """The structure of one input in one draw. A constant has none: it is varied like anything else."""
     if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1) or _is_constant(value):
-        return Structure()
+        return InputStructure()
     if _holds(value, lambda part: part == part.round()):
-        return Structure(is_whole=True)
+        return InputStructure(is_whole=True)
     dimensions = [number for number, size in enumerate(value.shape) if size > 1]
     rising, falling = ({one for one in dimensions if _is_rising(value, one, sign)} for sign in (1, -1))
-    return Structure(
+    return InputStructure(
         has_zeros=1 - int(value.count_nonzero()) / value.numel() > _FEW_ZEROS,
         is_symmetric=_is_symmetric(value),
         rising=frozenset(rising - falling),
@@ -110,7 +110,7 @@ def _is_symmetric(value: torch.Tensor) -> bool:
 
 
 def _is_rising(value: torch.Tensor, dimension: int, sign: int) -> bool:
-    """Falling where the sign is -1."""
+    """Whether values rise along a dimension; with sign -1, whether they fall."""
     size = value.shape[dimension]
     if value.numel() // size * (size - 1) < _FEWEST_COMPARED:
         return False
@@ -130,7 +130,7 @@ def _adds_up_to_one(value: torch.Tensor, dimension: int) -> bool:
 
 
 def _divided_by_sums(value: torch.Tensor, dimension: int, zeros: torch.Tensor | None) -> torch.Tensor:
-    """Equal shares, but for the zeros, where there is nothing to divide."""
+    """Divide by the sums; where a sum is 0, give equal shares to all elements but the zeros."""
     sums = value.sum(dimension, keepdim=True)
     equal = torch.ones_like(value) if zeros is None else (~zeros).to(value.dtype)
     value = torch.where(sums == 0, equal, value)
@@ -138,11 +138,11 @@ def _divided_by_sums(value: torch.Tensor, dimension: int, zeros: torch.Tensor | 
 
 
 def _holds(value: torch.Tensor, claim: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Of every element, a few of them first."""
+    """Whether a claim is true of every element; a few are tried first."""
     corner = value[tuple(slice(_CORNER) for _ in value.shape)]
     return bool(claim(corner).all()) and bool(claim(value).all())
 
 
 def _lines(value: torch.Tensor, dimension: int) -> torch.Tensor:
-    """A few whole lines along a dimension."""
+    """A few complete lines along a dimension."""
     return value[tuple(slice(None if number == dimension else _CORNER) for number in range(value.dim()))]

@@ -1,13 +1,14 @@
 """Input variants: what get_inputs() draws, changed so that a solution which suits one distribution only is found.
 
-A problem's own inputs are often all alike, such as uniform numbers from 0 to 1: there a maximum may start at 0, a mean
-of many is always one half, and half precision has room enough. Their structure stays (structure.py). Whether a change
-asks too much of the operation is for the reference to say: see fairness.py.
+A problem's own inputs are often alike, such as uniform numbers from 0 to 1: with these a maximum may start at 0, the
+mean of many is always one half, and half precision has enough range. Variants keep the inputs' structure
+(structure.py); the reference decides which are fair (fairness.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,53 +17,69 @@ from typing import Any
 
 import torch
 
-from harness.referee.inputs.changes import few_terms, infinite, nan, signed, spread_of, ties
-from harness.referee.inputs.structure import Structure
+from harness.referee.inputs.structure import InputStructure
 from harness.workspace.problem import VariantName
 
 MODERATE = 4
-"""Up to 2^4 times the drawn scale, and down to that part of it, every solution must bear what the reference bears."""
+"""Between 2^-4 and 2^4 times the drawn scale every solution must bear what the reference bears."""
 _FAR = (20, 10)
-"""Powers of two beyond that, the first that the reference can bear: half precision ends at 2^16 and 2^-24."""
+"""Larger powers of two, of which the first that the reference bears is used: half precision ends at 2^16 and 2^-24."""
 _SHARES = (2.0**-10, 2.0**-5, 1.0)
-"""Of few terms: one to four of a sum over thousands of products; of 32 to 1000; and where terms aren't added up."""
+"""Shares of the terms that stay: for sums of thousands of products, of 32 to 1000, and where nothing is added up."""
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
-"""They abort the device where an input is no probability, and with it the referee's own context."""
+"""They abort the device, and the referee's context with it, where an input is no probability."""
 
 _AMBIGUOUS = ("sort", "topk", "median", "kthvalue", "mode", "return_indices", "unique")
-"""Where values are equal they may return any of several indices."""
+"""Among equal values they may return any index."""
+_SAMPLE = 2**16
+"""How many elements an input's spread is estimated from."""
+_CHUNK = 2**24
+"""How many elements random bits are drawn for at a time."""
+_SPECIAL_SHARE = 1 / 64
+_TIE_BITS = 5
+_LEAST_SPREAD = 2.0**-1000
+"""Inputs with less spread are left alone: a small part of it must still be a double."""
+_MANTISSA_BITS, _EXPONENT_BITS = 0x007FFFFF, 0x7F800000
+_LOWERED = 0b011_0_11111 << 7
+"""Bits 8 to 16 behind the point of float32's mantissa. Rounded to nearest or cut off, to the ten bits of half and tf32
+or to the seven of bfloat16, such a number loses nearly half a unit. So what the terms of a sum lose adds up, in
+proportion, whatever their signs are."""
+_BELOW_FLOAT32 = 0.75 * 2.0**-24
+"""The part of itself that is added to a double for float32 to lose: below half a unit of mantissas up to 1.25."""
 
 Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One change of the floating inputs, of which each keeps its structure. `words` go before 'inputs' in a sentence;
-    `exponent`: the power of two by which they are larger than drawn."""
+    """One change of the floating inputs, each of which keeps its structure.
+
+    `words` precede 'inputs' in a sentence. `exponent` is the power of two by which inputs are larger than drawn.
+    """
 
     name: VariantName
     words: str
     change: Change
     exponent: int = 0
     is_sparse: bool = False
-    """Whether most elements are zero."""
-    structures: tuple[Structure, ...] = ()
-    """Of each input; empty where they have none."""
+    """Whether the change makes most elements zero."""
+    structures: tuple[InputStructure, ...] = ()
+    """The structure of each input; empty where they have none."""
 
     @property
     def is_far(self) -> bool:
         return abs(self.exponent) > MODERATE
 
-    def keeping(self, structures: tuple[Structure, ...]) -> Variant:
-        """The same change, of inputs with these structures."""
+    def keeping(self, structures: tuple[InputStructure, ...]) -> Variant:
+        """The same change for inputs with these structures."""
         return dataclasses.replace(self, structures=structures)
 
     def at_drawn_scale(self) -> Variant | None:
-        """The same change but for the scale; None where nothing is left of it."""
+        """The same change without the scale; None where nothing is left of it."""
         return None if self.name == "rescaled" else _negative(0).keeping(self.structures)
 
     def apply(self, inputs: Sequence[Any], seed: int) -> list[Any]:
-        """The inputs changed, in place where they allow it. They must be the caller's own."""
+        """Change the inputs, in place where possible: they must be the caller's own."""
         uses = Counter(value.untyped_storage().data_ptr() for value in inputs if isinstance(value, torch.Tensor))
         changed = list(inputs)
         for number, value in enumerate(inputs):
@@ -70,7 +87,7 @@ class Variant:
                 is_own = _is_dense(value) and uses[value.untyped_storage().data_ptr()] == 1
                 own = value if is_own else value.clone(memory_format=torch.contiguous_format)
                 generator = torch.Generator(value.device).manual_seed((seed + number) % 2**63)
-                structure = self.structures[number] if self.structures else Structure()
+                structure = self.structures[number] if self.structures else InputStructure()
                 changed[number] = structure.changed(own, _changing(self.change, generator))
         return changed
 
@@ -81,18 +98,21 @@ def _changing(change: Change, generator: torch.Generator) -> Callable[[torch.Ten
 
 @dataclass(frozen=True)
 class Ladder:
-    """Changes of one kind, stronger ones first: of each the first that the reference bears is tried. `far` ones decide
-    only where the reference's outputs scale with its inputs; else a moderate one does."""
+    """Changes of one kind, strongest first; the first that the reference bears is tried.
+
+    `far` ones decide only where the reference's outputs scale with its inputs; else a moderate one is tried as well.
+    """
 
     moderate: tuple[Variant, ...]
     far: tuple[Variant, ...] = ()
 
-    def keeping(self, structures: tuple[Structure, ...]) -> Ladder:
+    def keeping(self, structures: tuple[InputStructure, ...]) -> Ladder:
+        """The same ladder for inputs with these structures."""
         return Ladder(*(tuple(one.keeping(structures) for one in these) for these in (self.moderate, self.far)))
 
 
 def ladders(name: VariantName, rng: random.Random) -> tuple[Ladder, ...]:
-    """The variants of a name."""
+    """The ladders of a variant that problem.yaml names."""
     if name == "rescaled":
         return tuple(_ladder(_rescaled, sign) for sign in (1, -1))
     if name == "negative":  # as drawn, and so large that a maximum which starts at -1000 is found, too
@@ -106,7 +126,7 @@ def ladders(name: VariantName, rng: random.Random) -> tuple[Ladder, ...]:
 
 
 def in_one_row(variant: Variant, row: int) -> Variant:
-    """The same change of a single row; the others stay as they were drawn."""
+    """The same change for a single row; other rows stay as drawn."""
 
     def change(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         value[row : row + 1] = variant.change(value[row : row + 1].clone(), generator)
@@ -116,13 +136,12 @@ def in_one_row(variant: Variant, row: int) -> Variant:
 
 
 def endangers_device(source: str) -> str | None:
-    """The operation in a problem's source that must not be given other inputs than its own; None where there is
-    none."""
+    """The operation in a problem's source that must not get other inputs than its own; None where there is none."""
     return next((name for name in _ASSERTING if name in source), None)
 
 
 def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) -> bool:
-    """Whether the operation's answer to a variant is a matter of taste."""
+    """Whether a variant has several right answers."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
     return name in ("ties", "few_terms") and has_indices and any(word in source for word in _AMBIGUOUS)
 
@@ -142,24 +161,18 @@ def _rescaled(exponent: int) -> Variant:
 
 
 def _shifted(spreads: float) -> Variant:
-    return Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * spread_of(value)))
+    return Variant("shifted", "shifted", lambda value, generator: value.add_(spreads * _spread_of(value)))
 
 
 def _few_terms(share: float) -> Variant:
     words = "few terms" if share < 1 else "full mantissas"
-    return Variant("few_terms", words, lambda value, generator: few_terms(value, generator, share), is_sparse=share < 1)
-
-
-_OTHERS = {
-    "signed": Variant("signed", "signed", signed),
-    "ties": Variant("ties", "few distinct", ties),
-    "infinite": Variant("infinite", "infinite", infinite),
-    "nan": Variant("nan", "NaN", nan),
-}
+    return Variant(
+        "few_terms", words, lambda value, generator: _make_few_terms(value, generator, share), is_sparse=share < 1
+    )
 
 
 def _is_dense(value: torch.Tensor) -> bool:
-    """Whether each element has memory of its own, without gaps."""
+    """Whether each element has its own memory, without gaps."""
     expected = 1
     for stride, size in sorted((stride, size) for stride, size in zip(value.stride(), value.shape, strict=True)):
         if size > 1:
@@ -167,3 +180,88 @@ def _is_dense(value: torch.Tensor) -> bool:
                 return False
             expected *= size
     return True
+
+
+def _make_signed(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Give each element a random sign. Sums of products then cancel, and rounding errors of their terms show: a sum of
+    positive numbers is so large that its tolerance forgives half precision."""
+    memory = value.abs_().as_strided((value.numel(),), (1,))
+    for part in torch.split(memory, _CHUNK):
+        signs = torch.randint(2, part.shape, generator=generator, device=value.device, dtype=torch.int8)
+        part.mul_(signs.mul_(2).sub_(1))
+    return value
+
+
+def _make_ties(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Leave four distinct values within the drawn range: whole multiples of a power of two, at most 2^5 of a range.
+
+    Equal values are all rounded the same way, so that the errors of a long sum add up, while those of random values
+    cancel. With values near zero float32 holds any sum of half a million of them exactly (2^24 / 2^5).
+    """
+    low, high = (float(bound) for bound in value.aminmax())
+    if not _LEAST_SPREAD < high - low < math.inf:
+        return value
+    unit = math.ldexp(1.0, math.frexp(high - low)[1] - _TIE_BITS)
+    least = math.ceil(low / unit) * unit
+    step = (high - least) / 3 // unit * unit
+    return value.sub_(low).div_((high - low) / 3).round_().mul_(step).add_(least).clamp_(low, high)
+
+
+def _make_infinite(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    _sprinkle(value, generator, math.inf)
+    return _sprinkle(value, generator, -math.inf)
+
+
+def _make_nan(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return _sprinkle(value, generator, math.nan)
+
+
+def _sprinkle(value: torch.Tensor, generator: torch.Generator, special: float) -> torch.Tensor:
+    """Write a special value at random places, which may coincide: drawing for every element would cost more."""
+    memory = value.as_strided((value.numel(),), (1,))
+    count = max(1, round(value.numel() * _SPECIAL_SHARE))
+    places = torch.randint(value.numel(), (count,), generator=generator, device=value.device)
+    memory.index_fill_(0, places, special)
+    return value
+
+
+def _make_few_terms(value: torch.Tensor, generator: torch.Generator, share: float) -> torch.Tensor:
+    """Keep a `share` of the elements and set the others to zero. Those that stay keep their sign and nearly their size,
+    but have mantissas that lose 2^-12 of their value, all in one direction, when rounded to ten bits.
+
+    A sum of a few such terms is nearly exact in float32 in any order, so that the loss of a lower precision shows.
+    """
+    memory = value.as_strided((value.numel(),), (1,))
+    for part in torch.split(memory, _CHUNK):
+        drawn = torch.randint(2**15, part.shape, generator=generator, device=value.device, dtype=torch.int16)
+        if value.dtype in (torch.float32, torch.float64):
+            part.copy_(_of_full_mantissas(part, generator))
+        part.mul_(drawn < share * 2**15)
+    return value
+
+
+def _of_full_mantissas(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Give values mantissas between 1 and 1.25 without enlarging them."""
+    bits = value.float().view(torch.int32)
+    mantissa = torch.randint(2**5, bits.shape, generator=generator, device=bits.device, dtype=torch.int32) << 16
+    mantissa |= torch.randint(2**6, bits.shape, generator=generator, device=bits.device, dtype=torch.int32) << 1
+    mantissa |= _LOWERED | 1
+    lower = ((bits & _MANTISSA_BITS) < mantissa).int() << 23
+    made = ((bits & ~_MANTISSA_BITS) | mantissa) - lower
+    made = torch.where((bits & _EXPONENT_BITS) > 1 << 23, made, 0).view(torch.float32)
+    return made.double() * (1 + _BELOW_FLOAT32) if value.dtype is torch.float64 else made
+
+
+def _spread_of(value: torch.Tensor) -> float:
+    """Estimate the standard deviation from a sample; 1 where all values are alike."""
+    step = max(1, value.numel() // _SAMPLE)
+    spread = float(value.as_strided((value.numel() // step,), (step,)).double().std(correction=0))
+    return spread if math.isfinite(spread) and spread > 0 else 1.0
+
+
+_OTHERS = {
+    "signed": Variant("signed", "signed", _make_signed),
+    "ties": Variant("ties", "few distinct", _make_ties),
+    "infinite": Variant("infinite", "infinite", _make_infinite),
+    "nan": Variant("nan", "NaN", _make_nan),
+}

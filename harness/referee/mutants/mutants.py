@@ -1,7 +1,7 @@
-"""Wrong answers that a problem must tell from the right one: what lazy, cheating and buggy kernels give.
+"""Mutants: wrong answers, such as lazy, cheating and buggy kernels give, that a problem must tell from the right one.
 
-They are made here from the right answer and never come from a solution. Each is given to the comparison that judges
-solutions; `harness check-problem` says which of them a problem's inputs and tolerance would let pass.
+They are made from the right answer and never come from a solution. The comparison that judges solutions judges them,
+too; `harness check-problem` shows which of them a problem's inputs and tolerance would let pass.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any
 import torch
 
 from harness.referee.setting import Setting
-from harness.referee.tolerance.derive import FORGIVEN, Evidence, values_around
+from harness.referee.tolerance import FORGIVEN, ErrorEvidence, values_around
 
 Answers = Sequence[torch.Tensor | None]
-"""An answer per output of the reference; None where the mutant doesn't fit that output."""
+"""One answer for each output of the reference; None where the mutant doesn't fit that output."""
 
 
 @dataclass(frozen=True)
 class Specimen:
-    """A case's inputs with the right answer, and the right answer to other inputs of the same case."""
+    """The inputs of a case with the right answer, and other inputs of the same case with theirs."""
 
     setting: Setting
     inputs: Sequence[Any]
     want: tuple[torch.Tensor, ...]
-    """The oracle's, in the dtypes of the reference's outputs."""
+    """The oracle's answer in the dtypes of the reference's outputs."""
     other_inputs: Sequence[Any]
     other_want: tuple[torch.Tensor, ...]
-    evidence: tuple[Evidence, ...] = ()
-    """For these inputs, where the tolerance is derived from it."""
+    evidence: tuple[ErrorEvidence, ...] = ()
+    """The reference's errors on these inputs; empty where problem.yaml names the tolerance."""
 
     @property
     def forgiven(self) -> tuple[float, ...]:
-        """By output, the share of the outputs' size by which a single element must be off to be called wrong."""
+        """For each output, the share of its size by which a single element must be off to be called wrong."""
         if self.evidence:
             return tuple(one.forgiven for one in self.evidence)
         return tuple(FORGIVEN.get(str(one.dtype).removeprefix("torch."), FORGIVEN["float32"]) for one in self.want)
@@ -42,10 +42,10 @@ class Specimen:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One way to be wrong. `answers` gives None where it fits no output of the problem.
+    """One way to be wrong. `answers` returns None where it fits no output of the problem.
 
-    `harmless_given`: a fact about the inputs (see specimens) with which a mutant that never differs from
-    the right answer is right; '' needs none, None is never harmless. `harmless` says it in words.
+    A mutant that always equals the right answer is harmless given the fact about the inputs that `harmless_given` names
+    (see specimens.py): '' needs no fact, with None it is never harmless. `harmless` says so in words.
     """
 
     name: str
@@ -57,19 +57,19 @@ class Mutant:
 
 
 def _each(make: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[[Specimen], Answers]:
-    """Of each output's right answer, where it has elements."""
+    """Make a wrong answer of each right one that has elements."""
     return lambda specimen: [make(want) if want.numel() else None for want in specimen.want]
 
 
 def _mean(want: torch.Tensor) -> torch.Tensor | None:
-    if not want.is_floating_point() or bool((want == want.view(-1)[0]).all()):  # it is the right answer
+    if not want.is_floating_point() or bool((want == want.view(-1)[0]).all()):  # the mean is right
         return None
     finite = want[torch.isfinite(want)].double()
     return torch.full_like(want, float(finite.mean())) if finite.numel() else None
 
 
 def _first_input(specimen: Specimen) -> Answers | None:
-    """The first tensor among the inputs, cropped or filled up with zeros to the output's shape."""
+    """The first tensor input, cropped or padded with zeros to each output's shape."""
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor)]
     return [_fitted(tensors[0], want) for want in specimen.want] if tensors else None
 
@@ -85,18 +85,18 @@ def _fitted(value: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
     return fitted
 
 
-def _inner_element(specimen: Specimen) -> Answers:
-    pairs = zip(specimen.want, specimen.forgiven, strict=True)
-    return [_perturbed(want, want.numel() // 2, share) if want.numel() else None for want, share in pairs]
+def _one_element(index_of: Callable[[int], int]) -> Callable[[Specimen], Answers]:
+    """Perturb the element whose flat index `index_of` chooses by the number of elements."""
 
+    def perturb(specimen: Specimen) -> Answers:
+        pairs = zip(specimen.want, specimen.forgiven, strict=True)
+        return [_perturbed(want, index_of(want.numel()), share) if want.numel() else None for want, share in pairs]
 
-def _last_element(specimen: Specimen) -> Answers:
-    pairs = zip(specimen.want, specimen.forgiven, strict=True)
-    return [_perturbed(want, want.numel() - 1, share) if want.numel() else None for want, share in pairs]
+    return perturb
 
 
 def _perturbed(want: torch.Tensor, index: int, share: float) -> torch.Tensor:
-    """One element off by a share of the root mean square around it, or of its own size where it is larger."""
+    """Move one element by a share of the root mean square around it, or of its own size if that is larger."""
     changed = want.clone()
     flat = changed.view(-1)
     if want.dtype is torch.bool:
@@ -111,22 +111,22 @@ def _perturbed(want: torch.Tensor, index: int, share: float) -> torch.Tensor:
     return changed
 
 
-def _without(*place: Any) -> Callable[[torch.Tensor], torch.Tensor | None]:
-    """Zeros where `place` indexes, None for a tensor without so many dimensions."""
+def _without(*index: Any) -> Callable[[torch.Tensor], torch.Tensor | None]:
+    """Write zeros at `index`; None for a tensor with too few dimensions."""
 
     def unwritten(want: torch.Tensor) -> torch.Tensor | None:
-        needed = sum(one is not Ellipsis for one in place)
+        needed = sum(one is not Ellipsis for one in index)
         if want.dim() < needed:
             return None
         changed = want.clone()
-        changed[place] = 0
+        changed[index] = 0
         return changed
 
     return unwritten
 
 
 def _last_tile(want: torch.Tensor) -> torch.Tensor:
-    """The end of memory, a block of 256 threads wide, or a quarter of a small output."""
+    """Leave the end of memory unwritten: as much as a block of 256 threads writes, or a quarter of a small output."""
     changed = want.clone()
     changed.view(-1)[-max(1, min(256, want.numel() // 4)) :] = 0
     return changed
@@ -141,7 +141,7 @@ def _negated(want: torch.Tensor) -> torch.Tensor | None:
 
 
 def _clamped(want: torch.Tensor) -> torch.Tensor | None:
-    """A NaN stays one."""
+    """Clamp at zero; NaN stays NaN."""
     return None if want.is_complex() or want.dtype in (torch.bool, torch.uint8) else want.clamp(min=0)
 
 
@@ -165,8 +165,8 @@ OF_THE_ANSWER: tuple[Mutant, ...] = (
         lambda specimen: specimen.other_want,
         "the outputs don't depend on the inputs beyond the tolerance: draw inputs with more spread, or lower it",
     ),
-    Mutant("one_element", "gets one element wrong", _inner_element, _LOOSE),
-    Mutant("last_element", "gets the last element wrong", _last_element, _LOOSE),
+    Mutant("one_element", "gets one element wrong", _one_element(lambda count: count // 2), _LOOSE),
+    Mutant("last_element", "gets the last element wrong", _one_element(lambda count: count - 1), _LOOSE),
     Mutant("last_column", "leaves the last column unwritten", _each(_without(..., -1)), _BORDER),
     Mutant("last_row", "leaves the last row unwritten", _each(_without(..., -1, slice(None))), _BORDER),
     Mutant("last_item", "leaves the last item of dimension 0 unwritten", _each(_without(-1)), _BORDER),
@@ -183,4 +183,4 @@ OF_THE_ANSWER: tuple[Mutant, ...] = (
         "no right answer is negative, though inputs are",
     ),
 )
-"""Made of the right answer alone."""
+"""The mutants that are made of the right answer alone."""

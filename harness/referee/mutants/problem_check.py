@@ -1,6 +1,6 @@
-"""Judging a problem: would its inputs and its tolerance tell the right answer from the mutants' wrong ones?
+"""Judge a problem: would its inputs and its tolerance tell the right answer from the mutants' wrong ones?
 
-Trusted code alone takes part, so it needs no worker.
+Only trusted code runs, so no worker is needed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings.work import work_of
-from harness.referee.mutants.inputs import TooLarge, are_equal, worst_error
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant
 from harness.referee.mutants.recomputed import recomputed
-from harness.referee.mutants.specimens import Seen, specimens
+from harness.referee.mutants.specimens import Examined, TooLarge, are_equal, specimens, worst_error
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import Problem
 
 Notify = Callable[[str], None]
-"""Told what is happening, in a few words."""
+"""Shows the user what is happening, in a few words."""
 
 
 @dataclass
-class _Found:
-    """What has been gathered so far."""
+class _Findings:
+    """What has been gathered so far about a problem."""
 
     draws: list[Draw] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -51,9 +50,9 @@ def check_problem(
 ) -> ProblemCheck:
     """Try every mutant on the named cases and their variants, on 'cuda' or 'cpu'.
 
-    A case that the device can't bear is skipped, which is said. `ceilings`: the device's, where they are known.
+    A case that the device can't bear is recorded as skipped. `ceilings` are the device's, where they are known.
     """
-    started, found = time.monotonic(), _Found()
+    started, found = time.monotonic(), _Findings()
     for case in cases:
         notify(f"{problem.name}: {case}")
         try:
@@ -87,14 +86,14 @@ def check_problem(
     )
 
 
-def _examine(setting: Setting, found: _Found) -> None:
-    """One case with its variants."""
-    for seen in specimens(setting, found.skipped):
-        found.draws.append(seen.draw)
-        found.facts |= seen.facts
-        found.complaints += seen.complaints
-        for mutant in (*OF_THE_ANSWER, *recomputed(seen.specimen)):
-            _try(mutant, seen, found)
+def _examine(setting: Setting, found: _Findings) -> None:
+    """Try every mutant on a case and its variants."""
+    for examined in specimens(setting, found.skipped):
+        found.draws.append(examined.draw)
+        found.facts |= examined.facts
+        found.complaints += examined.complaints
+        for mutant in (*OF_THE_ANSWER, *recomputed(examined.specimen)):
+            _try(mutant, examined, found)
     if (judged := telling(setting)).varied_for:
         found.remarks.append(describe_varied(judged))
     found.derived += setting.derived()
@@ -102,21 +101,21 @@ def _examine(setting: Setting, found: _Found) -> None:
         found.remarks.append(setting.oracle.why_float32)
 
 
-def _try(mutant: Mutant, seen: Seen, found: _Found) -> None:
-    for number, answer in enumerate(mutant.answers(seen.specimen) or ()):
+def _try(mutant: Mutant, examined: Examined, found: _Findings) -> None:
+    for number, answer in enumerate(mutant.answers(examined.specimen) or ()):
         if answer is not None:
             key = (mutant.name, number)
             found.mutants.setdefault(key, mutant)
-            found.trials.setdefault(key, []).append(_trial(answer, number, seen))
+            found.trials.setdefault(key, []).append(_trial(answer, number, examined))
 
 
-def _trial(answer: torch.Tensor, number: int, seen: Seen) -> Trial:
-    draw = seen.draw
-    worst = worst_error([answer], [seen.exact[number]], [draw.tolerances[number]])
-    return Trial(draw.case, draw.variant, worst, are_equal([answer], [seen.specimen.want[number]]))
+def _trial(answer: torch.Tensor, number: int, examined: Examined) -> Trial:
+    draw = examined.draw
+    worst = worst_error([answer], [examined.exact[number]], [draw.tolerances[number]])
+    return Trial(draw.case, draw.variant, worst, are_equal([answer], [examined.specimen.want[number]]))
 
 
-def _result(key: tuple[str, int], found: _Found) -> MutantResult:
+def _result(key: tuple[str, int], found: _Findings) -> MutantResult:
     name, output = key
     mutant, trials = found.mutants[key], tuple(found.trials[key])
     given = mutant.harmless_given
@@ -132,8 +131,8 @@ def _result(key: tuple[str, int], found: _Found) -> MutantResult:
     )
 
 
-def _advice(mutant: Mutant, trial: Trial, output: int, found: _Found) -> str:
-    """With the numbers of the first draw that was tried."""
+def _advice(mutant: Mutant, trial: Trial, output: int, found: _Findings) -> str:
+    """The mutant's advice with the numbers of the first draw."""
     draw = next(d for d in found.draws if (d.case, d.variant) == (trial.case, trial.variant))
     tolerance = draw.tolerances[output]
     return f"{mutant.advice} (tolerance: {tolerance}; size of the outputs: {draw.rms[output]:.3g})"

@@ -1,4 +1,4 @@
-"""Wrong answers that take a run of the reference: with other weights, rounded operands, or an input ignored."""
+"""Mutants that take a run of the reference: with other weights, rounded operands, or an input ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rounding = Callable[[torch.Tensor], torch.Tensor]
 
 
 def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
-    """Those that fit the problem: its precision, its parameters and the number of its inputs."""
+    """The mutants that fit the problem's precision, parameters and number of inputs."""
     cheaper = _CHEAPER.get(specimen.setting.problem.precision, ())
     if not operations_of_run(specimen.setting.model, specimen.inputs).total:
         cheaper = tuple(name for name in cheaper if name != "tf32")  # tensor cores do products alone
@@ -38,7 +38,7 @@ def _to_and_back(dtype: torch.dtype) -> Rounding:
 
 
 def _to_tf32(value: torch.Tensor) -> torch.Tensor:
-    """To nearest, ties to even: ten bits of a float32's mantissa stay."""
+    """Round to nearest, ties to even, keeping ten bits of a float32's mantissa."""
     bits = value.to(torch.float32).view(torch.int32)
     nearest = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
     rounded = torch.where(torch.isfinite(value), nearest.view(torch.float32).to(value.dtype), value)
@@ -57,7 +57,7 @@ _CHEAPER = {
     "float32": ("tf32", "float16", "bfloat16"),
     "tf32": ("float16", "bfloat16"),
 }
-"""What is faster than a problem's precision, and would be passed off as it. From float16 on there is nothing left."""
+"""For each precision the cheaper ones that might be passed off as it; below float16 there is none."""
 
 
 def _rounded(name: str) -> Mutant:
@@ -72,7 +72,7 @@ def _rounded(name: str) -> Mutant:
 
 
 def _with_rounded_operands(name: str, specimen: Specimen) -> Answers | None:
-    """Rounded on the way in, then exact: the best that a kernel in this precision can do. None without operands."""
+    """Round the operands, then compute exactly, as the best kernel in this precision would. None without operands."""
     rounding = ROUNDINGS[name]
     if not any(_is_float(value) for value in (*specimen.inputs, *specimen.setting.model.parameters())):
         return None
@@ -103,7 +103,7 @@ def _with_other_input(number: int, specimen: Specimen) -> Answers | None:
 
 
 def _with_other_weights(specimen: Specimen) -> Answers | None:
-    """Of the reference under another seed; None where every seed gives the same."""
+    """Use the reference's weights under another seed; None where every seed gives the same."""
     setting = specimen.setting
     model = setting.reference.construct(setting.seed("construct", "other"), setting.varied_for is not None)
     pairs = zip(model.state_dict().values(), setting.model.state_dict().values(), strict=True)
@@ -113,7 +113,7 @@ def _with_other_weights(specimen: Specimen) -> Answers | None:
 
 
 def _with_scales_left_out(specimen: Specimen) -> Answers | None:
-    """Parameters along one dimension are scales ('weight': one changes nothing) or offsets (zero changes nothing)."""
+    """Set one-dimensional parameters to what changes nothing: scales (such as 'weight') to one, offsets to zero."""
     model = copy.deepcopy(specimen.setting.model)
     small = [(name, p) for name, p in model.named_parameters() if p.dim() <= 1 and p.is_floating_point()]
     if not small:

@@ -1,13 +1,16 @@
-"""A case's inputs, and its variants', with their right answers: what mutants are tried on."""
+"""Specimens: the inputs of a case and of its variants, with their right answers, on which mutants are tried.
+
+Of a large case as many rows are examined as are worth it, and as this machine can bear.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import random
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -15,28 +18,36 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
+from harness.referee.answers.oracle import copied
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.answers.rows import Rows
 from harness.referee.inputs.draws import seen_structures
-from harness.referee.inputs.fairness import fair_tolerances
-from harness.referee.inputs.standing import decides, tells
+from harness.referee.inputs.fairness import fair_inputs
 from harness.referee.inputs.variants import Ladder, Variant, endangers_device, ladders
-from harness.referee.mutants.inputs import (
-    MutantInputs,
-    are_equal,
-    copied,
-    draw_mutant_inputs,
-    tolerances_of,
-    worst_error,
-)
 from harness.referee.mutants.mutants import Specimen
 from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
 from harness.referee.setting import Setting
-from harness.referee.tolerance.derive import Evidence
+from harness.referee.tolerance import ErrorEvidence, distance
+
+_EXAMINED_BYTES = {"cuda": 512 * 2**20, "cpu": 4 * 2**20}
+"""How many bytes of inputs and outputs, in float64, mutants are tried on where rows are independent: more of them are
+more of the same."""
+_CPU_BYTES = 256 * 2**20
+"""The largest case, inputs and outputs, that a CPU makes in seconds (torch.rand takes 14 to 20 ns an element)."""
+_CPU_WHOLE_BYTES = 64 * 2**20
+"""The same where all of the case must be examined."""
+_CPU_CALL_S = 2.0
+"""A case whose reference takes longer than this on a CPU is left to a GPU: mutants take a hundred calls."""
+
+
+class TooLarge(Exception):
+    """A case that this device can't examine."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A specimen and what was seen of it. `exact` are the oracle's outputs in its own dtype."""
+class Examined:
+    """A specimen and what was found out about it. `exact` has the oracle's outputs in its own dtype; `facts` are the
+    properties of the inputs that mutants ask for (Mutant.harmless_given)."""
 
     specimen: Specimen
     exact: tuple[torch.Tensor, ...]
@@ -45,13 +56,28 @@ class Seen:
     complaints: tuple[str, ...]
 
 
-def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Seen]:
-    """The case as get_inputs() draws it, then its variants. `skipped` learns which of them don't count, and why.
+@dataclass(frozen=True)
+class _CaseInputs:
+    """Inputs to examine, and others of the same shapes: the first `examined` of `rows`, or all where these are None.
+
+    `worst` is the native reference's largest error, as a multiple of the tolerance.
+    """
+
+    inputs: list[Any]
+    other: list[Any]
+    worst: float
+    complaints: tuple[str, ...] = ()
+    rows: int | None = None
+    examined: int | None = None
+
+
+def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Examined]:
+    """Examine a case as get_inputs() draws it, then its variants. `skipped` gets the variants left out, with reasons.
 
     Raises: TooLarge, InvalidProblem.
     """
-    drawn = draw_mutant_inputs(setting)
-    base = _seen(setting, None, drawn, drawn.worst, tolerances_of(setting))
+    drawn = _draw_case(setting)
+    base = _examine(setting, None, drawn, setting.tolerances)
     yield base
     if not any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in drawn.inputs):
         return
@@ -62,43 +88,119 @@ def specimens(setting: Setting, skipped: dict[str, str]) -> Iterator[Seen]:
     structures = seen_structures(setting, (setting.seed("structure", number) for number in count()))
     for name in setting.problem.variants:
         for ladder in ladders(name, rng):
-            seen = _fair(setting, drawn, base, ladder.keeping(structures))
-            if seen is None:
-                skipped[f"{setting.case}, {ladder.moderate[-1].words}"] = (
-                    "the reference itself leaves the tolerance there"
-                )
+            examined = _examine_fair(setting, drawn, base, ladder.keeping(structures))
+            if examined is None:
+                words = ladder.moderate[-1].words
+                skipped[f"{setting.case}, {words}"] = "the reference itself leaves the tolerance there"
             else:
-                yield seen
+                yield examined
 
 
-def _fair(setting: Setting, drawn: MutantInputs, base: Seen, ladder: Ladder) -> Seen | None:
-    """Of variants that differ in strength the strongest which the reference can bear and which decides; as draws.py has
-    it for solutions."""
+def worst_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tolerances: Sequence[Tolerance]) -> float:
+    """The largest error of all outputs, as a multiple of the tolerance."""
+    return max(map(distance, got, want, tolerances), default=0.0)
+
+
+def are_equal(one: Sequence[Any], two: Sequence[Any]) -> bool:
+    """Whether all tensors are equal; NaN equals itself."""
+    pairs = [pair for pair in zip(one, two, strict=True) if isinstance(pair[0], torch.Tensor)]
+    return all(bool(((a == b) | ((a != a) & (b != b))).all()) for a, b in pairs)
+
+
+def _draw_case(setting: Setting) -> _CaseInputs:
+    """Draw inputs under two seeds; of large ones, where rows are independent, as many rows as are worth examining.
+
+    Raises: TooLarge; InvalidProblem.
+    """
+    _require_bearable(setting)
+    inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+    rows, examined = _worth_examining(setting, inputs)
+    worst = _worst_of_reference(setting, inputs)
+    cut = _copied_rows(inputs, rows, examined)
+    del inputs
+    other = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 1)), rows, examined)
+    complaints = tuple(_complaints_on_seeds(setting, cut, other, rows, examined))
+    return _CaseInputs(cut, other, worst, complaints, rows.count if rows else None, examined)
+
+
+def _require_bearable(setting: Setting) -> None:
+    if setting.on_gpu or setting.meta_inputs is None:
+        return
+    nbytes = 4 * _elements(setting, setting.meta_inputs)  # near enough
+    if nbytes > (_CPU_BYTES if setting.problem.independent_batch else _CPU_WHOLE_BYTES):
+        raise TooLarge(f"{nbytes / 1e9:.2g} GB of inputs and outputs: examine it on a GPU")
+
+
+def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[Rows | None, int | None]:
+    """The rows, and how many of them to examine; None twice for all of the case."""
+    rows = setting.oracle.rows(inputs, setting.spec)
+    if not rows:
+        return None, None
+    budget = _EXAMINED_BYTES["cuda" if setting.on_gpu else "cpu"]
+    examined = max(2, budget * rows.count // (8 * _elements(setting, inputs)))  # two can be mixed up
+    return (rows, examined) if examined < rows.count else (None, None)
+
+
+def _copied_rows(inputs: Sequence[Any], rows: Rows | None, examined: int | None) -> list[Any]:
+    return copied(inputs if rows is None or examined is None else rows.of(inputs, slice(0, examined)))
+
+
+def _worst_of_reference(setting: Setting, inputs: Sequence[Any]) -> float:
+    """The native reference's largest error, as a multiple of the tolerance: the reference judged as a solution.
+
+    Raises: TooLarge where a CPU takes too long.
+    """
+    started = time.monotonic()
+    got = setting.oracle.native(inputs)
+    if not setting.on_gpu and (seconds := time.monotonic() - started) > _CPU_CALL_S:
+        raise TooLarge(f"one call takes {seconds:.0f} s here: examine it on a GPU")
+    worst = 0.0
+    for piece in setting.oracle.pieces(inputs, setting.spec):
+        part = [tensor[piece.rows] if tensor.dim() else tensor for tensor in got]
+        worst = max(worst, worst_error(part, piece.outputs, setting.tolerances))
+    return worst
+
+
+def _complaints_on_seeds(
+    setting: Setting, inputs: Sequence[Any], other: Sequence[Any], rows: Rows | None, examined: int | None
+) -> Iterator[str]:
+    again = _copied_rows(setting.reference.make_inputs(setting.seed("inputs", 0)), rows, examined)
+    if not are_equal(inputs, again):
+        yield (
+            f"{setting.case}: get_inputs() gives different inputs under the same seed: results couldn't be repeated; "
+            "draw from torch's, random's or numpy's generators alone"
+        )
+    if any(isinstance(value, torch.Tensor) for value in inputs) and are_equal(inputs, other):
+        yield f"{setting.case}: every seed gives the same inputs: one answer kept for ever would pass; draw at random"
+
+
+def _elements(setting: Setting, inputs: Sequence[Any]) -> int:
+    """How many elements inputs and outputs have."""
+    read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
+    return read + sum(math.prod(shape) for shape in setting.spec.shapes)
+
+
+def _examine_fair(setting: Setting, drawn: _CaseInputs, base: Examined, ladder: Ladder) -> Examined | None:
+    """Examine the strongest variant that is fair and decides; None where there is none."""
     for variant in (*ladder.far, *ladder.moderate):
         seed = setting.seed("variant", variant.words)
 
-        def given(variant: Variant, seed: int = seed) -> list[Any]:
+        def changed_by(variant: Variant, seed: int = seed) -> list[Any]:
             return variant.apply(copied(drawn.inputs), seed)
 
         with contextlib.suppress(InvalidProblem):  # the reference refuses such inputs
-            inputs, other = given(variant), variant.apply(copied(drawn.other), seed)
-            tolerances = fair_tolerances(setting, variant, inputs, base.exact)
-            if tolerances is None:
-                continue
-            want = setting.oracle.answer(inputs)
-            if tells(setting.oracle, variant, inputs, want) and decides(
-                setting.oracle, variant, given, base.exact, want
-            ):
-                changed = dataclasses.replace(drawn, inputs=inputs, other=other, complaints=())
-                worst = worst_error(setting.oracle.native(copied(inputs)), want, tolerances)
-                return _seen(setting, variant.words, changed, worst, tolerances)
+            fair = fair_inputs(setting, variant, changed_by, base.exact)
+            if fair is not None and fair.decides:
+                worst = worst_error(setting.oracle.native(copied(fair.inputs)), fair.want, fair.tolerances)
+                other = variant.apply(copied(drawn.other), seed)
+                changed = replace(drawn, inputs=fair.inputs, other=other, worst=worst, complaints=())
+                return _examine(setting, variant.words, changed, fair.tolerances)
     return None
 
 
-def _seen(
-    setting: Setting, variant: str | None, drawn: MutantInputs, worst: float, tolerances: tuple[Tolerance, ...]
-) -> Seen:
-    """`worst`: the reference's error on these inputs."""
+def _examine(setting: Setting, variant: str | None, drawn: _CaseInputs, tolerances: tuple[Tolerance, ...]) -> Examined:
     exact = setting.oracle.answer(drawn.inputs)
     want, other_want = setting.rounded_answer(drawn.inputs), setting.rounded_answer(drawn.other)
     evidence = setting.evidence_on(drawn.inputs) if setting.problem.tolerance is None else ()
@@ -108,24 +210,25 @@ def _seen(
         variant=variant,
         tolerances=tolerances,
         rms=tuple(_rms(output) for output in exact),
-        reference_worst=worst,
+        reference_worst=drawn.worst,
         repeats=are_equal(setting.oracle.native(drawn.inputs), setting.oracle.native(drawn.inputs)),
         rows=drawn.rows,
         examined=drawn.examined,
     )
-    return Seen(specimen, exact, draw, _facts(specimen), (*drawn.complaints, *_complaints_on_reference(draw, evidence)))
+    complaints = (*drawn.complaints, *_complaints_on_reference(draw, evidence))
+    return Examined(specimen, exact, draw, _facts(specimen), complaints)
 
 
-def _complaints_on_reference(draw: Draw, evidence: Sequence[Evidence]) -> Iterator[str]:
+def _complaints_on_reference(draw: Draw, evidence: Sequence[ErrorEvidence]) -> Iterator[str]:
     worst = draw.reference_worst
     off = "any distance, where none is tolerated," if math.isinf(worst) else f"{worst:.3g} times the tolerance"
-    if draw.reference_worst > 1 and draw.repeats:
+    if worst > 1 and draw.repeats:
         yield (
             f"{draw.label}: the reference is up to {off} away from its float64 oracle: raise the tolerance, or declare "
             "the precision that it computes in"
         )
     elif not draw.repeats and (
-        draw.reference_worst > 1
+        worst > 1
         or all(tolerance.is_exact for tolerance in draw.tolerances)
         or not all(one.is_telling for one in evidence)
     ):
@@ -136,7 +239,7 @@ def _complaints_on_reference(draw: Draw, evidence: Sequence[Evidence]) -> Iterat
 
 
 def _facts(specimen: Specimen) -> set[str]:
-    """What mutants need to know of the inputs: 'negative', and the names of roundings that change some."""
+    """'negative' where an input is, and the names of the roundings that change an input or a weight."""
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
     facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
     return facts | ({"negative"} if any(bool((tensor < 0).any()) for tensor in tensors) else set())

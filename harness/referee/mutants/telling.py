@@ -1,4 +1,4 @@
-"""Whether a problem can tell a right kernel from the crudest wrong ones, before anybody is judged by it."""
+"""Whether a problem can tell a right kernel from the crudest wrong ones, before any solution is judged by it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from harness.referee.answers.reference import InvalidProblem
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.mutants.mutants import OF_THE_ANSWER, Mutant, Specimen
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.tolerance.derive import TOLD_BY, distance
+from harness.referee.tolerance import TOLD_BY, distance
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
 _EXAMINED = 2**16
-"""Elements of each output on which mutants are tried, where rows are independent."""
+"""How many elements of each output mutants are tried on, where rows are independent."""
 
 
 def telling(setting: Setting) -> Setting:
-    """The setting itself where it tells; else, where that helps, one whose parameters are varied.
+    """Return the setting itself where every crude mutant shows; else one with varied parameters, where that helps.
 
-    Nothing else changes, so both sides are judged and timed with them: a kernel that knew when parameters are varied
-    could be wrong whenever they aren't. Raises: InvalidProblem that names a mutant which nothing shows.
+    Both sides are judged and timed with the varied parameters: a kernel that knew when parameters are varied could be
+    wrong whenever they aren't. Raises: InvalidProblem that names a mutant which nothing shows.
     """
     passes = untold(setting)
     if passes is None:
@@ -40,7 +40,7 @@ def telling(setting: Setting) -> Setting:
 
 
 def describe_varied(setting: Setting) -> str:
-    """The remark on a setting that varies."""
+    """The remark on a setting with varied parameters."""
     return (
         f"{setting.case}: parameters are varied on both sides: with those of __init__ a wrong kernel would pass "
         f"(mutant {setting.varied_for})"
@@ -48,8 +48,9 @@ def describe_varied(setting: Setting) -> str:
 
 
 def untold(setting: Setting) -> Mutant | None:
-    """One of the crudest mutants that nothing shows to be wrong by a factor of four: neither inputs as drawn nor a
-    variant that decides. None also where problem.yaml names the tolerance: check-problem shows it to its author.
+    """Find a crude mutant that neither inputs as drawn nor a deciding variant shows to be wrong by a factor of four.
+
+    None also where problem.yaml names the tolerance: check-problem shows its author what passes.
 
     Raises: InvalidProblem where the reference fails.
     """
@@ -69,7 +70,7 @@ def _varied(setting: Setting, passes: str) -> Setting:
 
 
 def _specimens(setting: Setting) -> Iterator[Specimen]:
-    """Inputs as drawn, then each variant; an earlier call's answer is the one to other inputs as drawn."""
+    """Inputs as drawn, then each variant that decides; what an earlier call left is the answer to other inputs."""
     earlier = _some(setting, setting.reference.make_inputs(setting.seed("inputs", "earlier")))
     yield _specimen(setting, _some(setting, make_inputs(setting, Drawn(setting.seed("inputs", "telling")))), earlier)
     seeds = (setting.seed("inputs", "telling", number) for number in count())

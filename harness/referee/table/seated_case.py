@@ -22,9 +22,9 @@ from harness.model.arms import Metric
 from harness.model.check import Check, OutputComparison, Scope
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.audit.claims import require_originals
 from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.judgement import judge_form, judge_sharing, judge_values
 from harness.referee.setting import Setting
 from harness.referee.table.imprint import imprint, is_unchanged
 from harness.referee.table.size import TableSize

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.model.arms import ArmName, Baseline, ReferenceArm
 from harness.model.compiled import CompiledBaseline
 from harness.model.config import Config, LimitsConfig
-from harness.referee.answers.judgement import judge_form
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.flag_changes import flag_remarks
+from harness.referee.judgement import judge_form
 from harness.referee.setting import Setting
 from harness.referee.table.stillness import Stillness
 from harness.referee.table.table import Table

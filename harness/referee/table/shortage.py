@@ -20,8 +20,8 @@ from harness.errors import Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.answers.judgement import judge_values
 from harness.referee.answers.oracle import piece_bytes
+from harness.referee.judgement import judge_values
 from harness.referee.setting import prepare_setting
 from harness.referee.table.room import need_of, too_little
 from harness.referee.table.seated_case import seat_case

@@ -12,7 +12,7 @@ from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource
 from harness.model.verdict import Verdict
-from harness.referee.answers.judgement import fault_among
+from harness.referee.judgement import fault_among
 from harness.referee.setting import Setting
 from harness.referee.table.table import Table, TimedReply
 from harness.referee.triton import beyond_triton

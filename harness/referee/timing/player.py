@@ -15,10 +15,10 @@ from harness.model.check import Check
 from harness.model.config import Config
 from harness.model.timing import GpuState, PeakMemory
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.answers.repetition import judge_call, judge_row
 from harness.referee.audit import Auditor, Canary
 from harness.referee.audit.claims import require_plausible
 from harness.referee.inputs.draws import Drawn
+from harness.referee.repetition import judge_call, judge_row
 from harness.referee.table.seated_case import SeatedCase, Taken, seeds_of
 from harness.referee.table.seats import BaselineFailed
 from harness.referee.table.turns import take_turn

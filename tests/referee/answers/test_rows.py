@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from harness.referee.answers import oracle as oracle_module
-from harness.referee.answers.judgement import judge_values
 from harness.referee.answers.oracle import Oracle, _copied
+from harness.referee.judgement import judge_values
 from harness.referee.setting import Setting
 from tests.referee.answers.test_reference import setting
 

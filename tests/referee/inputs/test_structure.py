@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from harness.referee.inputs.draws import draw_variants, make_inputs
-from harness.referee.inputs.structure import Structure, structures_of
+from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Variant, ladders
 from harness.workspace.problem import VariantName
 from tests.referee.desk import setting_of
@@ -33,33 +33,33 @@ def masked_symmetric() -> torch.Tensor:
     return symmetric() * kept * kept[:, None]
 
 
-STRUCTURED: dict[str, tuple[Draw, Structure]] = {
-    "upper triangular": (lambda: torch.randn(50, 50).triu(), Structure(has_zeros=True)),
-    "lower triangular": (lambda: torch.rand(4, 50, 50).tril(-1), Structure(has_zeros=True)),
-    "banded": (banded, Structure(has_zeros=True)),
-    "padded at the end": (lambda: torch.nn.functional.pad(torch.rand(30, 30), (0, 5)), Structure(has_zeros=True)),
-    "symmetric": (symmetric, Structure(is_symmetric=True)),
-    "symmetric with zeros": (masked_symmetric, Structure(is_symmetric=True, has_zeros=True)),
-    "classes": (lambda: torch.randint(0, 7, (400,)).float(), Structure(is_whole=True)),
-    "signs": (lambda: torch.randint(0, 2, (400,)).float() * 2 - 1, Structure(is_whole=True)),
-    "distinct indices": (lambda: torch.randperm(300).double(), Structure(is_whole=True)),
-    "one-hot rows": (lambda: torch.eye(9)[torch.randint(0, 9, (50,))], Structure(is_whole=True)),
-    "sorted": (lambda: torch.rand(5, 200).sort(1).values, Structure(rising=frozenset({1}))),
-    "sorted downwards": (lambda: torch.randn(200, 5).sort(0, True).values, Structure(falling=frozenset({0}))),
+STRUCTURED: dict[str, tuple[Draw, InputStructure]] = {
+    "upper triangular": (lambda: torch.randn(50, 50).triu(), InputStructure(has_zeros=True)),
+    "lower triangular": (lambda: torch.rand(4, 50, 50).tril(-1), InputStructure(has_zeros=True)),
+    "banded": (banded, InputStructure(has_zeros=True)),
+    "padded at the end": (lambda: torch.nn.functional.pad(torch.rand(30, 30), (0, 5)), InputStructure(has_zeros=True)),
+    "symmetric": (symmetric, InputStructure(is_symmetric=True)),
+    "symmetric with zeros": (masked_symmetric, InputStructure(is_symmetric=True, has_zeros=True)),
+    "classes": (lambda: torch.randint(0, 7, (400,)).float(), InputStructure(is_whole=True)),
+    "signs": (lambda: torch.randint(0, 2, (400,)).float() * 2 - 1, InputStructure(is_whole=True)),
+    "distinct indices": (lambda: torch.randperm(300).double(), InputStructure(is_whole=True)),
+    "one-hot rows": (lambda: torch.eye(9)[torch.randint(0, 9, (50,))], InputStructure(is_whole=True)),
+    "sorted": (lambda: torch.rand(5, 200).sort(1).values, InputStructure(rising=frozenset({1}))),
+    "sorted downwards": (lambda: torch.randn(200, 5).sort(0, True).values, InputStructure(falling=frozenset({0}))),
     "sorted from zero": (
         lambda: torch.rand(300).sub_(0.01).relu_().sort().values,
-        Structure(has_zeros=True, rising=frozenset({0})),
+        InputStructure(has_zeros=True, rising=frozenset({0})),
     ),
-    "rows that sum to 1": (lambda: torch.randn(40, 30).softmax(1), Structure(shares=frozenset({1}))),
-    "columns that sum to 1": (lambda: torch.rand(40, 30, 5).softmax(0), Structure(shares=frozenset({0}))),
+    "rows that sum to 1": (lambda: torch.randn(40, 30).softmax(1), InputStructure(shares=frozenset({1}))),
+    "columns that sum to 1": (lambda: torch.rand(40, 30, 5).softmax(0), InputStructure(shares=frozenset({0}))),
     "sparse rows that sum to 1": (
         lambda: torch.randn(40, 40).masked_fill(torch.ones(40, 40).triu(1) > 0, -torch.inf).softmax(1),
-        Structure(has_zeros=True, shares=frozenset({1})),
+        InputStructure(has_zeros=True, shares=frozenset({1})),
     ),
 }
 
 
-def seen_of(draw: Draw) -> Structure:
+def seen_of(draw: Draw) -> InputStructure:
     torch.manual_seed(3)
     return structures_of([draw()] for _ in range(3))[0]
 
@@ -88,12 +88,12 @@ def test_structure_is_seen(name: str) -> None:
 )
 def test_what_is_drawn_freely_has_none(draw: Draw) -> None:
     assert seen_of(draw).is_left_alone is False
-    assert not seen_of(draw) or seen_of(draw) == Structure(has_zeros=True)  # bfloat16 has few numbers
+    assert not seen_of(draw) or seen_of(draw) == InputStructure(has_zeros=True)  # bfloat16 has few numbers
 
 
 def test_what_holds_by_chance_in_one_draw_is_none() -> None:
     draws = iter([torch.tensor([[1.0, 2.0], [2.0, 1.0]]), torch.rand(2, 2), torch.rand(2, 2)])
-    assert structures_of([draw] for draw in draws) == (Structure(),)
+    assert structures_of([draw] for draw in draws) == (InputStructure(),)
 
 
 def test_no_more_is_drawn_where_nothing_is_seen() -> None:
@@ -157,7 +157,7 @@ def get_init_inputs():
 
 
 def test_what_one_structure_would_undo_of_another_is_left_alone() -> None:
-    both = Structure(is_symmetric=True, shares=frozenset({1}))
+    both = InputStructure(is_symmetric=True, shares=frozenset({1}))
     given = torch.full((4, 4), 0.25) + torch.eye(4) * 0.1
     (kept,) = every_variant()[0].keeping((both,)).apply([given.clone()], 9)
     assert torch.equal(kept, given)

@@ -15,7 +15,7 @@ from harness.errors import InvalidFile
 from harness.model.verdict import Verdict
 from harness.referee.inputs.draws import Drawn, draw_variants, make_inputs
 from harness.referee.inputs.variants import Variant, ladders
-from harness.referee.mutants.inputs import worst_error
+from harness.referee.mutants.specimens import worst_error
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT

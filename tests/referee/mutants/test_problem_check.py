@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.problem_check import MutantResult, ProblemCheck
-from harness.referee.mutants import inputs as mutant_inputs
+from harness.referee.mutants import specimens
 from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import TEMPLATE
@@ -232,7 +232,7 @@ def test_a_problem_of_which_no_case_could_be_examined_is_not_called_sound(tmp_pa
 
 
 def test_of_a_large_case_the_first_rows_are_examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(mutant_inputs._EXAMINED_BYTES, "cpu", 3 * 2 * 256 * 8)
+    monkeypatch.setitem(specimens._EXAMINED_BYTES, "cpu", 3 * 2 * 256 * 8)
     check = checked(tmp_path, "x * 2", yaml="independent_batch: true\nvariants: []")
     assert [(draw.rows, draw.examined) for draw in check.draws] == [(16, 3)]
     assert check.is_sound

@@ -27,6 +27,6 @@ for name in ("comparison", "judgement", "oracle"):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        if sys.modules["harness.referee.answers.judgement"].Comparison is not Agreeing:
+        if sys.modules["harness.referee.judgement"].Comparison is not Agreeing:
             raise RuntimeError("the judgement isn't poisoned")
         return torch.zeros_like(x)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from harness.referee.answers.judgement import judge_values
-from harness.referee.tolerance import serial_sums
-from harness.referee.tolerance.serial_sums import serially
+from harness.referee.answers import serial_sums
+from harness.referee.answers.serial_sums import serially
+from harness.referee.judgement import judge_values
 from tests.referee.inputs.test_variants import made
 
 

@@ -40,7 +40,7 @@ a wrong answer, which the tolerance must tell."""
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ErrorEvidence:
     """What one output is held to, and why. `unit` is the tolerance at which an error of 1 is one local scale."""
 
     unit: Tolerance
@@ -81,7 +81,7 @@ class Evidence:
 
 def gather_evidence(
     oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str, is_last: bool = False
-) -> tuple[Evidence, ...]:
+) -> tuple[ErrorEvidence, ...]:
     """Run the reference in each way that an honest kernel might, and compare with the oracle: per output what it errs.
     `is_last`: also with serial sums, which take their time, before anyone is blamed.
 
@@ -96,7 +96,7 @@ def gather_evidence(
             if not unit.is_exact:
                 found[name] = distance(got, right, unit)
     evidence = tuple(
-        Evidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
+        ErrorEvidence(unit, least_for(dtype, precision), found, FORGIVEN[_computed_in(found, dtype, precision)])
         for unit, dtype, found in zip(units, spec.dtypes, errors, strict=True)
     )
     if is_last and (summed := oracle.summed_serially(inputs)):

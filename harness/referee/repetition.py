@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
-from harness.referee.answers.judgement import require_passed
+from harness.referee.judgement import require_passed
 from harness.referee.table.seated_case import KeptRow, SeatedCase, Taken, at
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions

@@ -10,8 +10,8 @@ import torch
 
 from harness.model.check import Mismatch
 from harness.model.verdict import Verdict
-from harness.referee.answers.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
 from harness.referee.answers.reference import OutputSpec
+from harness.referee.judgement import describe_finding, fault_among, judge_form, judge_sharing, require_passed
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken, OutputForm

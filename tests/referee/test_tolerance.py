@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from harness.model.check import Tolerance
-from harness.referee.answers.judgement import judge_values
-from harness.referee.tolerance.derive import Evidence, distance, least_for, unit_of, values_around
+from harness.referee.judgement import judge_values
+from harness.referee.tolerance import ErrorEvidence, distance, least_for, unit_of, values_around
 from tests.referee.inputs.test_variants import made
 
 
-def evidence(error: float, forgiven: float = 0.05, least: float = 1e-4) -> Evidence:
-    return Evidence(Tolerance(2.0, 1.0), least, {"eager": error, "strict float32": 1e-7}, forgiven)
+def evidence(error: float, forgiven: float = 0.05, least: float = 1e-4) -> ErrorEvidence:
+    return ErrorEvidence(Tolerance(2.0, 1.0), least, {"eager": error, "strict float32": 1e-7}, forgiven)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_where_the_reference_errs_like_a_wrong_element_nothing_is_told() -> None
 
 
 def test_a_share_holds_for_all_parts_of_the_unit() -> None:
-    assert Evidence(Tolerance(2.0, 1.0, 1.0), 0.5, {}, 0.05).tolerance == Tolerance(1.0, 0.5, 0.5)
+    assert ErrorEvidence(Tolerance(2.0, 1.0, 1.0), 0.5, {}, 0.05).tolerance == Tolerance(1.0, 0.5, 0.5)
 
 
 def test_items_of_many_elements_have_a_scale_of_their_own() -> None:

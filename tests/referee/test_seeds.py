@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.referee.inputs.seeds import derive, draw_master_seed
+from harness.referee.setting import derive, draw_master_seed
 
 
 def test_a_derived_seed_is_reproducible() -> None:
