@@ -72,8 +72,7 @@ class ErrorEvidence:
 
     @property
     def tolerance(self) -> Tolerance:
-        unit, share = self.unit, self.share
-        return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
+        return _scaled(self.unit, self.share)
 
     @property
     def _most(self) -> float:
@@ -118,11 +117,17 @@ def unit_of(want: torch.Tensor) -> Tolerance:
     """The tolerance that an error of one local scale just meets; equality for what isn't floating."""
     if not (want.is_floating_point() or want.is_complex()):
         return Tolerance(0.0, 0.0)  # equality
-    finite = want[want.isfinite()].abs().double()
-    size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+    size = rms(want)
     if _has_large_items(want):
         return Tolerance(_FAINT * size, 1.0, 1.0)
     return Tolerance(size, 1.0)
+
+
+def rms(values: torch.Tensor) -> float:
+    """The root mean square of the finite values; 0 where there are none."""
+    finite = values[values.isfinite()]
+    wide = finite.abs().double() if finite.is_complex() else finite.double()
+    return float(wide.square().mean().sqrt()) if wide.numel() else 0.0
 
 
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:
@@ -151,7 +156,10 @@ def least_for(dtype: torch.dtype, precision: str) -> float:
 
 def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str) -> Tolerance:
     """The tolerance of an output where nothing can be measured. `want` are right values, as many as there are."""
-    unit, share = unit_of(want), least_for(dtype, precision)
+    return _scaled(unit_of(want), least_for(dtype, precision))
+
+
+def _scaled(unit: Tolerance, share: float) -> Tolerance:
     return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
 
 

@@ -15,7 +15,7 @@ BELOW = {
     "tolerance": {"answers"},
     "setting": {"answers", "tolerance"},
     "judgement": {"answers", "setting"},
-    "inputs": {"answers", "setting"},
+    "inputs": {"answers", "setting", "tolerance"},
     "ceilings": {"answers", "setting"},
     "mutants": {"answers", "tolerance", "setting", "inputs", "ceilings"},
     "audit": {"answers", "setting", "ceilings"},

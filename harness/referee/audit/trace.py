@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.referee.audit.idle_gpu import is_shared
 from harness.referee.audit.observed import Observed
-from harness.referee.audit.traced_turn import TracedCall, TracedTurn
+from harness.referee.audit.traced_turn import TracedCall
 from harness.sandbox.outcome import SolutionFailed
 
 _OUTSIDE_LEAST_NS = 20_000
@@ -39,24 +39,20 @@ def require_traces(seen: Observed) -> tuple[str, ...]:
 def require_nothing_outside(seen: Observed) -> tuple[str, ...]:
     """The device worked for the solution only while a call was timed. Raises: SolutionFailed."""
     for turn in seen.solution.traced:
-        _require_nothing_outside(turn)
+        per_call_ns = sum(ns for _, ns in turn.outside) / len(turn.calls)
+        busy_ns = sum(call.busy_ns for call in turn.calls) / len(turn.calls)
+        tolerance_ns = max(_OUTSIDE_LEAST_NS, _OUTSIDE_SHARE * busy_ns)
+        if per_call_ns > tolerance_ns:
+            names = ", ".join(dict.fromkeys(row.name[:80] for row, _ in turn.outside[:3]))
+            raise SolutionFailed.cheating(
+                "trace",
+                f"the device worked {per_call_ns / 1e3:.0f} µs per call for the solution outside of what is timed: "
+                f"{names}",
+                outside_ns_per_call=per_call_ns,
+                inside_ns_per_call=busy_ns,
+                tolerance_ns=tolerance_ns,
+            )
     return ()
-
-
-def _require_nothing_outside(turn: TracedTurn) -> None:
-    per_call_ns = sum(ns for _, ns in turn.outside) / len(turn.calls)
-    busy_ns = sum(call.busy_ns for call in turn.calls) / len(turn.calls)
-    tolerance_ns = max(_OUTSIDE_LEAST_NS, _OUTSIDE_SHARE * busy_ns)
-    if per_call_ns <= tolerance_ns:
-        return
-    names = ", ".join(dict.fromkeys(row.name[:80] for row, _ in turn.outside[:3]))
-    raise SolutionFailed.cheating(
-        "trace",
-        f"the device worked {per_call_ns / 1e3:.0f} µs per call for the solution outside of what is timed: {names}",
-        outside_ns_per_call=per_call_ns,
-        inside_ns_per_call=busy_ns,
-        tolerance_ns=tolerance_ns,
-    )
 
 
 def require_measured(seen: Observed) -> tuple[str, ...]:
