@@ -31,9 +31,7 @@ from harness.model.config import Config
 from harness.model.statistics import Interval, median
 from harness.model.timing import Timing
 from harness.referee.audit import Canary
-from harness.referee.audit.around_calls import Surroundings
-from harness.referee.audit.facts import outputs_of
-from harness.referee.audit.timeline import read_timeline
+from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
 from harness.referee.setting import Setting, draw_master_seed, prepare_setting
 from harness.referee.table.seated_case import seat_case
 from harness.referee.table.size import TableSize
@@ -98,7 +96,7 @@ class Row:
 class Listener:
     """In the auditor's place: keeps what traced turns show."""
 
-    around: Surroundings
+    around: AroundCalls
     calls: list[tuple[float, float]] = field(default_factory=list)
     """Of each: ns by CUPTI and by events."""
 
@@ -112,7 +110,7 @@ class Listener:
         """A canary."""
 
     def trace(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
-        timeline = read_timeline(reply.kernels or (), calls, self.around)
+        timeline = read_traced_turn(reply.kernels or (), calls, self.around)
         pairs = zip(timeline.calls, reply.calls, strict=True)
         self.calls += [(traced.busy_ns, call.gpu_ns) for traced, call in pairs if call.gpu_ns]
 
@@ -159,7 +157,7 @@ def measured(workers: Workers, problem: Problem, config: Config) -> Row:
     """One measurement, with workers of its own for each process of it."""
     started = time.monotonic()
     setting = prepare_setting(problem, FULL, draw_master_seed(), "cuda")
-    listener, series = Listener(Surroundings(outputs_of(setting.spec))), Series(config.timing)
+    listener, series = Listener(AroundCalls(output_sizes(setting.spec))), Series(config.timing)
     while not series.is_complete:
         series.add(_by_fresh_workers(workers, setting, config, listener, series))
     return _row(problem.name, joined(series.parts), listener, time.monotonic() - started)

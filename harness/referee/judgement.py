@@ -1,4 +1,4 @@
-"""Judging turns: the form of what came back, then every value against the oracle."""
+"""Judge what a call returned: its form, then every value against the oracle."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ _OUT_OF_BOUNDS = {"illegal-address", "shared-out-of-bounds", "array-index-out-of
 
 
 def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None:
-    """Type, structure, shapes, dtypes and device, as the worker describes them.
-
-    Raises: SolutionFailed.
-    """
+    """Judge type, structure, shapes, dtypes and device, as the worker describes them. Raises: SolutionFailed."""
     if reply.structure != spec.structure or len(reply.outputs) != len(spec.shapes):
         raise SolutionFailed(
             Verdict.WRONG_OUTPUT_TYPE,
@@ -46,10 +43,7 @@ def judge_form(reply: CallTaken, spec: OutputSpec, device: str = "cuda") -> None
 
 
 def judge_sharing(reply: CallTaken, spec: OutputSpec) -> None:
-    """Outputs have memory of their own, unless the reference does as they do.
-
-    Raises: SolutionFailed.
-    """
+    """Judge whether outputs have their own memory, or share it as the reference's do. Raises: SolutionFailed."""
     if reply.shares is None or _may_share(reply.shares, spec):
         return
     raise SolutionFailed(
@@ -72,10 +66,10 @@ def judge_values(
     setting: Setting,
     tolerances: Sequence[Tolerance] | None = None,
 ) -> tuple[OutputComparison, ...]:
-    """Compare complete outputs with the oracle's. `tolerances`, one per output, instead of the problem's own.
+    """Compare complete outputs with the oracle's. `tolerances`, one per output, replace the problem's own.
 
-    Where values are outside a derived tolerance, the reference's own error on these very inputs is measured, too, and
-    has the last word: a right kernel may err where the reference errs.
+    Where values are outside a derived tolerance, the reference's own error on these very inputs is measured as well and
+    decides: a right kernel may err where the reference errs.
     """
     held_to = tuple(tolerances or setting.tolerances)
     compared = _compared(got, inputs, setting, held_to)
@@ -101,7 +95,7 @@ def _compared(
 
 
 def require_passed(check: Check) -> None:
-    """Raises: SolutionFailed with the numbers, where values are outside the tolerance."""
+    """Require that all values are within the tolerance. Raises: SolutionFailed with the numbers."""
     for number, output in enumerate(check.outputs):
         if not output.passed:
             which = f"output {number}: " if len(check.outputs) > 1 else ""
@@ -109,6 +103,7 @@ def require_passed(check: Check) -> None:
 
 
 def describe_mismatch(output: OutputComparison) -> str:
+    """Say how many values are wrong, and the first of them."""
     first = output.first_mismatches[0]
     share = output.mismatches / max(1, output.compared)
     percent = f"{share:.2%}" if share >= 0.0001 else "below 0.01%"
@@ -119,8 +114,10 @@ def describe_mismatch(output: OutputComparison) -> str:
 
 
 def fault_among(findings: Sequence[Finding]) -> SolutionFailed | None:
-    """The verdict on the first fault that the simulator saw; None where there are only remarks. An access that is out
-    of bounds in the very line of another fault comes before it: a row that runs into the next one is a race, too."""
+    """The verdict on the first fault that the simulator saw; None where there are only remarks.
+
+    An access out of bounds precedes another fault in the same line: a row that runs into the next one is also a race.
+    """
     faults = [one for one in findings if one.kind in FINDING_KINDS and FINDING_KINDS[one.kind].verdict]
     if not faults:
         return None
@@ -140,13 +137,14 @@ def _quoted(finding: Finding) -> list[str]:
 
 
 def _beside(fault: Finding, findings: Sequence[Finding]) -> list[str]:
-    """Faults come in company, and the first is not always the cause."""
+    """List the other findings: the first fault isn't always the cause."""
     others = [finding for finding in findings if finding is not fault]
     lines = [line for other in others for line in (describe_finding(other), *_quoted(other))]
     return ["also seen:", *lines] if lines else []
 
 
 def describe_finding(finding: Finding) -> str:
+    """Say what the simulator saw, in which kernel, line and thread, and how often."""
     kernel = f" in {finding.kernel}" if finding.kernel else ""
     line = f" at line {finding.line}" if finding.line else ""
     thread = f", block {list(finding.block)}, thread {list(finding.thread)}" if finding.block and finding.thread else ""

@@ -1,4 +1,4 @@
-"""Wrong once, or wrong always: a call whose values are wrong is given the same inputs again."""
+"""Repeat a turn with wrong values on the same inputs, to tell nondeterministic kernels from wrong ones."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _UNASKED_CHARS = 200
 
 
 def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
-    """The check of one call of a turn, and the failure that it amounts to."""
+    """Check one call of a turn, and return the failure if it fails."""
     check = case.judge(taken, call, scope)
     return check, None if check.passed else _failure(case, taken, call, check)
 
 
 def judge_row(case: SeatedCase, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
-    """As judge_call(), for one row."""
+    """Check one row of a call, and return the failure if it fails."""
     check = case.judge_row(taken, row, scope)
     return check, None if check.passed else _failure(case, taken, row.call, check)
 
 
 def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> SolutionFailed:
-    """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right; at
-    last on an idle device.
+    """The failure of a wrong call: `nondeterministic` where a repetition of the turn, with the same inputs at the same
+    addresses, gives right values; the last repetition runs on an idle device.
 
-    The turn, not the call alone: what an earlier call left behind must be there again.
+    The whole turn is repeated, not the call alone: what an earlier call left behind must be there again.
     """
     try:
         with at(check.case, taken.drawn[call]):
@@ -48,7 +48,8 @@ def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> Solutio
 
 
 def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
-    """Only where values are wrong: honest calls leave such errors, too, and believing this one costs nothing."""
+    """Name the CUDA error that the solution left unasked. Honest calls leave such errors, too: it explains wrong values
+    and accuses nobody alone."""
     return SolutionFailed(
         Verdict.RUNTIME_ERROR,
         f"CUDA error: {unasked[:_UNASKED_CHARS]}, which the solution didn't ask about, as after a launch that failed; "
@@ -58,7 +59,7 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
 
 
 def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | None:
-    """In words; None where it is wrong always."""
+    """Say what makes the call right; None where it is always wrong."""
     try:
         for number in range(1, _TIMES + 1):
             if _is_right(case, taken, call, taken.conditions):
@@ -69,7 +70,7 @@ def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | Non
                 "work on another stream doesn't wait for it"
             )
     except SolutionFailed:
-        pass  # the first failure is told
+        pass  # the first failure is reported
     return None
 
 

@@ -1,9 +1,9 @@
 """The tolerance of a case's outputs, derived from what the reference itself does on this device.
 
-A problem that names no tolerance is held to its own measure: a right kernel may err as the reference errs when nothing
-but the way of computing changes. Errors are in units of the *local scale*: |want| plus the root mean square of the
-values around it, since a sum whose terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of
-Numerical Algorithms, 2nd ed., section 4.2). docs/tolerance.md explains it.
+Where a problem names no tolerance, a right kernel may err as the reference errs when only the way of computing changes.
+Errors are in units of the *local scale*: |want| plus the root mean square of the values around it, since a sum whose
+terms cancel is as uncertain as its terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section
+4.2). docs/tolerance.md explains it.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ H200, the largest error of a reformulation changed by less than a factor of 1.25
 TOLD_BY = 4.0
 """A wrong answer must lie outside the tolerance by this factor."""
 _ELEMENTS_OF_AN_ITEM = 256
-"""Items of dimension 0 with so many elements have a scale of their own; of fewer the root mean square is chance."""
+"""Items of dimension 0 with so many elements have a scale of their own; the root mean square of fewer is chance."""
 _FAINT = 2.0**-10
 """Items far smaller than the rest, such as rows of zeros, are held to this part of the whole output's scale."""
 _TF32_GAIN = 8.0
-"""Strict float32 is more exact than tf32 by 2^13; by this factor at least where a convolution decides the error."""
+"""Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
 FORGIVEN = {"float64": 0.01, "float32": 0.01, "tf32": 0.05, "float16": 0.1, "bfloat16": 0.2}
-"""By the precision that the reference computes in: a single element that is off by this share of the outputs' size is
-a wrong answer, which the tolerance must tell."""
+"""For each precision that the reference computes in: a single element that is off by this share of the outputs' size is
+a wrong answer, which must be outside the tolerance."""
 
 
 @dataclass(frozen=True)
 class ErrorEvidence:
-    """What one output is held to, and why. `unit` is the tolerance at which an error of 1 is one local scale."""
+    """The reference's errors for one output, from which its tolerance follows.
+
+    `unit` is the tolerance at which an error of 1 is one local scale.
+    """
 
     unit: Tolerance
     least: float
     errors: dict[str, float]
-    """By reformulation the largest error, in local scales."""
+    """The largest error of each reformulation, in local scales."""
     forgiven: float
     of_serial_sums: float = 0.0
-    """The largest error with each sum taken term by term, in local scales. It counts up to what leaves a wrong element
-    outside."""
+    """The largest error with each sum taken term by term, in local scales. It counts as far as a wrong element stays
+    outside the tolerance."""
 
     @property
     def error(self) -> float:
@@ -58,7 +61,7 @@ class ErrorEvidence:
 
     @property
     def is_telling(self) -> bool:
-        """Whether the tolerance that honest kernels need leaves a single wrong element outside."""
+        """Whether a single wrong element is outside the tolerance that honest kernels need."""
         return 1.25 * self.error <= self._most
 
     @property
@@ -69,21 +72,21 @@ class ErrorEvidence:
 
     @property
     def tolerance(self) -> Tolerance:
-        unit, share = self.unit, self.share
-        return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
+        return _scaled(self.unit, self.share)
 
     @property
     def _most(self) -> float:
-        """An element off by a share of its scale is, in local scales, off by half of that share or more; a hundredth is
-        for what items that are faint, and rounding to the output's type, take of it."""
+        """The largest tolerance that leaves a wrong element outside: in local scales, an element is off by half of its
+        share of the size or more; one hundredth allows for faint items and rounding to the dtype."""
         return self.forgiven / (2 * 1.01 * TOLD_BY)
 
 
 def gather_evidence(
     oracle: Oracle, inputs: Sequence[Any], spec: OutputSpec, precision: str, is_last: bool = False
 ) -> tuple[ErrorEvidence, ...]:
-    """Run the reference in each way that an honest kernel might, and compare with the oracle: per output what it errs.
-    `is_last`: also with serial sums, which take their time, before anyone is blamed.
+    """Run the reference in each way in which an honest kernel may compute, and measure the errors of each output.
+
+    `is_last`: also with serial sums, which take longer, before a solution is blamed.
 
     Raises: InvalidProblem where the reference refuses the inputs, or overflows where float64 doesn't.
     """
@@ -111,18 +114,24 @@ def gather_evidence(
 
 
 def unit_of(want: torch.Tensor) -> Tolerance:
-    """The tolerance with which an error of one local scale just passes; equality for what is no floating type."""
+    """The tolerance that an error of one local scale just meets; equality for what isn't floating."""
     if not (want.is_floating_point() or want.is_complex()):
         return Tolerance(0.0, 0.0)  # equality
-    finite = want[want.isfinite()].abs().double()
-    size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+    size = rms(want)
     if _has_large_items(want):
         return Tolerance(_FAINT * size, 1.0, 1.0)
     return Tolerance(size, 1.0)
 
 
+def rms(values: torch.Tensor) -> float:
+    """The root mean square of the finite values; 0 where there are none."""
+    finite = values[values.isfinite()]
+    wide = finite.abs().double() if finite.is_complex() else finite.double()
+    return float(wide.square().mean().sqrt()) if wide.numel() else 0.0
+
+
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:
-    """Those whose root mean square counts for the element of this flat index: its item's, or all."""
+    """The values whose root mean square counts for the element of this flat index: its item's, or all."""
     return want[index // want[:1].numel()] if _has_large_items(want) else want
 
 
@@ -138,7 +147,7 @@ def distance(got: torch.Tensor, want: torch.Tensor, unit: Tolerance) -> float:
 
 
 def least_for(dtype: torch.dtype, precision: str) -> float:
-    """What an output is allowed in any case, in local scales: by its dtype, or by a precision declared looser."""
+    """The least tolerance of an output, in local scales: by its dtype, or by a looser declared precision."""
     name = _part_of(dtype)
     if name not in LEAST_TOLERANCE:
         return 0.0
@@ -146,19 +155,22 @@ def least_for(dtype: torch.dtype, precision: str) -> float:
 
 
 def least_tolerance(want: torch.Tensor, dtype: torch.dtype, precision: str) -> Tolerance:
-    """What an output is held to where nothing can be measured. `want`: right values, as many as there are."""
-    unit, share = unit_of(want), least_for(dtype, precision)
+    """The tolerance of an output where nothing can be measured. `want` are right values, as many as there are."""
+    return _scaled(unit_of(want), least_for(dtype, precision))
+
+
+def _scaled(unit: Tolerance, share: float) -> Tolerance:
     return Tolerance(share * unit.atol, share * unit.rtol, share * unit.of_scale)
 
 
 def _part_of(dtype: torch.dtype) -> str:
-    """What a complex number is made of; the name of any other type."""
+    """The name of a dtype; for a complex one, that of its parts."""
     name = str(dtype).removeprefix("torch.")
     return {"complex64": "float32", "complex128": "float64"}.get(name, name)
 
 
 def _computed_in(errors: dict[str, float], dtype: torch.dtype, precision: str) -> str:
-    """The loosest of the output's type, the declared precision, and tf32 where the evidence shows it."""
+    """The loosest of the output's dtype, the declared precision, and tf32 where the errors show it."""
     strict = errors.get("strict float32", math.inf)
     seen = "tf32" if max(errors.values(), default=0.0) > _TF32_GAIN * strict else "float32"
     return max((_part_of(dtype), precision, seen), key=lambda name: FORGIVEN.get(name, 0.0))

@@ -1,4 +1,4 @@
-"""Comparing an output with the oracle, piece by piece."""
+"""Compare an output with the oracle's, piece by piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.model.check import Mismatch, OutputComparison, Tolerance
 
 _FIRST_MISMATCHES = 5
 _CHUNK = 2**24
-"""Elements compared at a time: each temporary of theirs takes 128 MiB in float64."""
+"""How many elements are compared at a time: each temporary takes 128 MiB in float64."""
 
 
 class Comparison:
@@ -43,6 +43,7 @@ class Comparison:
             self._add(got[part], want[part].to(got.device), tuple(starts), mask)
 
     def result(self) -> OutputComparison:
+        """Sum up the pieces so far."""
         return OutputComparison(
             shape=self._shape,
             tolerance=self._tolerance,
@@ -89,8 +90,8 @@ class Comparison:
 
 
 def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
-    """All of a shape in row-major order, in parts of so many elements at most: whole items of dimension 0, or a part of
-    one."""
+    """Divide a shape in row-major order into parts of at most so many elements: whole items of dimension 0, or a part
+    of one."""
     if 0 in shape:
         return
     whole = tuple(slice(0, size) for size in shape)
@@ -105,7 +106,7 @@ def _chunks(shape: Sequence[int], most: int) -> Iterator[tuple[slice, ...]]:
 
 
 class _Worst(NamedTuple):
-    """The largest errors of a part; `excess` as a multiple of what is allowed."""
+    """The largest errors of a part; `excess` is a multiple of the allowed error."""
 
     absolute: float
     relative: float
@@ -118,8 +119,10 @@ _EQUAL = _Worst(0.0, 0.0, 0.0)
 def _worst_of_usual(
     got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance, only: torch.Tensor | None
 ) -> _Worst | None:
-    """What _errors() finds, in a third of its passes over memory and with one wait for the device; None where a value
-    is wrong, infinite or NaN, or beyond the output's dtype."""
+    """Find what _errors() finds in a third of its passes over memory, with one wait for the device.
+
+    None where a value is wrong, infinite or NaN, or beyond the output's dtype.
+    """
     is_float = got.is_floating_point()
     if not is_float or tolerance.is_exact:
         return _EQUAL if only is None and torch.equal(got, want.to(got.dtype)) else None
@@ -140,7 +143,7 @@ def _worst_of_usual(
 def _errors(
     got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Absolute error, error as a multiple of what is allowed, and relative error, of each element."""
+    """For each element the absolute error, the error as a multiple of the allowed one, and the relative error."""
     if not (got.is_floating_point() or got.is_complex()):
         error, excess = _compare_exactly(got, want)
     elif tolerance.is_exact:
@@ -157,7 +160,7 @@ def _compare_exactly(got: torch.Tensor, want: torch.Tensor) -> tuple[torch.Tenso
 
 
 def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> tuple[torch.Tensor, torch.Tensor]:
-    """Absolute error, and error as a multiple of what is allowed (infinite where special values don't coincide)."""
+    """The absolute error, and the error as a multiple of the allowed one: infinite where special values differ."""
     wide = torch.complex128 if got.is_complex() else torch.float64
     have, need = got.to(wide), want.to(wide)
     special = ~(torch.isfinite(have) & torch.isfinite(need))
@@ -170,7 +173,7 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
 
 
 def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """How far each value may be off. `size`: that of the right values, zero where they aren't finite."""
+    """How far each value may be off. `size` is that of the right values, zero where they aren't finite."""
     allowed = tolerance.atol + tolerance.rtol * size
     if not tolerance.of_scale or not size.dim():
         return allowed + tolerance.of_scale * size
@@ -179,13 +182,13 @@ def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
 
 
 def _overflowed(want: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Infinite where the right answer is beyond the output's dtype: float16 ends at 65504."""
+    """Make right answers infinite that are beyond the output's dtype: float16 ends at 65504."""
     narrow = want.to(dtype)
     return torch.where(torch.isinf(narrow), narrow.to(want.dtype), want)
 
 
 def _relative(error: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
-    """Relative error where there is something to be relative to."""
+    """The relative error; 0 where the right answer is 0."""
     size = want.abs().double() if want.is_complex() else want.double().abs()
     relative = torch.where((error == 0) | (size == 0), 0.0, error / size)
     return torch.where(torch.isinf(error), math.inf, relative)

@@ -97,7 +97,7 @@ class Oracle:
                 raise InvalidProblem("independent_batch is claimed, but rows along dimension 0 do depend on others")
             return False
         most = min(_SEARCHED_BYTES, self._budget) if self._device == "cpu" else self._budget
-        if self._is_searched or _elements(inputs, spec) * _DOUBLE <= most:
+        if self._is_searched or count_elements(inputs, spec) * _DOUBLE <= most:
             return False
         self._is_searched = True
         for rows in possible_rows(inputs, spec):
@@ -118,32 +118,31 @@ class Oracle:
             except PROBLEM_ERRORS as error:  # e.g. forward() makes float32 tensors of its own
                 self.kind = "float32"
                 self.why_float32 = f"the reference refuses float64 ({type(error).__name__}); judged against float32"
-        with blamed_on(self._reference, "Model.forward() failed"), _strict_float32(), torch.no_grad():
-            return _outputs(self._native(*inputs))
+        with _strict_float32():
+            return self._run(self._native, inputs)
 
     def native(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """Run the reference in its own precision, under the flags that all arms have."""
-        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
-            return _outputs(self._native(*inputs))
+        return self._run(self._native, inputs)
 
     def reformulations(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
         """Run the reference with only the way of computing changed: without tf32, and in another memory layout, for
         which cuDNN chooses other algorithms. Yields a name and the outputs; nothing on a CPU."""
         if not self._reference.on_gpu:
             return
-        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
-            with _strict_float32():
-                strict = _outputs(self._native(*copied(inputs)))
-            yield "strict float32", strict
-            if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
+        with _strict_float32():
+            strict = self._run(self._native, copied(inputs))
+        yield "strict float32", strict
+        if any(isinstance(value, torch.Tensor) and value.dim() in _CHANNELS_LAST for value in inputs):
+            with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
                 with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
                     yield "channels-last", _outputs(model(*values))
 
     def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Run the reference with every sum taken term by term in float32; None where it has no sums."""
-        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad(), serially() as mode:
-            outputs = _outputs(self._native(*copied(inputs)))
+        with serially() as mode:
+            outputs = self._run(self._native, copied(inputs))
         return outputs if mode.count else None
 
     def rows(self, inputs: Sequence[Any], spec: OutputSpec) -> Rows | None:
@@ -151,6 +150,10 @@ class Oracle:
         if self._is_claimed:
             return claimed_rows(inputs, spec)
         return self._found if self._found and self._found.fit(inputs) else None
+
+    def _run(self, model: torch.nn.Module, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        with blamed_on(self._reference, "Model.forward() failed"), torch.no_grad():
+            return _outputs(model(*inputs))
 
     def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """answer(), or None where the device's memory is too short."""
@@ -167,7 +170,7 @@ class Oracle:
 
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
         """answer(), computed on the CPU. Raises: torch.OutOfMemoryError."""
-        needed = _HOST_FACTOR * _DOUBLE * _elements(inputs, spec)
+        needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, spec)
         if needed > host_bytes():
             raise torch.OutOfMemoryError(
                 f"out of memory: the right answer takes {needed / 2**30:.1f} GiB of the host's memory, which has "
@@ -288,7 +291,8 @@ def host_bytes() -> int:
     return 0
 
 
-def _elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
+def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
+    """How many elements inputs and outputs have together."""
     read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
     return read + sum(math.prod(shape) for shape in spec.shapes)
 

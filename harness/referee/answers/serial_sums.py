@@ -1,7 +1,7 @@
-"""The plainest honest arithmetic, in a reference's own code: each sum in float32, one term after the other.
+"""Run a reference with the plainest honest arithmetic: each sum in float32, one term after the other.
 
-In the context that `serially()` gives, products, convolutions, sums, means, norms and cumulative sums are computed
-anew; sums of more than 2^16 terms in two levels, as any kernel would have them. A convolution is unfolded for that.
+In the context `serially()`, products, convolutions, sums, means, norms and cumulative sums are replaced. Sums of more
+than 2^16 terms are taken in two levels, as any kernel would. Convolutions are unfolded.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 LONGEST = 2**16
-"""Terms of one serial sum."""
+"""The most terms of one serial sum."""
 _COLUMNS = 2**28
-"""Elements of an unfolded input: more items of it wait for the next round."""
+"""The most elements of an unfolded input; larger inputs are divided."""
 _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
-"""Of one operation, which take about a second; a larger one is left as torch computes it."""
+"""The most additions of one operation, which take about a second; larger ones are left to torch."""
 
 Instead = Mapping[Any, Callable[..., Any]]
-"""By operation of torch's what computes it; that may be NotImplemented for some arguments."""
+"""What computes an operation of torch's instead; it may return NotImplemented for some arguments."""
 Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""Of `a` [groups, m, k] and `b` [batch, k, n]; item i of the batch takes group i modulo groups."""
+"""Multiplies `a` [groups, m, k] and `b` [batch, k, n]; item i of the batch takes group i modulo groups."""
 
 
 class Recomputed(TorchDispatchMode):
-    """Context: these operations on float32 tensors are computed by what `instead` names for them. `count` of them."""
+    """Context: compute operations on float32 tensors by what `instead` names for them, and count them in `count`."""
 
     def __init__(self, instead: Instead) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -58,12 +58,12 @@ class Recomputed(TorchDispatchMode):
 
 
 class _TooMuch(Exception):
-    """An operation of so many additions that they would take minutes."""
+    """An operation whose additions would take minutes."""
 
 
 @contextmanager
 def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
-    """Recomputed by `sums`, with nothing fused that hides one."""
+    """Context: take sums by `sums`, with fused operations that would hide one switched off."""
     fast, cudnn = torch.backends.mha.get_fastpath_enabled(), torch.backends.cudnn.enabled
     with ExitStack() as stack:
         stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
@@ -75,10 +75,10 @@ def serially(sums: SerialSums | None = None) -> Iterator[Recomputed]:
 
 
 class SerialSums:
-    """Torch's operations with their sums taken term by term; a subclass may be quicker at it."""
+    """Torch's operations with their sums taken term by term; a subclass may be quicker."""
 
     def instead(self) -> Instead:
-        """All of them."""
+        """Every operation of torch's with a sum, and what computes it."""
         aten = torch.ops.aten
         return {
             aten.mm: self.mm,
@@ -102,20 +102,20 @@ class SerialSums:
         }
 
     def add_products(self, a: torch.Tensor, b: torch.Tensor, result: torch.Tensor) -> None:
-        """The product of contiguous `a` and `b`, as Product has them, added to [batch, m, n]."""
+        """Add the product of contiguous `a` and `b`, shaped as Product says, to [batch, m, n]."""
         _require_few(result.numel() * a.shape[2], a.device)
         a = a.repeat(len(b) // len(a), 1, 1)
         for j in range(a.shape[2]):
             result.addcmul_(a[:, :, j : j + 1], b[:, j : j + 1])
 
     def add_terms(self, x: torch.Tensor, result: torch.Tensor) -> None:
-        """[outer, length, inner], added to [outer, inner]."""
+        """Sum [outer, length, inner] over its length and add that to [outer, inner]."""
         _require_few(x.numel(), x.device)
         for j in range(x.shape[1]):
             result += x[:, j]
 
     def add_up(self, x: torch.Tensor) -> None:
-        """Running sums over dimension 1 of what is contiguous, in place."""
+        """Turn a contiguous tensor into its running sums over dimension 1, in place."""
         _require_few(x.numel(), x.device)
         for j in range(1, x.shape[1]):
             x[:, j] += x[:, j - 1]
@@ -138,7 +138,7 @@ class SerialSums:
         return result
 
     def sum_of(self, x: torch.Tensor) -> torch.Tensor:
-        """[outer, length, inner] to [outer, inner]."""
+        """Sum [outer, length, inner] over its length."""
         outer, length, inner = x.shape
         if length > LONGEST:
             pieces = math.isqrt(length - 1) + 1
@@ -156,7 +156,7 @@ class SerialSums:
         return result.movedim(1, dim) if x.dim() > 1 else result[0]
 
     def reduced(self, x: torch.Tensor, dim: Any = None, keepdim: bool = False) -> torch.Tensor:
-        """The sum over these dimensions, all by default."""
+        """Sum over these dimensions, all by default."""
         over = _dims(x, dim)
         kept = [axis for axis in range(x.dim()) if axis not in over]
         first = x.permute(*over, *kept).reshape(1, math.prod(x.shape[axis] for axis in over), -1)
@@ -174,8 +174,10 @@ class SerialSums:
     def var_mean(
         self, x: torch.Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False
     ) -> tuple[torch.Tensor, ...]:
-        """In two passes or in one, E[x²] − E[x]²: whichever errs more. One pass loses digits where the mean is large
-        against the spread, two where all terms are equal."""
+        """Variance and mean, in two passes or in one (E[x²] − E[x]²), whichever errs more.
+
+        One pass loses digits where the mean is large against the spread, two where all terms are equal.
+        """
         middle = self.mean(x, dim, True)
         count = math.prod(x.shape[axis] for axis in _dims(x, dim))
         in_two = self.reduced((x - middle).square(), dim, True)
@@ -192,7 +194,7 @@ class SerialSums:
     def batch_norm(
         self, x: torch.Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, *rest: Any
     ) -> Any:
-        """In training, as instance_norm() has it; else there is no sum in it."""
+        """Normalise in training, as instance_norm() does; otherwise there is no sum in it."""
         if not training:
             return NotImplemented
         spread, middle = self.var_mean(x, [0, *range(2, x.dim())], 0, True)
@@ -214,7 +216,7 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> torch.Tensor:
-    """As aten.convolution: unfolded, then a product; a transposed one is that of the input with zeros between."""
+    """Compute aten.convolution: unfold, then multiply. A transposed one is that of the input with zeros between."""
     kernel, edges = weight.shape[2:], [(one, one) for one in padding]
     if transposed:
         weight = weight.view(groups, -1, *weight.shape[1:]).transpose(1, 2).flatten(0, 1)
@@ -261,7 +263,7 @@ def _require_few(additions: int, device: torch.device) -> None:
 
 @functools.cache
 def _decomposed() -> dict[Any, Callable[..., Any]]:
-    """Operations whose sums show when torch takes them apart. Importing that takes it seconds."""
+    """Operations whose sums show when torch decomposes them. Importing the decompositions takes seconds."""
     from torch._decomp import get_decompositions
 
     aten = torch.ops.aten

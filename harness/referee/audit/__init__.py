@@ -1,9 +1,10 @@
-"""Weighing what a worker claims against what the referee saw for itself."""
+"""Compare what a worker claims with what the referee saw for itself."""
 
 from harness.referee.audit.auditor import Audited, Auditor
 from harness.referee.audit.custom import TracedCase, accused_of, no_custom_kernel, remarks_on
-from harness.referee.audit.facts import Facts, gather_facts
+from harness.referee.audit.facts import gather_facts
 from harness.referee.audit.idle_gpu import Canary
+from harness.referee.audit.observed import Facts
 
 __all__ = [
     "Audited",

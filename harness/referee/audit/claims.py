@@ -1,4 +1,4 @@
-"""What a worker says of its calls, as far as it contradicts itself or the referee's own clock."""
+"""Checks of a worker's reply as it comes: it must not contradict itself or the referee's clock."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from harness.sandbox.outcome import SolutionFailed
 
 
 def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int) -> tuple[int, ...]:
-    """The times of the calls. None can have taken no time, nor all together more than the referee waited for them.
+    """Return the times of the calls: each took some time, and all together no more than the referee waited.
 
     Raises: SolutionFailed.
     """
-    if len(claimed_ns) != calls:
-        observed = f"{len(claimed_ns)} times were reported for {calls} calls"
-        raise SolutionFailed.cheating("claimed_times", observed, calls=calls, times=len(claimed_ns))
     known = tuple(ns for ns in claimed_ns if ns is not None)
-    if len(known) != calls:
-        observed = f"{len(known)} times were reported for {calls} timed calls"
+    if len(known) != calls or len(claimed_ns) != calls:
+        observed = f"{len(known)} times were reported for {calls} calls"
         raise SolutionFailed.cheating("claimed_times", observed, calls=calls, times=len(known))
     if min(known) <= 0:
         observed = f"a call of {min(known)} ns was reported"
@@ -33,8 +30,9 @@ def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int
 
 
 def require_originals(patched: Sequence[str]) -> None:
-    """A worker that finds its own clocks or its device's functions replaced has no reason to make that up; that it
-    finds none replaced proves nothing.
+    """None of the functions that measure or judge was replaced in the worker's process.
+
+    A worker has no reason to make up that it found its clocks replaced; that it found none proves nothing.
 
     Raises: SolutionFailed.
     """

@@ -1,4 +1,4 @@
-"""Whether kernels of the solution's own do the work: in one traced case, and over all of them."""
+"""Audit whether the solution's own kernels do the work: in one traced case, and over all of them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from harness.referee.audit.operators import took_all_of
 from harness.sandbox.outcome import SolutionFailed
 
 _DECOY = 0.01
-"""Own kernels that take less than this share of the device's time must stand for a part of the reference."""
+"""Own kernels with less than this share of the device's time must replace a part of the reference."""
 _AS_LONG = 0.25
-"""Other kernels of the framework's that take at least this much of a missing part's time have done that part."""
+"""Other kernels of the framework that take at least this share of a missing part's time have done that part."""
 
 
 @dataclass(frozen=True)
 class TracedCase:
-    """A case of which a turn was traced. `accused`: why its work was not the solution's own; None where it was."""
+    """A case with a traced turn. `accused`: why its work was not the solution's own; None where it was."""
 
     case: str
     is_compared: bool
-    """Whether values of it were held against the oracle's."""
+    """Whether values of it were compared with the oracle's."""
     trace: Trace | None
     accused: SolutionFailed | None
 
 
 def accused_of(cases: Sequence[TracedCase], standing: str | None) -> TracedCase | None:
-    """The case that convicts, if any: `standing`, which stands for the solution, as the timed one does on a GPU; or one
-    whose values were compared, where the framework did the work in all of those. To leave some of them to the
-    framework is honest: sizes for which one has written no kernel."""
+    """The case that convicts the solution, if any.
+
+    `standing` names the case that stands for the solution, such as the timed one on a GPU: it convicts alone. The other
+    cases with compared values convict where the framework did the work in all of them: leaving some sizes to the
+    framework, for which one has no kernel, is honest.
+    """
     for one in cases:
         if one.case == standing and one.accused:
             return one
@@ -41,13 +44,15 @@ def accused_of(cases: Sequence[TracedCase], standing: str | None) -> TracedCase 
 
 
 def remarks_on(cases: Sequence[TracedCase]) -> tuple[str, ...]:
-    """Where the framework did the work, though not in all cases."""
+    """Remarks on cases in which the framework did the work."""
     return tuple(f"{one.case}: not the solution's own work: {one.accused}" for one in cases if one.accused)
 
 
 def require_custom(trace: Trace, reference: Trace | None, least_share: float = 0.0) -> tuple[str, ...]:
-    """Remarks. `least_share`: what the config asks for. Raises: SolutionFailed where the own kernels replace no part of
-    the reference, or there are none."""
+    """Require that own kernels replace a part of the reference and take `least_share` of the device's time.
+
+    Returns remarks. Raises: SolutionFailed.
+    """
     own = [kernel for kernel in trace.kernels if kernel.origin == "own"]
     framework = [kernel for kernel in trace.kernels if kernel.origin == "framework"]
     listed = ", ".join(kernel.name[:80] for kernel in framework[:3])
@@ -69,8 +74,8 @@ def require_custom(trace: Trace, reference: Trace | None, least_share: float = 0
 
 
 def _require_a_part(trace: Trace, reference: Trace, share: float, listed: str) -> None:
-    """Raises: SolutionFailed where the framework did all that the reference consists of, by the very kernels, or by
-    others beside which the own ones took next to no time."""
+    """Require that the framework left a part of the reference to own kernels. It did all by the same kernels, or by
+    others beside which the own ones took hardly any time. Raises: SolutionFailed."""
     ran = _by_name(trace, (kernel for kernel in trace.kernels if kernel.origin != "own"))
     wanted = _by_name(reference, reference.kernels)
     missing, instead = _more_of(wanted, ran), _more_of(ran, wanted)
@@ -84,7 +89,7 @@ def _require_a_part(trace: Trace, reference: Trace, share: float, listed: str) -
 
 
 def _by_name(trace: Trace, kernels: Iterable[TracedKernel]) -> dict[str, tuple[float, float]]:
-    """Launches and ns per call. A copy is a part of the work, a fill isn't."""
+    """Launches and ns per call of each kernel. A copy is a part of the work, a fill isn't."""
     return {
         kernel.name: (kernel.launches / trace.calls, kernel.ns / trace.calls)
         for kernel in kernels
@@ -93,14 +98,14 @@ def _by_name(trace: Trace, kernels: Iterable[TracedKernel]) -> dict[str, tuple[f
 
 
 def _more_of(one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """How many ns per call those launches take that `one` has beyond `other`, by the kernel's name."""
+    """For each kernel the ns per call of the launches that `one` has beyond `other`."""
     more = {name: launches - other.get(name, (0.0, 0.0))[0] for name, (launches, _) in one.items()}
     return {name: one[name][1] * count / one[name][0] for name, count in more.items() if count > 0}
 
 
 def _is_left_to_own(missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:
-    """Whether the framework's other kernels leave some missing part undone: a library's stand for another one of a
-    library, and what torch.compile makes stands for everything."""
+    """Whether the framework's other kernels leave a missing part undone: a library's kernel can replace another of a
+    library, and one of torch.compile can replace any."""
     needed, given = _by_maker(missing), _by_maker(instead)
     return "compiled" not in given and any(given[maker] < _AS_LONG * needed[maker] for maker in needed)
 
@@ -113,7 +118,7 @@ def _by_maker(kernels: Mapping[str, float]) -> dict[str, float]:
 
 
 def _require_untimed(trace: Trace, reference: Trace | None, listed: str, least_share: float) -> tuple[str, ...]:
-    """On the simulator, where what operators were given stands for the time that kernels take."""
+    """Require own work on the simulator, where the elements given to operators stand for the time of kernels."""
     if reference is not None and took_all_of(trace, reference):
         raise no_custom_kernel(f"the framework did all that the reference consists of itself: {listed}")
     remarks = [f"beside the solution's own kernels the framework ran {listed}"] if listed else []
@@ -122,4 +127,5 @@ def _require_untimed(trace: Trace, reference: Trace | None, listed: str, least_s
 
 
 def no_custom_kernel(reason: str) -> SolutionFailed:
+    """The failure of a solution whose work is not its own."""
     return SolutionFailed(Verdict.NO_CUSTOM_KERNEL, reason)

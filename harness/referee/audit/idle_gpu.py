@@ -1,5 +1,5 @@
-"""Whether the GPU is idle between turns: a fill of the referee's own shows it, since two processes share the GPU by
-slices of about two milliseconds."""
+"""Audit of the GPU between turns: a fill by the referee itself shows whether it is idle, since two processes share the
+GPU in slices of about 2 ms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import TracebackType
 
 import torch
 
+from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
 _CANARY_BYTES = 256 * 2**20
@@ -20,23 +21,24 @@ _LEAST_NS = 500_000
 """On an H100 a canary takes 0.09 to 0.10 ms on an idle GPU, 0.25 after the GPU has changed between processes, and 1.2
 to 2.5 while another process keeps the GPU busy."""
 _SHARED = 0.25
-"""Of the canaries with the solution's process standing still. Who is busy by fits and starts is then seldom seen after
-half of the solution's turns and hardly ever after the baseline's. (Reasoned, not measured.)"""
+"""The share of slow fills, with the solution's process frozen, at which the GPU counts as shared. A process that works
+now and then is seldom seen after half of the solution's turns, and hardly ever after the baseline's. (Reasoned, not
+measured.)"""
 
 
 class Canary:
-    """A fill of 256 MiB. Context manager; holds its memory from the first time on."""
+    """A probe fill of 256 MiB. A context manager; it holds its memory from the first fill on."""
 
     def __init__(self) -> None:
         self._memory: torch.Tensor | None = None
 
     def sing(self) -> int:
-        """How long the fill took by the referee's clock, in ns."""
+        """Fill once and return the ns by the referee's clock."""
         self._hold_memory()
         return self._fill()
 
     def quickest_ns(self) -> int:
-        """Of some fills in a row, between events; one before them, so that none waits for the host."""
+        """The shortest of some fills in a row, by CUDA events; one more before them hides the host's delays."""
         memory = self._hold_memory()
         events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + _IN_A_ROW)]  # type: ignore[no-untyped-call]
         for event in events:
@@ -70,11 +72,12 @@ class Canary:
         return time.perf_counter_ns() - started
 
 
-def require_idle(after_solution_ns: Sequence[int], quiet_ns: Sequence[int]) -> tuple[str, ...]:
-    """`quiet_ns`: canaries before the solution was loaded, or after the baseline's turns. Remarks.
+def require_idle(seen: Observed) -> tuple[str, ...]:
+    """The GPU is idle after the solution's turns, as it is after the baseline's. On a shared GPU that is a remark.
 
     Raises: SolutionFailed.
     """
+    after_solution_ns, quiet_ns = seen.solution.canaries_ns, seen.baseline.canaries_ns
     if not after_solution_ns:
         return ()
     usual_ns = statistics.median(quiet_ns) if quiet_ns else 0
@@ -99,6 +102,6 @@ def require_idle(after_solution_ns: Sequence[int], quiet_ns: Sequence[int]) -> t
 
 
 def is_shared(quiet_ns: Sequence[int]) -> bool:
-    """Whether canaries that had nothing to do with the solution were slow."""
+    """Whether probe fills that had nothing to do with the solution were slow."""
     busy = [ns for ns in quiet_ns if ns > _LEAST_NS]
     return len(busy) > _SHARED * len(quiet_ns)

@@ -1,4 +1,4 @@
-"""Whose a kernel is, by its symbol: compiled by the solution, part of the framework, or a mere move of data."""
+"""Find a kernel's origin by its symbol: the solution, the framework, or a mere move of data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.model.trace import KernelOrigin, Trace, TracedKernel
 from harness.sandbox.wire.device import KernelRun
 
 _MOST_KERNELS = 100
-"""In a record."""
+"""The most kernels that a record holds."""
 _MOST_NAMES = 10_000
 _NAME_CHARS = 300
 
@@ -70,8 +70,11 @@ def own_kernels(builds: Iterable[ExtensionBuild]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Origins:
-    """`own` as own_kernels() gives it; `reference` are the symbols that the baseline's traced turn ran;
-    `by_torch`: whether torch compiles a kernel of that plain name while it runs, and the solution has none."""
+    """What origins are decided by.
+
+    `own` comes from own_kernels(); `reference` has the symbols that the baseline's traced turn ran. `by_torch` says
+    whether torch compiles a kernel of that plain name while it runs, and the solution has none.
+    """
 
     own: Collection[str] = frozenset()
     reference: Collection[str] = frozenset()
@@ -79,12 +82,12 @@ class Origins:
     by_torch: Callable[[str], bool] = lambda name: False
 
     def of(self, row: KernelRun, readable: str) -> KernelOrigin:
-        """`readable` is the row's name without mangling.
+        """The origin of a row; `readable` is its demangled name.
 
-        What the solution compiled is its own, but for names that only a framework has: a solution could compile an
+        What the solution compiled is its own, except under names that only a framework has: a solution could compile an
         empty kernel named like the one of cuDNN that it calls. In doubt the framework's libraries are searched for the
-        very symbol. A kernel that nobody knows was compiled at run time, by the solution (NVRTC, Triton), unless it is
-        one of those that torch compiles then.
+        symbol. An unknown kernel was compiled at run time: by the solution (NVRTC, Triton), unless torch compiles one
+        of that name.
         """
         if row.kind != "kernel":
             return "move"
@@ -103,17 +106,17 @@ class Origins:
         return is_named_so or is_alike or self._lies_there(symbol) or self.by_torch(readable)
 
     def _lies_there(self, symbol: str) -> bool:
-        """Plain names aren't searched for: 'add_kernel' may well stand somewhere in a library of a gigabyte."""
+        """Search for mangled names only: a plain name such as 'add_kernel' may occur anywhere in a gigabyte."""
         return symbol.startswith("_Z") and self.in_framework(symbol)
 
 
 def _moves(readable: str) -> bool:
-    """What torch.compile makes is named after all that it does, casts and copies among it."""
+    """Whether a kernel only moves data. Kernels of torch.compile don't, though their names mention casts and copies."""
     return not readable.startswith("triton_") and _MOVES.search(readable) is not None
 
 
 def maker_of(readable: str) -> Literal["compiled", "library", "torch"]:
-    """Who made a kernel of the framework's: torch.compile and TorchScript, a library such as cuDNN, or torch itself."""
+    """The maker of a framework's kernel: torch.compile or TorchScript, a library such as cuDNN, or torch itself."""
     function = _function(readable)
     if re.match(r"triton_|fused_", function):
         return "compiled"
@@ -121,17 +124,18 @@ def maker_of(readable: str) -> Literal["compiled", "library", "torch"]:
 
 
 def is_fill(readable: str) -> bool:
+    """Whether a kernel or a move only writes a constant."""
     return re.search(r"^fill of |FillFunctor", readable) is not None
 
 
 def _function(readable: str) -> str:
-    """The function's own name, without what it returns and takes: at::Half among a kernel's arguments says nothing."""
+    """The function's name without return type and arguments: at::Half among these says nothing about the origin."""
     name = readable.removeprefix("void ").replace("(anonymous namespace)", "{}")
     return re.split("[<(]", name, maxsplit=1)[0]
 
 
 def summarize(case: str, calls: int, rows: Sequence[KernelRun], origins: Origins) -> Trace:
-    """All launches of a kernel together, the longest first. For more than the record holds no library is searched."""
+    """Sum up each kernel's launches, longest first. Libraries are searched only for kernels that a record holds."""
     unsearched = replace(origins, in_framework=lambda symbol: False)
     row_of = {row.name: row for row in rows}
     launches, spent, elements = Counter[str](), Counter[str](), Counter[str]()
@@ -157,20 +161,22 @@ def summarize(case: str, calls: int, rows: Sequence[KernelRun], origins: Origins
 
 
 def shortened(trace: Trace) -> Trace:
-    """For the record: of very many kernels those that took longest."""
+    """Keep the kernels that took longest, as many as a record holds."""
     return replace(trace, kernels=trace.kernels[:_MOST_KERNELS])
 
 
 @functools.cache
 def in_framework_libraries(symbol: str) -> bool:
-    """Whether a GPU library of torch's, or of those that come with it, names a kernel so. Reading torch's takes 0.3 s
-    the first time, 0.02 s after that (435 MB, torch 2.11), cuBLAS's 0.5 and 0.3 s (850 MB, 12.9); all are several
-    gigabytes, and asked only for names that are known nowhere else."""
+    """Whether a GPU library of torch, or one that comes with it, has a kernel of this name.
+
+    Reading torch's takes 0.3 s the first time and 0.02 s later (435 MB, torch 2.11), cuBLAS's 0.5 and 0.3 s (850 MB,
+    12.9). All are several gigabytes, so they are searched only for names that are known nowhere else.
+    """
     return any(holds(path, symbol) for path in framework_libraries(Path(torch.__file__).parent))
 
 
 def framework_libraries(torch_folder: Path) -> Iterator[Path]:
-    """torch's own first. Wheels of CUDA's libraries lie beside torch's, in nvidia/<library>/lib."""
+    """The framework's GPU libraries, torch's first. CUDA's wheels lie beside torch, in nvidia/<library>/lib."""
     yield from sorted((torch_folder / "lib").glob("libtorch_cuda*.so"))
     for path in sorted((torch_folder.parent / "nvidia").glob("*/lib/lib*.so*")):
         if re.match(r"lib(cublas|cudnn|cufft|curand|cusolver|cusparse|nccl)", path.name):
@@ -178,7 +184,7 @@ def framework_libraries(torch_folder: Path) -> Iterator[Path]:
 
 
 def holds(library: Path, symbol: str) -> bool:
-    """As a whole string: libraries name the kernels that they register with the runtime."""
+    """Whether a library contains the symbol as a whole string: it names the kernels that it registers at run time."""
     needle = b"\0" + symbol.encode() + b"\0"
     try:
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

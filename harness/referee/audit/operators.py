@@ -1,5 +1,7 @@
-"""torch's operators, in place of the framework's kernels, which the simulator doesn't know: what the reference is made
-of, and whether a solution's trace holds as much of the same."""
+"""Compare torch's operators in a solution's trace with those of the reference.
+
+They stand for the framework's kernels, which the simulator doesn't see.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ from harness.referee.setting import Setting
 from harness.sandbox.wire.device import KernelRun
 
 _ABOUT_ALL = 2 / 3
-"""The framework's part where it works for twice as long as own kernels, which is a decoy on a GPU."""
+"""The framework's share where it works twice as long as own kernels; on a GPU these are a decoy then."""
 _POINTWISE = "pointwise"
 _COPY = "copy"
-"""A move of data, but a part of the reference's work: to have a kernel of one's own do it is honest."""
+"""A copy only moves data, but it is a part of the reference's work: doing it by an own kernel is honest."""
 _CLASSES = {
     "fourier transform": r"_?fft_\w+",
     "matrix product": r"mm|\w+mm|matmul|mv|addmv|v?dot|inner|outer|ger|addr|linear|einsum|chain_matmul|_?addmm_\w+"
@@ -37,7 +39,7 @@ _CLASSES = {
     _COPY: r"(_to_)?copy|clone|contiguous|cat|stack|pad|constant_pad_nd",
     "scan": r"(log)?cum(sum|prod|max|min|sumexp)|_cum\w+",
 }
-"""What does the same work under several names, by an operator's own name; see class_of()."""
+"""Classes of operators that do the same work under several names; see class_of()."""
 _INSTEAD = {
     "matrix product": ("convolution", "attention", "fourier transform"),
     "convolution": ("matrix product", "fourier transform"),
@@ -47,12 +49,15 @@ _INSTEAD = {
     "extremum": ("pooling",),
     "scan": ("matrix product",),
 }
-"""By which a class's work can be done as well. Not `sum` by `all` or `extremum`: one looks at an input with these."""
+"""The classes that can do another's work. `all` and `extremum` can't do that of `sum`: they inspect inputs."""
 
 
 def operators_of_reference(setting: Setting) -> Trace | None:
-    """One call's operators, on meta tensors. None where the reference needs memory of its own, or has a GPU, where
-    kernels are known; and where it works element by element alone: so does many an honest epilogue."""
+    """Record the operators of one call on meta tensors.
+
+    None on a GPU, where kernels are traced; where the reference needs real memory; and where it works element by
+    element only, since many an honest epilogue does that, too.
+    """
     if setting.meta_inputs is None:
         return None
     try:
@@ -67,10 +72,12 @@ def operators_of_reference(setting: Setting) -> Trace | None:
 
 
 def took_all_of(trace: Trace, reference: Trace) -> bool:
-    """Whether the framework was given about as many elements as the reference gives it, of every class of operators
-    that the reference is made of: who adds up a kernel's few partial results has it do little of that. A class that the
-    reference hasn't may stand for one that it has, as a convolution does for a matrix product. Of several operators of
-    a class the largest alone isn't all."""
+    """Whether the framework got about as many elements as from the reference, in each class of its operators.
+
+    A solution that sums up its kernel's few partial results gives it few. A class that the reference lacks can replace
+    one that it has, as a convolution replaces a matrix product. Of several operators of a class the largest alone isn't
+    all.
+    """
     wanted, ran = _by_class(reference), _by_class(trace)
 
     def is_all_of(name: str) -> bool:
@@ -84,7 +91,7 @@ def took_all_of(trace: Trace, reference: Trace) -> bool:
 
 
 def class_of(operator: str) -> str:
-    """`aten::baddbmm` and `aten::mm_` are both a 'matrix product'; what has no other name is a class of its own."""
+    """The class of an operator: both `aten::baddbmm` and `aten::mm_` are a 'matrix product'; others form their own."""
     name = operator.rpartition("::")[2]
     bare = name.rstrip("_")
     for kind, names in _CLASSES.items():
@@ -94,7 +101,7 @@ def class_of(operator: str) -> str:
 
 
 def _by_class(trace: Trace) -> dict[str, tuple[float, float]]:
-    """Elements and launches per call."""
+    """Elements and launches per call of each class."""
     elements, launches = Counter[str](), Counter[str]()
     for kernel in _computing(trace):
         elements[class_of(kernel.name)] += kernel.elements
@@ -114,6 +121,8 @@ def _is_pointwise(name: str) -> bool:
 
 
 class _Operators(TorchDispatchMode):
+    """Context that records every operator with the number of elements that it is given."""
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.rows: list[KernelRun] = []
@@ -129,7 +138,7 @@ class _Operators(TorchDispatchMode):
 
 
 def _tensors(arguments: Iterable[Any]) -> Iterator[torch.Tensor]:
-    """As the simulator's runtime counts them: alone or in a list."""
+    """The tensors among arguments, alone or in a list, as the simulator's runtime counts them."""
     for argument in arguments:
         if isinstance(argument, torch.Tensor):
             yield argument

@@ -1,10 +1,11 @@
-"""Whether a solution does in traced turns what it does in timed ones, and in every call its own work."""
+"""Audits of the work of calls: as much in traced turns as in timed ones, and in every call its own."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
+from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 20_000
@@ -14,20 +15,31 @@ _UNEVEN_NS = 200_000
 _UNEVEN = 4.0
 """Calls of one turn differ by under 2 % in what the device does for them, by some 10 µs in what is claimed (H100)."""
 _USUAL = 3.0
-"""On a busy machine, or a GPU that others use too, every arm has calls that were held up: so many times the baseline's
-median spread is no evidence. (Reasoned, not measured.)"""
+"""A spread of this many times the baseline's median spread is no evidence: on a busy machine, or a shared GPU, every
+arm has calls that were held up. (Reasoned, not measured.)"""
 _DRASTIC = 10.0
-"""Factor between traced calls of one turn at which that turn alone is evidence, of four. (Reasoned, not measured.)"""
+"""The factor between traced calls of one turn at which one turn in four is evidence. (Reasoned, not measured.)"""
 _DRASTIC_SHARE = 0.25
-"""Of more traced turns so many must be like that: one may have been held up."""
+"""The share of traced turns that must be so uneven: one of many may have been held up."""
 
 
-def require_same_work(busy_ns: Sequence[int], claimed_ns: float) -> None:
-    """`busy_ns`: how long the device worked inside each traced call. `claimed_ns`: the median of the timed calls, which
-    can't be shorter than their kernels take. The other way round is honest: the device may wait for the host.
+def require_same_work_when_idle(seen: Observed) -> tuple[str, ...]:
+    """Traced calls work no longer than is claimed for calls that begin on an idle device. Raises: SolutionFailed."""
+    if seen.solution.idle_claims_ns:
+        _require_same_work(seen, statistics.median(seen.solution.idle_claims_ns))
+    return ()
 
-    Raises: SolutionFailed.
-    """
+
+def require_same_work(seen: Observed) -> tuple[str, ...]:
+    """Traced calls work no longer than is claimed for timed calls. Raises: SolutionFailed."""
+    if seen.solution.claimed_ns:
+        _require_same_work(seen, statistics.median(seen.solution.claimed_call_ns))
+    return ()
+
+
+def _require_same_work(seen: Observed, claimed_ns: float) -> None:
+    """A call can't be shorter than its kernels take. It may be longer: the device may wait for the host."""
+    busy_ns = [ns for turn in seen.solution.busy_ns for ns in turn]
     if not busy_ns:
         return
     worked_ns = statistics.median_low(sorted(busy_ns))
@@ -44,17 +56,15 @@ def require_same_work(busy_ns: Sequence[int], claimed_ns: float) -> None:
     )
 
 
-def require_even_work(
-    busy_ns: Sequence[Sequence[int]], claimed_ns: Sequence[Sequence[int]], baseline_ns: Sequence[Sequence[int]]
-) -> None:
-    """The inputs of all calls lie ready when a turn begins: who does the work of all in one call would have a
-    flattering median. `busy_ns` of the calls of each traced turn; `claimed_ns` of each timed one, `baseline_ns` of
-    each of the baseline's.
+def require_even_work(seen: Observed) -> tuple[str, ...]:
+    """The calls of one turn take about the same time. The inputs of all calls lie ready when a turn begins: a solution
+    that does the work of all in one call would have a flattering median.
 
     Raises: SolutionFailed.
     """
+    baseline_ns = seen.baseline.claimed_ns
     held_up_ns = _USUAL * statistics.median([_spread(turn) for turn in _several(baseline_ns)] or [0])
-    claimed, traced = _several(claimed_ns), _several(busy_ns)
+    claimed, traced = _several(seen.solution.claimed_ns), _several(seen.solution.busy_ns)
     uneven = _uneven(claimed, _UNEVEN, held_up_ns)
     if len(uneven) * 2 > len(claimed):
         raise _uneven_work("are claimed to take", uneven, claimed)
@@ -64,9 +74,11 @@ def require_even_work(
     drastic = _uneven(traced, _DRASTIC, held_up_ns)
     if drastic and len(drastic) >= _DRASTIC_SHARE * len(traced):
         raise _uneven_work("kept the device busy for", drastic, traced)
+    return ()
 
 
 def _several(turns: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """The turns of more than one call."""
     return [turn for turn in turns if len(turn) > 1]
 
 

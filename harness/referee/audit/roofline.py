@@ -1,52 +1,44 @@
-"""Speeds beyond what the device can do: inputs and outputs that must move.
+"""Audit of speeds beyond what the device can do: inputs and outputs must move through its memory.
 
-Operations never accuse (records.roofline.above_light): diag(A) @ B needs a row's worth of those that torch counts, and
-algebra like that is honest.
+Operations never accuse (model.roofline): diag(A) @ B needs far fewer than torch counts, and such algebra is honest.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+import statistics
 
 import torch
 
 from harness.model.ceilings import Ceilings
-from harness.model.evaluation import Work
+from harness.referee.audit.observed import Observed
 from harness.referee.ceilings.work import nbytes_of
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import SolutionFailed
 
 _SLACK = 0.95
-"""Of a measured rate: the best of about twenty reads, writes or copies isn't the very best. Theory needs none."""
+"""The share of a measured rate that is tolerated: the best of about twenty copies isn't the very best. A theoretical
+rate needs none."""
 _SURVIVING = 0.25
-"""Of the cache, at most, what a call finds there of its inputs: it is cleared before each call by reading much more
-than it holds, which needn't drive out every line."""
+"""The share of the cache that may still hold inputs: before each call it is cleared by reading much more than it holds,
+which needn't drive out every line."""
 _SAMPLES = 32
 _DEVIATIONS = 2.0
 _FAR = 1e4
 
 
-@dataclass(frozen=True)
-class Moved:
-    """Bytes of one call: all of `work`, and all outputs. `inputs_that_matter`: how many of the inputs' the output
-    depends on; asked only where it decides. Parameters accuse nobody: of an embedding's table a call reads few rows."""
+def require_possible(seen: Observed) -> tuple[str, ...]:
+    """The solution moves no more bytes a second than the device's memory can. A surprising speed that has an honest
+    explanation is a remark.
 
-    work: Work
-    output_bytes: int
-    inputs_that_matter: Callable[[], float]
-
-
-def require_possible(median_ns: float, baseline_ns: float | None, moved: Moved, ceilings: Ceilings) -> tuple[str, ...]:
-    """Remarks where the arithmetic is surprising but has an honest explanation. Medians of the solution and the
-    baseline, None where that wasn't timed.
-
-    Raises: SolutionFailed.
+    Parameters accuse nobody: of an embedding's table a call reads few rows. Raises: SolutionFailed.
     """
-    if median_ns >= _ns(moved.work.least_bytes, ceilings):
+    work, ceilings, median_ns = seen.facts.work, seen.facts.ceilings, seen.median_ns
+    if work is None or ceilings is None or median_ns is None or not seen.solution.claimed_ns:
         return ()
-    return (_judge_bytes(median_ns, baseline_ns, moved, ceilings),)
+    if median_ns >= _ns(work.least_bytes, ceilings):
+        return ()
+    return (_judge_bytes(median_ns, work.least_bytes, ceilings, seen),)
 
 
 def _ns(nbytes: float, ceilings: Ceilings) -> float:
@@ -54,14 +46,16 @@ def _ns(nbytes: float, ceilings: Ceilings) -> float:
 
 
 def _floor_ns(nbytes: float, ceilings: Ceilings) -> float:
-    """Below it lies only what is impossible."""
+    """A shorter time is impossible."""
     return _ns(nbytes, ceilings) * (1 if ceilings.memory.source == "theory" else _SLACK)
 
 
-def _judge_bytes(median_ns: float, baseline_ns: float | None, moved: Moved, ceilings: Ceilings) -> str:
-    """What was written may still lie in the cache when the clock stops: so much needn't have reached memory."""
-    nbytes, rate = moved.work.least_bytes, ceilings.memory.rate
-    cached = min(ceilings.cache_bytes, moved.output_bytes + _SURVIVING * ceilings.cache_bytes)
+def _judge_bytes(median_ns: float, nbytes: int, ceilings: Ceilings, seen: Observed) -> str:
+    """The remark on a surprising speed. Outputs may still lie in the cache when the clock stops, so that they needn't
+    have reached memory. Raises: SolutionFailed where nothing explains the speed."""
+    rate, output_bytes, of_baseline = ceilings.memory.rate, seen.facts.output_bytes, seen.baseline.claimed_call_ns
+    baseline_ns = statistics.median(of_baseline) if of_baseline else None
+    cached = min(ceilings.cache_bytes, output_bytes + _SURVIVING * ceilings.cache_bytes)
     arithmetic = (
         f"{median_ns / 1e3:.1f} µs for {nbytes / 1e6:.1f} MB are {nbytes / median_ns / 1e3:.2f} TB/s; the device's "
         f"memory moves {rate / 1e12:.2f} TB/s"
@@ -74,7 +68,7 @@ def _judge_bytes(median_ns: float, baseline_ns: float | None, moved: Moved, ceil
         return f"{arithmetic}; its cache may hold {cached / 1e6:.0f} MB of them"
     if baseline_ns is not None and baseline_ns < _floor_ns(nbytes - cached, ceilings):
         return f"{arithmetic}; but the baseline, with {baseline_ns / 1e3:.1f} µs, doesn't need to move them all either"
-    certain = moved.inputs_that_matter() + moved.output_bytes
+    certain = seen.facts.inputs_that_matter() + output_bytes
     if median_ns >= _floor_ns(certain - cached, ceilings):
         return f"{arithmetic}; but only about {certain / 1e6:.1f} MB of inputs and outputs must move"
     raise SolutionFailed.cheating(
@@ -90,9 +84,12 @@ def _judge_bytes(median_ns: float, baseline_ns: float | None, moved: Moved, ceil
 
 
 def inputs_that_matter(setting: Setting) -> float:
-    """About how many of the inputs' bytes the output depends on, rather too few than too many: some elements, drawn at
-    random, are moved far away, and the reference is asked whether it notices. Strides wider than a window leave inputs
-    unread. 0 where the reference differs from itself (NaN, sums in any order): then it tells nothing."""
+    """Estimate how many of the inputs' bytes the output depends on, rather too few than too many: strides wider than a
+    window leave inputs unread.
+
+    Random elements are moved far away, and the reference shows whether that changes its output. 0 where the reference
+    differs from itself (NaN, sums in any order): then nothing can be concluded.
+    """
     inputs = setting.reference.make_inputs(setting.seed("share"))
     tensors = [value for value in inputs if isinstance(value, torch.Tensor) and value.numel()]
     with torch.no_grad():
@@ -104,8 +101,8 @@ def inputs_that_matter(setting: Setting) -> float:
 
 
 def _share(setting: Setting, inputs: list[object], tensor: torch.Tensor, want: torch.Tensor) -> float:
-    """1 for what isn't floating: an index moved out of its range would be a fault of the device's, which nothing in
-    this process survives."""
+    """The share of a tensor's elements that matter, rather too small. 1 for what isn't floating: an index out of its
+    range would be a device fault, which this process wouldn't survive."""
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         return 1.0
     share = sum(_notices(setting, inputs, tensor, want) for _ in range(_SAMPLES)) / _SAMPLES
@@ -122,7 +119,6 @@ def _notices(setting: Setting, inputs: list[object], tensor: torch.Tensor, want:
 
 
 def _first(output: object) -> torch.Tensor:
-    """The first tensor: an input that matters to none but a later one counts as unread, which only makes the bound
-    milder."""
+    """The first output tensor: an input that matters only to others counts as unread, which makes the bound milder."""
     tensors = output if isinstance(output, (tuple, list)) else (output,)
     return next((value for value in tensors if isinstance(value, torch.Tensor)), torch.zeros(()))

@@ -1,4 +1,4 @@
-"""Kernels that torch compiles while it runs, besides those of torch.compile: they have plain names, in no library."""
+"""Kernels that torch compiles at run time, besides those of torch.compile: their plain names are in no library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from harness.model.build import ExtensionBuild
 
 _FOLDERS = ("_native", "sparse", "_inductor/kernel")
-"""Of torch's, those with Triton kernels that its operators run (2.13); where one is missing it names none."""
+"""torch's folders with Triton kernels that its operators run (2.13); a missing one is no error."""
 _TRITON = re.compile(r"^[ \t]*@triton\.jit\b.*\n(?:[ \t]*(?:[@#].*)?\n)*[ \t]*def (\w+)", re.MULTILINE)
 _FUSED = re.compile(r"fused_(?P<operators>\w+?)(_\d+)?")
 """TorchScript's fuser names a kernel after the operators in it (subgraph_utils.cpp: generateNameForGraph), and numbers
@@ -22,28 +22,28 @@ _JITERATED = re.compile(
     r"(?P<reduction>reduction_)?(?P<function>\w+?)(_forward|_backward)?(?P<vectorized>_vectorized\d+)?_kernel"
 )
 _MOST_WORDS = 12
-"""Of an operator's name."""
+"""The most words of an operator's name."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a solution's author wrote: the extensions that came of it, and all texts by their path."""
+    """What a solution's author wrote: its built extensions, and all texts by path."""
 
     builds: Sequence[ExtensionBuild] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def defines(self, kernel: str) -> bool:
-        """Whether a function of that name stands somewhere in it, in Python or in CUDA."""
+        """Whether any text defines a function of that name, in Python or in CUDA."""
         definition = re.compile(rf"\b(def|void)\s+(__launch_bounds__\s*\([^()]*\)\s*)?{re.escape(kernel)}\s*[(\[]")
         return any(definition.search(text) for text in self.texts.values())
 
     def leaves_to_torch(self, kernel: str) -> bool:
-        """Whether torch compiles a kernel of that name, and nothing here defines one."""
+        """Whether torch compiles a kernel of that name, and no text defines one."""
         return is_compiled_by_torch(kernel) and not self.defines(kernel)
 
 
 def is_compiled_by_torch(kernel: str) -> bool:
-    """Whether torch compiles a kernel of that name; so may a solution that has one of its own."""
+    """Whether torch compiles a kernel of that name at run time; a solution may have one of the same name."""
     return _is_fused(kernel) or _is_jiterated(kernel) or kernel in triton_kernels(Path(torch.__file__).parent)
 
 
@@ -81,7 +81,7 @@ def _is_jiterated(kernel: str) -> bool:
 
 
 def _is_made_of(words: Sequence[str], operators: frozenset[str]) -> bool:
-    """Whether they are names of operators, one after another: 'mul_add', 'native_layer_norm_relu'."""
+    """Whether the words are names of operators in a row, such as 'mul_add' or 'native_layer_norm_relu'."""
     ends = {0}
     for start in range(len(words)):
         if start in ends:

@@ -1,10 +1,11 @@
-"""Whether the device goes on working after a call's outputs have been copied."""
+"""Audits of tails: whether the device works on after a call's outputs have been copied."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
+from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 50_000
@@ -13,25 +14,40 @@ may be held up now and then, which the median forgives."""
 _SHARE = 0.02
 
 
-def require_tails(calls: int, without: int) -> None:
-    """`without`: of the solution's calls on a GPU, those that tell none. Raises: SolutionFailed: the meter always tells
-    one."""
-    if without:
+def require_tails(seen: Observed) -> tuple[str, ...]:
+    """On a GPU every call has a tail: the worker's meter always reports one. Raises: SolutionFailed."""
+    calls, without = seen.solution.calls, seen.solution.tailless_calls
+    if seen.facts.on_gpu and without:
         raise SolutionFailed.cheating(
             "tail",
-            f"of {without} of {calls} calls it wasn't told how long the device went on working after their outputs "
+            f"of {without} of {calls} calls it wasn't reported how long the device went on working after their outputs "
             "had been copied",
             calls=calls,
             calls_without=without,
         )
+    return ()
 
 
-def require_quiet_end(solution_ns: Sequence[int], baseline_ns: Sequence[int], call_ns: float) -> None:
-    """`call_ns` is the median of the claimed times. Raises: SolutionFailed."""
-    if not solution_ns:
+def require_quiet_end_when_idle(seen: Observed) -> tuple[str, ...]:
+    """Calls that begin on an idle device end quietly, too. Raises: SolutionFailed."""
+    if seen.solution.idle_claims_ns:
+        _require_quiet_end(seen, seen.solution.idle_tails_ns, statistics.median(seen.solution.idle_claims_ns))
+    return ()
+
+
+def require_quiet_end(seen: Observed) -> tuple[str, ...]:
+    """Most timed calls end quietly. Raises: SolutionFailed."""
+    if seen.solution.claimed_ns:
+        _require_quiet_end(seen, seen.solution.tails_ns, statistics.median(seen.solution.claimed_call_ns))
+    return ()
+
+
+def _require_quiet_end(seen: Observed, tails_ns: Sequence[int], call_ns: float) -> None:
+    """`call_ns` is the median of the claimed times."""
+    if not tails_ns:
         return
-    tail_ns = statistics.median(solution_ns)
-    usual_ns = statistics.median(baseline_ns) if baseline_ns else 0
+    tail_ns = statistics.median(tails_ns)
+    usual_ns = statistics.median(seen.baseline.tails_ns) if seen.baseline.tails_ns else 0
     tolerance_ns = max(_LEAST_NS, _SHARE * call_ns)
     if tail_ns <= usual_ns + tolerance_ns:
         return

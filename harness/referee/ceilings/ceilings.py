@@ -1,4 +1,4 @@
-"""What the referee's GPU can do at best, measured once per GPU and driver: no solution can be faster."""
+"""The ceilings of the referee's GPU, measured once per GPU and driver: no solution can be faster."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ import torch
 from harness.devices.cuda.gpus import gpu_uuid
 from harness.devices.cuda.telemetry import Telemetry
 from harness.model.ceilings import Ceilings, read_ceilings, write_ceilings
-from harness.referee.ceilings.arithmetic_rates import measure_matrix_products, measure_multiply_adds
-from harness.referee.ceilings.memory_rates import measure_cache_copy, measure_memory, theoretical_bytes_per_s
+from harness.referee.ceilings.rates import (
+    measure_cache_copy,
+    measure_matrix_products,
+    measure_memory,
+    measure_multiply_adds,
+    theoretical_bytes_per_s,
+)
 
 _unkept: dict[Path, Ceilings] = {}
-"""What this process measured and the cache didn't take; the next process measures again."""
+"""Ceilings that this process measured and couldn't write to the cache; the next process measures again."""
 
 
 def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
-    """From the harness's cache, or measured now, in a few seconds, and kept there. None where memory is too short to
-    measure. The GPU should be idle."""
+    """Read the ceilings from the harness's cache, or measure them in a few seconds and keep them there.
+
+    None where memory is too short to measure. The GPU should be idle.
+    """
     if known := known_ceilings(cache, driver):
         return known
     try:
@@ -31,7 +38,7 @@ def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
 
 
 def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
-    """What was measured earlier on this GPU; None where nothing was, or by a harness that measured less."""
+    """The ceilings measured earlier on this GPU; None where there are none, or an older harness measured less."""
     path = ceilings_path(cache, driver)
     known = read_ceilings(path) or _unkept.get(path)
     here = torch.cuda.get_device_name(0), gpu_uuid(), driver
@@ -41,7 +48,7 @@ def known_ceilings(cache: Path, driver: str) -> Ceilings | None:
 
 
 def renew_ceilings(cache: Path, driver: str) -> Ceilings:
-    """Measured now and kept, whatever was known. Raises: torch.OutOfMemoryError."""
+    """Measure the ceilings and keep them, whatever was known. Raises: torch.OutOfMemoryError."""
     try:
         measured = measure_ceilings(driver)
     finally:
@@ -55,13 +62,13 @@ def renew_ceilings(cache: Path, driver: str) -> Ceilings:
 
 
 def ceilings_path(cache: Path, driver: str) -> Path:
-    """Where those of this process's GPU are kept."""
+    """The file with the ceilings of this process's GPU."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(filter(None, (torch.cuda.get_device_name(0), gpu_uuid(), driver))))
     return cache / "ceilings" / f"{slug}.json"
 
 
 def measure_ceilings(driver: str) -> Ceilings:
-    """With the clocks that are seen meanwhile. Raises: torch.OutOfMemoryError."""
+    """Measure the ceilings, and the clocks meanwhile. Raises: torch.OutOfMemoryError."""
     properties = torch.cuda.get_device_properties(0)
     cache_bytes = int(getattr(properties, "L2_cache_size", 0))
     with Telemetry() as telemetry, telemetry.watch() as watch:

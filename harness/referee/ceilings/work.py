@@ -1,4 +1,4 @@
-"""What a call of a case can't do without: the bytes that must move and the operations that torch counts."""
+"""The work that a call of a case needs: the bytes that must move and the operations that torch counts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from harness.referee.setting import Setting
 
 
 def work_of(setting: Setting) -> Work | None:
-    """Inputs, parameters and buffers once each, however many views there are of one, and every output; and two
-    operations for each multiply-add of matrix products and convolutions, None where there are none. What problem.yaml
-    has a formula for is not counted.
+    """Count a case's work; formulas in problem.yaml replace the counts.
 
-    On a GPU operations are counted in a run, elsewhere on meta tensors: without memory or time. It is counted for each
-    evaluation, since what a file says a solution may have written. None where there is nothing to move, or no memory to
-    count it in.
+    Bytes: inputs, parameters and buffers once each, however many views there are, and every output. Operations: two for
+    each multiply-add of matrix products and convolutions; None where there are none. On a GPU they are counted in a
+    run, elsewhere on meta tensors, without memory or time. Each evaluation counts anew, since a solution could change a
+    file that holds counts. None where there is nothing to move, or no memory to count in.
     """
     try:
         inputs = _inputs(setting)
@@ -40,8 +39,10 @@ def work_of(setting: Setting) -> Work | None:
 
 
 def is_computed_in(precision: str, setting: Setting, flags: Mapping[str, Flag]) -> bool:
-    """Whether that is what the reference computes in as it is: all of its products, in tf32 where a switch lets float32
-    ones. Without any it is what its inputs or outputs are, and tf32 is float32. True where memory is too short to see.
+    """Whether the reference computes in this precision by itself.
+
+    All of its products must; those of float32 are tf32 where a switch permits. Without products, its inputs or outputs
+    must be of that precision, tf32 being float32. True where memory is too short to find out.
     """
     try:
         inputs = _inputs(setting)
@@ -88,7 +89,7 @@ def _inputs(setting: Setting) -> list[Any]:
 
 
 def nbytes_of(tensors: Iterable[torch.Tensor]) -> int:
-    """Of a storage no more than its views show: a slice of a large tensor needn't be read beyond its own elements."""
+    """The bytes of tensors, each storage once, and no more of it than its views show: a slice needn't be read whole."""
     shown: dict[int, tuple[int, int]] = {}
     for tensor in tensors:
         storage = tensor.untyped_storage()
@@ -99,20 +100,20 @@ def nbytes_of(tensors: Iterable[torch.Tensor]) -> int:
 
 @dataclass(frozen=True)
 class Operations:
-    """Of matrix products and convolutions together, and of the latter where that is known."""
+    """The operations of matrix products and convolutions, and those of convolutions alone where known."""
 
     total: int
     convolutions: int | None = None
     products: frozenset[tuple[str, str]] = frozenset()
-    """Their kinds: the type of the operands, and the switch of torch's that lets float32 ones run in tf32."""
+    """The kinds of products: the operands' type, and torch's switch that lets float32 ones run in tf32."""
 
 
 NO_OPERATIONS = Operations(0)
 
 
 class _Counting(TorchDispatchMode):
-    """Counts by torch's formulas. torch's own FlopCounterMode imports the compiler too, to take other operators apart;
-    composite ones arrive here in parts already."""
+    """Context that counts by torch's formulas. torch's own FlopCounterMode also imports the compiler, to decompose
+    operators; composite ones arrive here decomposed."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -121,7 +122,7 @@ class _Counting(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """torch would import its compiler only to keep it away from us."""
+        """Return False, or torch imports its compiler only to keep it away from this mode."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -143,7 +144,7 @@ class _Counting(TorchDispatchMode):
 
 
 def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
-    """None of them also where one of torch's formulas fails, or the model: no solution is to pay for a statistic."""
+    """Count a run's operations; NO_OPERATIONS also where a formula or the model fails, since this is a statistic."""
     try:
         with torch.no_grad(), _Counting() as counted:
             model(*inputs)
@@ -154,7 +155,7 @@ def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operatio
 
 
 def _operations_on_meta(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
-    """None also where the model can't run on meta tensors."""
+    """Count on meta tensors; NO_OPERATIONS also where the model can't run on them."""
     try:
         on_meta = [value.to("meta") if isinstance(value, torch.Tensor) else value for value in inputs]
         copied = copy.deepcopy(model).to("meta")

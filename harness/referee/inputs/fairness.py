@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from harness.model.check import Tolerance
-from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.oracle import Oracle, copied
 from harness.referee.inputs.variants import Variant
 from harness.referee.setting import Setting
+from harness.referee.tolerance import distance, rms
 
 _FAIR = 0.5
 """Where problem.yaml names a tolerance, the reference's own error may take this share of it: an honest solution sums in
@@ -87,26 +87,16 @@ def _scaled(
     least = _LEAST_RATIO if variant.name == "rescaled" else 1.0
     scaled = []
     for tolerance, plain, other in zip(tolerances, base, changed, strict=True):
-        before, after = _rms(plain), _rms(other)
+        is_inexact = plain.is_floating_point() or plain.is_complex()
+        before, after = (rms(plain), rms(other)) if is_inexact else (1.0, 1.0)
         ratio = min(max(after / before, least), _LARGEST_RATIO) if before and after else 1.0
         scaled.append(dataclasses.replace(tolerance, atol=tolerance.atol * ratio))
     return tuple(scaled)
 
 
 def _is_within(native: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tolerances: Sequence[Tolerance]) -> bool:
-    for got, answer, tolerance in zip(native, want, tolerances, strict=True):
-        comparison = Comparison(tuple(got.shape), got.dtype, tolerance)
-        comparison.add(got, answer)
-        if comparison.result().worst > (0 if tolerance.is_exact else _FAIR):
-            return False
-    return True
-
-
-def _rms(values: torch.Tensor) -> float:
-    if not (values.is_floating_point() or values.is_complex()):
-        return 1.0
-    finite = values[values.isfinite()].abs().double()
-    return float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+    parts = zip(native, want, tolerances, strict=True)
+    return all(distance(*part) <= (0 if part[2].is_exact else _FAIR) for part in parts)
 
 
 def _shows_terms(oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> bool:

@@ -18,7 +18,7 @@ import torch
 
 from harness.model.check import Tolerance
 from harness.model.problem_check import Draw
-from harness.referee.answers.oracle import copied
+from harness.referee.answers.oracle import copied, count_elements
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.answers.rows import Rows
 from harness.referee.inputs.draws import seen_structures
@@ -27,7 +27,7 @@ from harness.referee.inputs.variants import Ladder, Variant, endangers_device, l
 from harness.referee.mutants.mutants import Specimen
 from harness.referee.mutants.recomputed import ROUNDINGS, is_inexact_in
 from harness.referee.setting import Setting
-from harness.referee.tolerance import ErrorEvidence, distance
+from harness.referee.tolerance import ErrorEvidence, distance, rms
 
 _EXAMINED_BYTES = {"cuda": 512 * 2**20, "cpu": 4 * 2**20}
 """How many bytes of inputs and outputs, in float64, mutants are tried on where rows are independent: more of them are
@@ -128,7 +128,7 @@ def _draw_case(setting: Setting) -> _CaseInputs:
 def _require_bearable(setting: Setting) -> None:
     if setting.on_gpu or setting.meta_inputs is None:
         return
-    nbytes = 4 * _elements(setting, setting.meta_inputs)  # near enough
+    nbytes = 4 * count_elements(setting.meta_inputs, setting.spec)  # near enough
     if nbytes > (_CPU_BYTES if setting.problem.independent_batch else _CPU_WHOLE_BYTES):
         raise TooLarge(f"{nbytes / 1e9:.2g} GB of inputs and outputs: examine it on a GPU")
 
@@ -139,7 +139,7 @@ def _worth_examining(setting: Setting, inputs: Sequence[Any]) -> tuple[Rows | No
     if not rows:
         return None, None
     budget = _EXAMINED_BYTES["cuda" if setting.on_gpu else "cpu"]
-    examined = max(2, budget * rows.count // (8 * _elements(setting, inputs)))  # two can be mixed up
+    examined = max(2, budget * rows.count // (8 * count_elements(inputs, setting.spec)))  # two can be mixed up
     return (rows, examined) if examined < rows.count else (None, None)
 
 
@@ -176,12 +176,6 @@ def _complaints_on_seeds(
         yield f"{setting.case}: every seed gives the same inputs: one answer kept for ever would pass; draw at random"
 
 
-def _elements(setting: Setting, inputs: Sequence[Any]) -> int:
-    """How many elements inputs and outputs have."""
-    read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
-    return read + sum(math.prod(shape) for shape in setting.spec.shapes)
-
-
 def _examine_fair(setting: Setting, drawn: _CaseInputs, base: Examined, ladder: Ladder) -> Examined | None:
     """Examine the strongest variant that is fair and decides; None where there is none."""
     for variant in (*ladder.far, *ladder.moderate):
@@ -209,7 +203,7 @@ def _examine(setting: Setting, variant: str | None, drawn: _CaseInputs, toleranc
         case=setting.case,
         variant=variant,
         tolerances=tolerances,
-        rms=tuple(_rms(output) for output in exact),
+        rms=tuple(map(rms, exact)),
         reference_worst=drawn.worst,
         repeats=are_equal(setting.oracle.native(drawn.inputs), setting.oracle.native(drawn.inputs)),
         rows=drawn.rows,
@@ -243,9 +237,3 @@ def _facts(specimen: Specimen) -> set[str]:
     tensors = [value for value in specimen.inputs if isinstance(value, torch.Tensor) and not value.is_complex()]
     facts = {name for name in ROUNDINGS if is_inexact_in(name, specimen)}
     return facts | ({"negative"} if any(bool((tensor < 0).any()) for tensor in tensors) else set())
-
-
-def _rms(output: torch.Tensor) -> float:
-    wide = output.abs().double() if output.is_complex() else output.double()
-    finite = wide[torch.isfinite(wide)]
-    return float(finite.square().mean().sqrt()) if finite.numel() else 0.0

@@ -12,7 +12,7 @@ from harness.model.arms import ArmName
 from harness.model.evaluation import Work
 from harness.model.verdict import Verdict
 from harness.referee.audit import Auditor, Facts
-from harness.referee.audit.around_calls import Output
+from harness.referee.audit.traced_turn import OutputSize
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
 from harness.sandbox.wire.messages import CallTaken, OutputForm, TurnTaken
@@ -85,7 +85,7 @@ def test_work_between_calls_is_hidden_under_no_name(name: str) -> None:
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace", "wall_clock"]
 
 
-def test_outputs_of_another_layout_may_take_their_time() -> None:
+def test_output_sizes_another_layout_may_take_their_time() -> None:
     """The device stores them element by element, which the referee's clock sees and no claim explains."""
     auditor = Auditor("full", "eager", replace(FACTS, outputs=(LARGE,), ceilings=H100))
     play(auditor, "eager", 1_000)
@@ -168,7 +168,9 @@ H100 = ceilings(
 def test_speeds_are_impossible_unless_the_baseline_reaches_them_too(eager_us: int, is_accused: bool) -> None:
     """3 GB in 200 µs; eager takes 1,000 or 300."""
     work = Work(3_000_000_000, None)
-    facts = replace(FACTS, work=work, ceilings=H100, outputs=(Output(10**9 // 4, 4),), inputs_that_matter=lambda: 2e9)
+    facts = replace(
+        FACTS, work=work, ceilings=H100, outputs=(OutputSize(10**9 // 4, 4),), inputs_that_matter=lambda: 2e9
+    )
     auditor = Auditor("full", "eager", facts)
     play(auditor, "eager", eager_us)
     play(auditor, "solution", 200)
@@ -188,14 +190,11 @@ def test_the_frameworks_kernels_alone_are_no_custom_kernel() -> None:
     assert caught.value.verdict is Verdict.NO_CUSTOM_KERNEL
 
 
-def test_an_impossible_claim_ends_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match="but the referee waited"):
-        Auditor("full").turn("solution", 2, reply(2, 100), 150 * US)
-
-
-def test_replaced_clocks_end_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match=r"time\.time_ns"):
-        Auditor("full").turn("solution", 1, reply(1, 100, patched=("time.time_ns",)), 500 * US)
+@pytest.mark.parametrize(("patched", "word"), [((), "waited"), (("time.time_ns",), r"time\.time_ns")])
+def test_an_impossible_traced_turn_ends_the_audit_at_once(patched: tuple[str, ...], word: str) -> None:
+    """Timed turns are held to the same before the auditor takes note of them."""
+    with pytest.raises(SolutionFailed, match=word):
+        Auditor("full").trace("solution", 2, reply(2, 100, patched=patched), 150 * US)
 
 
 def test_a_trace_that_only_the_solution_lacks_was_switched_off() -> None:
@@ -252,14 +251,14 @@ def test_tails_that_are_left_out_are_evidence() -> None:
     auditor = audited([kernel(2_001, 198)])
     auditor.turn("solution", 5, tailless(5, 200), 3_800 * US)
     auditor.check(tailless(2, 200), 3_800 * US, is_traced=False)
-    with pytest.raises(SolutionFailed, match=r"of 7 of 34 calls it wasn't told") as caught:
+    with pytest.raises(SolutionFailed, match=r"of 7 of 34 calls") as caught:
         auditor.finish(200 * US)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("tail", {"calls": 34, "calls_without": 7})
 
 
 def test_times_that_are_left_out_on_an_idle_device_end_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match="0 times were reported for 2 timed calls"):
+    with pytest.raises(SolutionFailed, match="0 times were reported for 2 calls"):
         Auditor("full").check(reply(2), 900 * US, is_traced=False)
 
 

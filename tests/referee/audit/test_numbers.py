@@ -15,11 +15,12 @@ from harness.model.evidence import CHECK_NAMES, CheckName
 from harness.referee import unchanged
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.idle_gpu import require_idle
+from harness.referee.audit.observed import ArmTurns, Facts, WallTurn
 from harness.referee.audit.phases import require_even_work, require_same_work
-from harness.referee.audit.roofline import Moved, require_possible
+from harness.referee.audit.roofline import require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
-from harness.referee.audit.timeline import read_timeline
-from harness.referee.audit.wall_clock import WallTurn, require_explained
+from harness.referee.audit.traced_turn import OutputSize, read_traced_turn
+from harness.referee.audit.wall_clock import require_explained
 from harness.referee.timing.player import claimed_turn
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed
@@ -27,6 +28,8 @@ from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import CallTaken, TurnTaken
 from harness.sandbox.wire.sandbox import FIRST_USER
 from tests.examples import ceilings
+from tests.referee.audit.observed import busy, observed
+from tests.referee.audit.traces import around
 
 MS = 1_000_000
 SLOW = [WallTurn(calls, calls * MS, calls * 9 * MS) for calls in (1, 3, 5) * 3]
@@ -44,8 +47,17 @@ def long_tail() -> None:
 
 
 def too_fast() -> None:
-    moved = Moved(Work(3_000_000_000, None), 10**9, lambda: 2e9)
-    require_possible(100_000, MS, moved, ceilings(cache_bytes=50_000_000))
+    facts = Facts(
+        outputs=(OutputSize(10**9, 1),),
+        work=Work(3_000_000_000, None),
+        ceilings=ceilings(cache_bytes=50_000_000),
+        inputs_that_matter=lambda: 2e9,
+    )
+    require_possible(observed(ArmTurns(claimed_ns=[(MS,)]), facts, 100_000, claimed_ns=[(100_000,)]))
+
+
+def more_than_was_waited_for() -> None:
+    claimed_turn(TurnTaken((CallTaken("tensor", (), 10, 1),) * 2, (), 0), 15)
 
 
 def writes_our_files() -> None:
@@ -65,18 +77,31 @@ OBSERVED: list[tuple[CheckName, Callable[[], object], set[str]]] = [
     ("claimed_times", lambda: require_plausible([5, None], 2, 100), {"calls", "times"}),
     ("claimed_times", lambda: require_plausible([0], 1, 100), {"claimed_ns", "wall_ns"}),
     ("claimed_times", lambda: require_plausible([101], 1, 100), {"claimed_ns", "wall_ns"}),
+    ("claimed_times", more_than_was_waited_for, {"claimed_ns", "wall_ns"}),
     (
         "wall_clock",
-        lambda: require_explained(SLOW, USUAL, 0.0),
+        lambda: require_explained(observed(ArmTurns(walls=USUAL), walls=SLOW)),
         {"hidden_ns_per_call", "claimed_ns_per_call", "besides_ns_per_call", "tolerance_ns", "allowance_ns"},
     ),
-    ("tail", lambda: require_quiet_end([MS], [5], 10.0), {"tail_ns", "baseline_tail_ns", "tolerance_ns"}),
-    ("tail", lambda: require_tails(5, 2), {"calls", "calls_without"}),
+    (
+        "tail",
+        lambda: require_quiet_end(observed(tails_ns=[MS], claimed_ns=[(10,)])),
+        {"tail_ns", "baseline_tail_ns", "tolerance_ns"},
+    ),
+    ("tail", lambda: require_tails(observed(calls=5, tailless_calls=2)), {"calls", "calls_without"}),
     ("tail", long_tail, {"shortest_ns", "longest_ns", "wall_ns"}),
-    ("trace", lambda: read_timeline([], 2, 0), {"calls", "begins", "ends"}),
-    ("phases", lambda: require_same_work([5 * MS], MS), {"traced_ns", "claimed_ns", "tolerance_ns"}),
-    ("phases", lambda: require_even_work([], [[MS, 90 * MS]], []), {"shortest_ns", "longest_ns"}),
-    ("idle_gpu", lambda: require_idle([3 * MS] * 3, [93_000] * 3), {"canary_ns", "quiet_canary_ns", "tolerance_ns"}),
+    ("trace", lambda: read_traced_turn([], 2, around()), {"calls", "begins", "ends"}),
+    (
+        "phases",
+        lambda: require_same_work(observed(traced=busy([5 * MS]), claimed_ns=[(MS,)])),
+        {"traced_ns", "claimed_ns", "tolerance_ns"},
+    ),
+    ("phases", lambda: require_even_work(observed(claimed_ns=[(MS, 90 * MS)])), {"shortest_ns", "longest_ns"}),
+    (
+        "idle_gpu",
+        lambda: require_idle(observed(ArmTurns(canaries_ns=[93_000] * 3), canaries_ns=[3 * MS] * 3)),
+        {"canary_ns", "quiet_canary_ns", "tolerance_ns"},
+    ),
     (
         "roofline",
         too_fast,

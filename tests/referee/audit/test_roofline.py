@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 import torch
 
+from harness.model.ceilings import Ceilings
 from harness.model.evaluation import Work
-from harness.referee.audit.roofline import Moved, inputs_that_matter, require_possible
+from harness.referee.audit.observed import ArmTurns, Facts
+from harness.referee.audit.roofline import inputs_that_matter, require_possible
+from harness.referee.audit.traced_turn import OutputSize
 from harness.sandbox.outcome import SolutionFailed
 from tests.examples import ceilings
+from tests.referee.audit.observed import observed
 
 H100 = ceilings(
     cache_bytes=50_000_000,
@@ -36,8 +40,11 @@ def judge(
     inputs: Callable[[], float] = never,
     outputs: int = 0,
     baseline_ns: float | None = None,
+    device: Ceilings = H100,
 ) -> tuple[str, ...]:
-    return require_possible(median_ns, baseline_ns, Moved(work, outputs, inputs), H100)
+    facts = Facts(outputs=(OutputSize(outputs, 1),), work=work, ceilings=device, inputs_that_matter=inputs)
+    baseline = ArmTurns(claimed_ns=[(round(baseline_ns),)] if baseline_ns is not None else [])
+    return require_possible(observed(baseline, facts, median_ns, claimed_ns=[(round(median_ns),)]))
 
 
 @pytest.mark.parametrize(
@@ -97,13 +104,13 @@ def test_a_floor_that_the_baseline_beats_is_none() -> None:
 
 
 def test_a_little_above_a_measured_rate_is_a_remark_and_above_theory_an_accusation() -> None:
-    moved = Moved(Work(3_000_000_000, None), 0, lambda: 3e9)
-    (remark,) = require_possible(0.96 * MS, None, moved, H100)
+    work = Work(3_000_000_000, None)
+    (remark,) = judge(0.96 * MS, work)
     assert "as measured" in remark
-    told = replace(H100, cache_bytes=0, memory_peak_bytes_per_s=3.0e12)
-    assert require_possible(1.0 * MS, None, moved, told) == ()
+    theory = replace(H100, cache_bytes=0, memory_peak_bytes_per_s=3.0e12)
+    assert judge(1.0 * MS, work, device=theory) == ()
     with pytest.raises(SolutionFailed, match=r"3\.12 TB/s"):
-        require_possible(0.96 * MS, None, moved, told)
+        judge(0.96 * MS, work, lambda: 3e9, device=theory)
 
 
 def setting_of(model: torch.nn.Module, *inputs: torch.Tensor) -> Any:

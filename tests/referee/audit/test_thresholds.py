@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from harness.referee.audit.idle_gpu import require_idle
-from harness.referee.audit.phases import require_even_work, require_same_work
-from harness.referee.audit.tail import require_quiet_end
+from harness.referee.audit import idle_gpu, phases, tail
+from harness.referee.audit.observed import ArmTurns
 from harness.sandbox.outcome import SolutionFailed
+from tests.referee.audit.observed import busy, observed
 
 US, MS = 1_000, 1_000_000
+
+
+def require_quiet_end(solution_ns: list[int], baseline_ns: list[int]) -> None:
+    baseline = ArmTurns(tails_ns=baseline_ns)
+    tail.require_quiet_end(observed(baseline, tails_ns=solution_ns, claimed_ns=[(MS,)]))
+
+
+def require_same_work(busy_ns: list[int]) -> None:
+    phases.require_same_work(observed(traced=busy(busy_ns), claimed_ns=[(MS,)]))
+
+
+def require_even_work(busy_ns: list[list[int]], claimed_ns: list[list[int]], baseline_ns: list[list[int]]) -> None:
+    baseline = ArmTurns(claimed_ns=list(map(tuple, baseline_ns)))
+    phases.require_even_work(observed(baseline, traced=busy(*busy_ns), claimed_ns=claimed_ns))
+
+
+def require_idle(after_ns: list[int], quiet_ns: list[int]) -> tuple[str, ...]:
+    return idle_gpu.require_idle(observed(ArmTurns(canaries_ns=quiet_ns), canaries_ns=after_ns))
 
 
 def check_of(failed: SolutionFailed) -> str:
@@ -27,23 +45,35 @@ def check_of(failed: SolutionFailed) -> str:
     ],
 )
 def test_a_short_or_rare_tail_is_let_pass(solution_ns: list[int], baseline_ns: list[int]) -> None:
-    require_quiet_end(solution_ns, baseline_ns, call_ns=MS)
+    require_quiet_end(solution_ns, baseline_ns)
 
 
 def test_a_tail_after_most_calls_is_cheating() -> None:
     with pytest.raises(SolutionFailed, match="still busy for 1800 µs") as caught:
-        require_quiet_end([1800 * US] * 6 + [3 * US] * 3, [3 * US] * 9, call_ns=MS)
+        require_quiet_end([1800 * US] * 6 + [3 * US] * 3, [3 * US] * 9)
     assert check_of(caught.value) == "tail"
+
+
+def test_a_call_on_an_idle_device_is_held_to_its_own_claim() -> None:
+    """Held, timed calls take 1 ms and end quietly; idle ones claim 1 ms, too, and leave as much behind."""
+    late = observed(idle_tails_ns=[MS] * 3, idle_claims_ns=[MS] * 3, tails_ns=[5 * US], claimed_ns=[(MS,)])
+    tail.require_quiet_end(late)
+    with pytest.raises(SolutionFailed):
+        tail.require_quiet_end_when_idle(late)
+    deferred = observed(traced=busy([2 * MS]), idle_claims_ns=[MS], claimed_ns=[(2 * MS,)])
+    phases.require_same_work(deferred)
+    with pytest.raises(SolutionFailed):
+        phases.require_same_work_when_idle(deferred)
 
 
 @pytest.mark.parametrize("busy_ns", [[], [900 * US], [100 * US], [1290 * US], [900 * US, 910 * US, 9 * MS]])
 def test_a_traced_call_may_differ_a_little_and_be_much_shorter(busy_ns: list[int]) -> None:
-    require_same_work(busy_ns, claimed_ns=MS)
+    require_same_work(busy_ns)
 
 
 def test_more_work_while_traced_is_cheating() -> None:
     with pytest.raises(SolutionFailed, match="busy for 5000 µs, but timed calls are claimed to take 1000 µs") as caught:
-        require_same_work([5 * MS, 5 * MS, 5 * MS], claimed_ns=MS)
+        require_same_work([5 * MS, 5 * MS, 5 * MS])
     assert check_of(caught.value) == "phases"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
-from harness.referee.audit.around_calls import Output, Surroundings
+from harness.referee.audit.traced_turn import AroundCalls, OutputSize
 from harness.sandbox.wire.device import KernelRun
 
-OUTPUTS = (Output(1024, 4),)
+OUTPUTS = (OutputSize(1024, 4),)
 OUTPUT_BYTES = 4096
-LARGE = Output(2**24, 4)
+LARGE = OutputSize(2**24, 4)
 """Stored in one piece in 45 µs, element by element in 450 (H100)."""
 COPY_BYTES_PER_S = 3.0e12
 US = 1_000
@@ -37,8 +37,8 @@ def marked(start_us: int, us: int) -> list[KernelRun]:
     ]
 
 
-def around(*outputs: Output, is_idle: bool = False) -> Surroundings:
-    return Surroundings(outputs or OUTPUTS, is_idle, COPY_BYTES_PER_S)
+def around(*outputs: OutputSize, is_idle: bool = False) -> AroundCalls:
+    return AroundCalls(outputs or OUTPUTS, is_idle, COPY_BYTES_PER_S)
 
 
 def call_of(

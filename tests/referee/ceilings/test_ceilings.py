@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from harness.model.ceilings import ARITHMETICS, Ceiling, Ceilings, read_ceilings, write_ceilings
-from harness.referee.ceilings import arithmetic_rates, best_time, ceilings
+from harness.referee.ceilings import ceilings, rates
 from harness.referee.ceilings.ceilings import device_ceilings, known_ceilings, measure_ceilings
-from harness.referee.ceilings.memory_rates import theoretical_bytes_per_s
+from harness.referee.ceilings.rates import theoretical_bytes_per_s
 from tests.examples import ceilings as example
 
 
@@ -103,7 +103,7 @@ def test_the_peak_is_two_transfers_a_clock_over_the_whole_bus() -> None:
     assert theoretical_bytes_per_s(SimpleNamespace(name="a device of an older torch")) is None
 
 
-def test_the_best_time_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rates_counts_after_the_memory_has_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms a run on a scripted clock: three for warming up, the slow first among them, then twenty that count."""
     now, seconds = [100.0], iter([0.03, 0.02, 0.02, *[0.011] * 4, 0.010, *[0.011] * 15])
 
@@ -111,18 +111,18 @@ def test_the_best_time_counts_after_the_memory_has_warmed_up(monkeypatch: pytest
         now[0] += 0.02
         return next(seconds)
 
-    monkeypatch.setattr(best_time, "_seconds", run)
-    monkeypatch.setattr(best_time, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    assert best_time.best_seconds(lambda: None) == 0.010
+    monkeypatch.setattr(rates, "_seconds", run)
+    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert rates._best_seconds(lambda: None) == 0.010
     assert list(seconds) == []
 
 
 def test_what_takes_long_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter([0.25, 0.26, 0.24])
     clock = iter([0.0, 0.25])
-    monkeypatch.setattr(best_time, "_seconds", lambda work: next(seconds))
-    monkeypatch.setattr(best_time, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    assert best_time.best_seconds(lambda: None) == 0.24
+    monkeypatch.setattr(rates, "_seconds", lambda work: next(seconds))
+    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert rates._best_seconds(lambda: None) == 0.24
     assert list(seconds) == []
 
 
@@ -136,13 +136,13 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sides.append(side)
         return float(2 * side**3 / (1e12 if side < 4096 else 2e12))
 
-    monkeypatch.setattr(arithmetic_rates, "best_seconds", best_seconds)
+    monkeypatch.setattr(rates, "_best_seconds", best_seconds)
     monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
     return sides
 
 
 def test_products_grow_until_they_take_long(timed: list[int]) -> None:
-    assert arithmetic_rates._best_rate(lambda side: lambda: side) == pytest.approx(2e12)
+    assert rates._best_rate(lambda side: lambda: side) == pytest.approx(2e12)
     assert timed == [2048, 4096]  # 17 and 69 ms
 
 
@@ -155,11 +155,11 @@ def test_a_product_that_the_device_has_not_got_is_left_out(
     def missing(side: int) -> Callable[[], object]:
         raise error
 
-    monkeypatch.setattr(arithmetic_rates, "_plain", lambda dtype: (lambda side: lambda: side,))
-    monkeypatch.setattr(arithmetic_rates, "_integers", lambda side: lambda: side)
-    monkeypatch.setattr(arithmetic_rates, "_scaled", missing)
-    rates = arithmetic_rates.measure_matrix_products()
-    assert set(rates) == set(ARITHMETICS) - {"float8_e4m3"}
+    monkeypatch.setattr(rates, "_plain", lambda dtype: (lambda side: lambda: side,))
+    monkeypatch.setattr(rates, "_integers", lambda side: lambda: side)
+    monkeypatch.setattr(rates, "_scaled", missing)
+    found = rates.measure_matrix_products()
+    assert set(found) == set(ARITHMETICS) - {"float8_e4m3"}
 
 
 def test_too_little_memory_is_not_taken_for_a_missing_product(timed: list[int]) -> None:
@@ -167,7 +167,7 @@ def test_too_little_memory_is_not_taken_for_a_missing_product(timed: list[int]) 
         raise torch.OutOfMemoryError("256 MiB")
 
     with pytest.raises(torch.OutOfMemoryError):
-        arithmetic_rates._best_rate(no_memory)
+        rates._best_rate(no_memory)
 
 
 @pytest.mark.gpu

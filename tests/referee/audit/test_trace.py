@@ -5,17 +5,34 @@ from __future__ import annotations
 import pytest
 
 from harness.devices.cuda.markers import END, LEAD_IN
-from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
+from harness.referee.audit import trace
+from harness.referee.audit.observed import ArmTurns
+from harness.referee.audit.traced_turn import TracedCall, TracedTurn, read_traced_turn
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
+from tests.referee.audit.observed import observed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, around, kernel, marked, move
+
+SHARED = [2_400_000]
+
+
+def require_nothing_outside(turn: TracedTurn) -> None:
+    trace.require_nothing_outside(observed(traced=[turn]))
+
+
+def require_measured(
+    timed: list[tuple[TracedCall, int]], of_baseline: list[tuple[TracedCall, int]], is_shared: bool
+) -> tuple[str, ...]:
+    baseline = ArmTurns(traced_claims=of_baseline, canaries_ns=SHARED if is_shared else [])
+    return trace.require_measured(observed(baseline, traced_claims=timed))
+
 
 TWO_CALLS = [*marked(1_000, 100), *marked(2_000, 100)]
 
 
 def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
     rows = [*TWO_CALLS, kernel(1_010, 80), kernel(2_010, 30), kernel(2_020, 40, stream=9)]
-    timeline = read_timeline(rows, 2, around())
+    timeline = read_traced_turn(rows, 2, around())
     assert [len(call.rows) for call in timeline.calls] == [1, 2]
     assert [call.busy_ns for call in timeline.calls] == [80 * US, 50 * US]  # overlapping time counts once
     assert [call.interval_ns for call in timeline.calls] == [100 * US, 100 * US]
@@ -38,7 +55,7 @@ def test_kernels_belong_to_the_calls_in_which_they_ran() -> None:
 )
 def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
     with pytest.raises(SolutionFailed, match="outside of what is timed") as caught:
-        require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *hidden], 2, around()))
+        require_nothing_outside(read_traced_turn([*TWO_CALLS, kernel(1_010, 50), *hidden], 2, around()))
     assert caught.value.failure.evidence[0].check == "trace"
 
 
@@ -50,7 +67,7 @@ def test_work_outside_of_calls_is_cheating(hidden: list[KernelRun]) -> None:
     ],
 )
 def test_harmless_rows_are_let_pass(harmless: list[KernelRun]) -> None:
-    require_nothing_outside(read_timeline([*TWO_CALLS, kernel(1_010, 50), *harmless], 2, around()))
+    require_nothing_outside(read_traced_turn([*TWO_CALLS, kernel(1_010, 50), *harmless], 2, around()))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +83,7 @@ def test_harmless_rows_are_let_pass(harmless: list[KernelRun]) -> None:
 )
 def test_missing_or_surplus_marks_are_tampering(rows: list[KernelRun]) -> None:
     with pytest.raises(SolutionFailed, match="tampered") as caught:
-        read_timeline(rows, 2, around())
+        read_traced_turn(rows, 2, around())
     assert caught.value.failure.evidence[0].check == "trace"
 
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from harness.devices.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
-from harness.referee.audit.around_calls import Output, Surroundings
-from harness.referee.audit.timeline import read_timeline, require_nothing_outside
+from harness.referee.audit.trace import require_nothing_outside
+from harness.referee.audit.traced_turn import AroundCalls, OutputSize, read_traced_turn
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
+from tests.referee.audit.observed import observed
 from tests.referee.audit.traces import LARGE, US, around, call_of, kernel, move
 
-SMALL = Output(1024, 4)
-HALVES = Output(2**24, 2)
+SMALL = OutputSize(1024, 4)
+HALVES = OutputSize(2**24, 2)
 PIECES = (2**23,) * 8
 """Of LARGE."""
 
@@ -36,22 +37,22 @@ def calls(*stored: int | tuple[int, ...], evict_us: int = 0, stream: int = 7) ->
         (calls(450, 3), around(LARGE, SMALL), 453),
         (calls((4096,), 450), around(SMALL, LARGE), 450),
         (calls(450, PIECES, 3), around(LARGE, LARGE, SMALL), 453),
-        (calls(3, 450), around(SMALL, Output(0, 4), LARGE), 453),  # nothing is stored of what is empty
-        (calls(9), around(Output(1, 1)), 9),
+        (calls(3, 450), around(SMALL, OutputSize(0, 4), LARGE), 453),  # nothing is stored of what is empty
+        (calls(9), around(OutputSize(1, 1)), 9),
         (calls(800), around(HALVES), 800),  # as many elements as of float32
         (calls(450, evict_us=300), around(LARGE, is_idle=True), 450),
         (calls(PIECES, evict_us=300), around(LARGE, is_idle=True), 0),
-        (calls(5_000), Surroundings((LARGE,)), 5_000),  # on a device of which nothing is known
+        (calls(5_000), AroundCalls((LARGE,)), 5_000),  # on a device of which nothing is known
         ([*calls(PIECES), kernel(10_010, 20, EVICT), kernel(20_010, 20, STRIDED_COPY)], around(LARGE), 0),  # within
     ],
 )
 def test_what_the_device_does_itself_is_nobodys_work(
-    rows: list[KernelRun], surroundings: Surroundings, strided_us: int
+    rows: list[KernelRun], surroundings: AroundCalls, strided_us: int
 ) -> None:
-    timeline = read_timeline(rows, 2, surroundings)
+    timeline = read_traced_turn(rows, 2, surroundings)
     assert [length for row, length in timeline.outside if row.kind == "kernel"] == []
     assert timeline.strided_ns == strided_us * US
-    require_nothing_outside(timeline)
+    require_nothing_outside(observed(traced=[timeline]))
 
 
 def late(rows: list[KernelRun]) -> list[KernelRun]:
@@ -68,7 +69,7 @@ def late(rows: list[KernelRun]) -> list[KernelRun]:
 
 
 def test_inputs_that_come_late_take_nothing_from_the_outputs() -> None:
-    assert read_timeline(late(calls(450)), 2, around(LARGE)).strided_ns == 450 * US
+    assert read_traced_turn(late(calls(450)), 2, around(LARGE)).strided_ns == 450 * US
 
 
 @pytest.mark.parametrize(
@@ -101,15 +102,15 @@ def test_inputs_that_come_late_take_nothing_from_the_outputs() -> None:
     ],
 )
 def test_what_only_bears_its_kernels_names_is_outside_of_what_is_timed(
-    rows: list[KernelRun], surroundings: Surroundings, outside_us: int
+    rows: list[KernelRun], surroundings: AroundCalls, outside_us: int
 ) -> None:
-    timeline = read_timeline(rows, 2, surroundings)
+    timeline = read_traced_turn(rows, 2, surroundings)
     per_call_ns = sum(length for row, length in timeline.outside if row.kind == "kernel") / 2
     assert per_call_ns == pytest.approx(outside_us * US, abs=US)
     with pytest.raises(SolutionFailed, match="outside of what is timed"):
-        require_nothing_outside(timeline)
+        require_nothing_outside(observed(traced=[timeline]))
 
 
 def test_a_slower_device_takes_longer() -> None:
     slow = replace(around(LARGE), copy_bytes_per_s=3.0e11)
-    assert read_timeline(calls(4_500), 2, slow).outside == ()
+    assert read_traced_turn(calls(4_500), 2, slow).outside == ()
