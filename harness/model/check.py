@@ -1,10 +1,11 @@
-"""What one comparison of outputs with the oracle found."""
+"""What a check found: a comparison of outputs with the oracle, or evidence of a deception, each with its numbers."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
+from dataclasses import field
+from typing import Literal, get_args
 
 from pydantic.dataclasses import dataclass
 
@@ -122,3 +123,36 @@ class Check:
     @property
     def worst(self) -> float:
         return max((output.worst for output in self.outputs), default=0.0)
+
+
+CheckName = Literal[
+    "private_socket",
+    "claimed_times",
+    "wall_clock",
+    "tail",
+    "trace",
+    "phases",
+    "idle_gpu",
+    "roofline",
+    "patched_functions",
+    "harness_files",
+]
+"""Checks that can end in the verdict `cheating`; `harness explain` says what each observes."""
+
+CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
+
+
+@dataclass(frozen=True, config=RECORD)
+class Evidence:
+    """One observation. `numbers` have their units in their names, e.g. {"wall_ns": 5.1e6, "claimed_ns": 1.2e5}."""
+
+    check: CheckName
+    observed: str
+    """One sentence that holds the numbers."""
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.observed:
+            raise ValueError("evidence says what was observed")
+        if not all(math.isfinite(value) for value in self.numbers.values()):
+            raise ValueError("evidence has finite numbers")

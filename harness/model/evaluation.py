@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from harness.model.build import ExtensionBuild
-from harness.model.ceilings import Ceilings, Source
-from harness.model.check import Check, DerivedTolerance
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline, ExtensionBuild
+from harness.model.ceilings import Ceilings, RateSource
+from harness.model.check import Check, DerivedTolerance, Evidence
 from harness.model.config import Config
 from harness.model.environment import Environment
-from harness.model.evidence import Evidence
 from harness.model.precision import missed_precision
 from harness.model.record import RECORD
 from harness.model.timing import Timing
@@ -104,9 +102,9 @@ class SpeedOfLight:
     memory_ns: float
     arithmetic_ns: float | None
     arithmetic: str | None
-    memory_source: Source = "measured"
+    memory_source: RateSource = "measured"
     """Whose rate it is; in records from before theory counted all are measured."""
-    arithmetic_source: Source = "measured"
+    arithmetic_source: RateSource = "measured"
 
     def __post_init__(self) -> None:
         times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
@@ -121,7 +119,7 @@ class SpeedOfLight:
         return max(self.memory_ns, self.arithmetic_ns or 0.0)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RateSource:
         """Of the longer time."""
         return self.memory_source if self.is_memory_bound else self.arithmetic_source
 
@@ -213,7 +211,7 @@ class Evaluation:
         return self.trace.own_share if self.trace else None
 
     @property
-    def light_source(self) -> Source | None:
+    def light_source(self) -> RateSource | None:
         """Whether theory or a measurement says what the limit is; None where it isn't known."""
         return self.speed_of_light.source if self.speed_of_light else None
 
@@ -242,3 +240,23 @@ def evaluation_key(
         environment.fingerprint,
     ]
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
+
+
+WITHHELD = "(withheld)"
+
+
+def without_source(evaluation: Evaluation) -> Evaluation:
+    """The record without the solution's files and explanation, and without what quotes them: compilers' output and a
+    failure's details. Hashes, verdict, reason and numbers stay."""
+    failure = evaluation.failure
+    return replace(
+        evaluation,
+        solution=replace(evaluation.solution, files={}, explanation=""),
+        builds=tuple(map(_without_output, evaluation.builds)),
+        failure=failure and replace(failure, details=None),
+    )
+
+
+def _without_output(build: ExtensionBuild) -> ExtensionBuild:
+    nvcc = build.nvcc and replace(build.nvcc, words=WITHHELD if build.nvcc.words else "", output="")
+    return replace(build, output="", nvcc=nvcc)

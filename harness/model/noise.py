@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harness.model.spread import mann_kendall, theil_sen, two_levels
 from harness.model.statistics import Interval, median, median_interval
-from harness.model.trend import mann_kendall, theil_sen, two_levels
 
 if TYPE_CHECKING:
     from harness.model.arms import ArmName, Baseline

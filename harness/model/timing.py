@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect_left
 from dataclasses import replace
 from functools import cached_property
 
 from pydantic.dataclasses import dataclass
 
-from harness.model.arms import ArmName, Baseline, Metric
+from harness.model.arms import OF_PRECISION, ArmName, Baseline, Metric
 from harness.model.noise import is_doubtful, reasons, reasons_over, remarks
 from harness.model.record import RECORD
-from harness.model.speed_verdict import SpeedVerdict, delta_of, speed_verdict
 from harness.model.spread import Spread, spread
 from harness.model.statistics import (
     Interval,
+    SpeedVerdict,
     between_workers,
+    delta_of,
     held_up,
     median,
     median_interval,
     paired_ratio,
+    speed_verdict,
     starts_of,
     usual_mean,
 )
@@ -334,3 +337,32 @@ class Timing:
         confidence of what workers differ by, where it isn't the same."""
         times_ns = self.block_ns(above), self.block_ns(below)
         return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fastest:
+    """The baseline of the lowest time. Chosen after it was measured, it looks a little faster than it is: what errs
+    in the speed-up over it errs against the solution."""
+
+    baseline: Baseline
+    time_ns: float
+    speedup: Interval | None
+    """Its time over the solution's, paired by block as over any other."""
+    ties: tuple[Baseline, ...]
+    """Others that may be as fast: the interval of their time over its time reaches down to 1."""
+
+
+def fastest_baseline(timing: Timing) -> Fastest | None:
+    """None where there was nothing to choose from. In a precision of its own a baseline has no rivals."""
+    alike = [baseline for baseline in timing.baselines if baseline not in OF_PRECISION.values()]
+    if len(alike) < 2:
+        return None
+    fastest = min(alike, key=timing.time_ns)
+    others = (baseline for baseline in alike if baseline != fastest)
+    ties = tuple(other for other in others if _may_be_as_fast(timing, other, fastest))
+    return Fastest(fastest, timing.time_ns(fastest), timing.speedup_over(fastest), ties)
+
+
+def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:
+    ratio = timing.ratio(other, fastest)
+    return ratio is None or ratio.low <= 1

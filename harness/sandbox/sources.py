@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.model.content_hash import hash_contents
+from harness.model.record import hash_contents
 from harness.workspace.source_hash import judged_files
 
 _KEPT_BACK = {"solution.yaml"}

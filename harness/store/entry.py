@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 
 from harness.model.arms import OF_PRECISION, Baseline, Metric
-from harness.model.ceilings import Source
+from harness.model.ceilings import RateSource
 from harness.model.config import Config
 from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
-from harness.model.fastest import fastest_baseline
-from harness.model.speed_verdict import SpeedVerdict
+from harness.model.statistics import SpeedVerdict
+from harness.model.timing import fastest_baseline
 from harness.model.verdict import Verdict
 
 
@@ -54,7 +54,7 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
-    light_source: Source | None
+    light_source: RateSource | None
     """Whether theory or a measurement says so; None where that time isn't known."""
     own_share: float | None
     """How much of the device's time the solution's own kernels took, from 0 to 1."""

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.errors import JournalError
-from harness.model.evaluation import Evaluation
-from harness.model.without_source import without_source
+from harness.model.evaluation import Evaluation, without_source
 from harness.store.line import from_line, to_line
 from harness.store.reading import JournalProblem, read_journals, scan_journals
 

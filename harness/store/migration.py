@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from harness.model.content_hash import hash_contents, is_prose
 from harness.model.evaluation import SCHEMA
+from harness.model.record import hash_contents, is_prose
 
 
 class UnknownSchema(ValueError):

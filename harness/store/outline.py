@@ -7,10 +7,9 @@ from dataclasses import field
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from harness.model.build import ExtensionBuild
+from harness.model.build import CompiledBaseline, ExtensionBuild
 from harness.model.ceilings import Ceilings
 from harness.model.check import Check, DerivedTolerance
-from harness.model.compiled import CompiledBaseline
 from harness.model.evaluation import Evaluation, Failure, SolutionRef, Work
 from harness.model.timing import PeakMemory, Row, Timing, Turn
 from harness.store.line import read_line

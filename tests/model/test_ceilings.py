@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.ceilings import Ceiling, read_ceilings, write_ceilings
+from harness.model.ceilings import Ceiling, read_ceilings, theoretical_operations_per_s, write_ceilings
 from harness.model.record import as_json
-from harness.model.theory import theoretical_operations_per_s
 from tests.examples import ceilings
 
 H100 = ceilings()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from harness.model.build import CompiledBaseline
 from harness.model.check import Tolerance
-from harness.model.compiled import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.record import as_json

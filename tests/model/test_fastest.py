@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.model.arms import ArmName, Baseline
-from harness.model.compiled import CompiledBaseline
-from harness.model.fastest import fastest_baseline
-from harness.model.timing import Timing, Turn
+from harness.model.build import CompiledBaseline
+from harness.model.timing import Timing, Turn, fastest_baseline
 from harness.store.entry import entry_of
 from tests.examples import passed, timing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.content_hash import hash_contents
 from harness.model.evaluation import Evaluation
+from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.store.line import NoRecord, from_line, to_line
 from harness.store.outline import outline_from_line
