@@ -15,9 +15,8 @@ from harness.model.ceilings import Ceilings, RateSource
 from harness.model.check import Check, DerivedTolerance, Evidence
 from harness.model.config import Config
 from harness.model.environment import Environment
-from harness.model.precision import missed_precision
 from harness.model.record import RECORD
-from harness.model.timing import Timing
+from harness.model.timing import Timing, missed_precision
 from harness.model.trace import Trace
 from harness.model.verdict import Verdict
 
