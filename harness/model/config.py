@@ -133,6 +133,14 @@ class NvccConfig:
             raise ValueError("architectures are names such as sm_90, one at least")
 
 
+_YOUNG = {
+    "correctness": ("sanitize", "fragile", "min_own_share"),
+    "timing": ("control", "metrics", "processes", "precision", "lock_sm_mhz"),
+    "limits": ("pass_environment",),
+}
+"""Keys that came after the first journals."""
+
+
 @dataclass(frozen=True, config=SETTINGS)
 class Config:
     """Everything that a file under configs/ may set."""
@@ -175,20 +183,14 @@ class Config:
 
     @cached_property
     def identity(self) -> Any:
-        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
-        what was found before it came still answers the same question."""
+        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it differs from
+        its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
-        if not self.limits.pass_environment:
-            del encoded["limits"]["pass_environment"]
-        if not self.correctness.sanitize:
-            del encoded["correctness"]["sanitize"]
-        if self.correctness.fragile == CorrectnessConfig.fragile:
-            del encoded["correctness"]["fragile"]
-        if not self.correctness.min_own_share:
-            del encoded["correctness"]["min_own_share"]
-        for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
-            if getattr(self.timing, key) == getattr(TimingConfig(), key):
-                del encoded["timing"][key]
+        for section, keys in _YOUNG.items():
+            settings = getattr(self, section)
+            for key in keys:
+                if getattr(settings, key) == getattr(type(settings), key):
+                    del encoded[section][key]
         if self.nvcc == NvccConfig():
             del encoded["nvcc"]
         return encoded

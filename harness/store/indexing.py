@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.store.entry import entry_of
-from harness.store.line import NoRecord
-from harness.store.outline import outline_from_line
-from harness.store.reading import JournalLine, journal_files, read_lines, unreadable
-from harness.store.tables import COLUMNS, ID, values_of
+from harness.store.entry import COLUMNS, ID, entry_of, values_of
+from harness.store.journal import JournalLine, journal_files, read_lines, unreadable
+from harness.store.line import NoRecord, outline_from_line
 
 _A_TRANSACTION = 2000
 _A_TRANSACTION_BYTES = 32_000_000
@@ -29,7 +27,7 @@ _WORTH_SAYING_BYTES = 50_000_000
 _LINES_AT_ONCE = 20
 """Of those that a reader gets."""
 
-_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (7 + len(COLUMNS)))})"
+_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (6 + len(COLUMNS)))})"
 
 
 def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[[str], None]) -> None:
@@ -186,7 +184,7 @@ def _insert(
             continue
         if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (values[ID],)).fetchone():
             again.add(values[ID])
-        database.execute(_ROW, (journal, line.offset, line.number, len(line.data), digest, 1, *values))
+        database.execute(_ROW, (journal, line.offset, line.number, digest, 1, *values))
     return again
 
 
