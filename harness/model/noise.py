@@ -6,7 +6,7 @@ How often each reason is a false alarm is simulated in tests/model/test_false_al
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.model.arms import ArmName, Baseline
 from harness.model.measurement import Measurement
@@ -100,19 +100,18 @@ def remarks(measured: Measurement, further: Sequence[Measurement] = ()) -> Itera
             f"{measured.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
             "where drift cancels"
         )
-    arms: tuple[ArmName, ...] = (*measured.baselines, "solution")
-    for arm in arms:
-        late, all_calls = _late(measured, arm)
-        if 0 < late <= _most_late(measured) * all_calls:
-            yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
+    yield from (words for words, are_many in _late_calls(measured, _rivals(measured)) if not are_many)
     yield from _around(measured)
     yield from _first_calls(measured)
-    for row in further:
-        yield from _host_in(row)
-    capped, seen = _turns_held_back(measured, lambda word: not _is_serious(word))
+    for (
+        row
+    ) in further:  # they aren't ranked; after a headline by end_to_end those between events hold the host's time, too
+        for words, are_many in _late_calls(row, _rivals(row)):
+            if are_many:
+                yield f"{row.metric}: {words}, so that their times hold launches"
+    capped, seen, reasons_given = _held_back(measured, are_serious=False)
     if capped:
-        words = _words(measured, lambda word: not _is_serious(word))
-        yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+        yield f"clocks were held back in {capped} of {seen} turns ({reasons_given}), which is usual under load"
 
 
 def _around(measured: Measurement) -> Iterator[str]:
@@ -157,18 +156,6 @@ def _first_over_later(measured: Measurement, arm: ArmName) -> Interval | None:
 
 def _later_calls(measured: Measurement, arm: ArmName) -> list[int]:
     return [ns for turn in measured.turns if turn.arm == arm for ns in turn.call_ns[1:]]
-
-
-def _host_in(row: Measurement) -> Iterator[str]:
-    """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
-    arms: tuple[ArmName, ...] = (*row.baselines, "solution")
-    for arm in arms:
-        late, all_calls = _late(row, arm)
-        if late > _most_late(row) * all_calls:
-            yield (
-                f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
-                "that their times hold launches"
-            )
 
 
 def _no_interval(measured: Measurement) -> Iterator[str]:
@@ -283,9 +270,8 @@ def _fills_ns(measured: Measurement, arm: ArmName) -> list[int]:
 
 
 def _throttled(measured: Measurement) -> Iterator[str]:
-    held_back, seen = _turns_held_back(measured, _is_serious)
+    held_back, seen, words = _held_back(measured, are_serious=True)
     if held_back > _THROTTLED * seen:
-        words = _words(measured, _is_serious)
         yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
 
 
@@ -297,38 +283,42 @@ def _company(measured: Measurement) -> Iterator[str]:
 
 
 def _unqueued(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str]:
+    most = _percent(_most_late(measured), 0)
+    for words, are_many in _late_calls(measured, arms):
+        if are_many:
+            yield f"{words}, so that their times hold launches; at most {most} are ranked as gpu_cold"
+
+
+def _late_calls(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
+    """Words for each arm with calls that weren't proven to be queued, where that is part of the metric; and whether
+    these are more than a median or a mean bears."""
+    if measured.metric not in _BETWEEN_EVENTS:
+        return
     for arm in arms:
-        late, all_calls = _late(measured, arm)
-        if late > _most_late(measured) * all_calls:
-            yield (
-                f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
-                f"hold launches; at most {_percent(_most_late(measured), 0)} are ranked as gpu_cold"
-            )
+        proofs = [proof for turn in measured.turns if turn.arm == arm for proof in turn.queued]
+        if late := proofs.count(False):
+            words = f"in {late} of {len(proofs)} calls of {_named(arm)} the device waited for the host"
+            yield words, late > _most_late(measured) * len(proofs)
 
 
 def _most_late(measured: Measurement) -> float:
     return _UNQUEUED_OF_MEANS if measured.is_averaged else _UNQUEUED
 
 
-def _late(measured: Measurement, arm: ArmName) -> tuple[int, int]:
-    """How many of how many calls weren't proven to be queued, where that is part of the metric."""
-    proofs = [proof for turn in measured.turns if turn.arm == arm for proof in turn.queued]
-    return (proofs.count(False), len(proofs)) if measured.metric in _BETWEEN_EVENTS else (0, 0)
-
-
-def _turns_held_back(measured: Measurement, counts: Callable[[str], bool]) -> tuple[int, int]:
-    """In how many of how many turns a reason of that kind was given."""
+def _held_back(measured: Measurement, are_serious: bool) -> tuple[int, int, str]:
+    """In how many of how many turns clocks were held back for such reasons, and the reasons."""
     states = [turn.gpu for turn in measured.turns if turn.gpu]
-    return sum(any(counts(word) for word in state.throttled) for state in states), len(states)
-
-
-def _words(measured: Measurement, counts: Callable[[str], bool]) -> str:
-    given = {word for turn in measured.turns if turn.gpu for word in turn.gpu.throttled}
-    return ", ".join(sorted(word for word in given if counts(word)))
+    given = [{word for word in state.throttled if _is_serious(word) is are_serious} for state in states]
+    return sum(map(bool, given)), len(states), ", ".join(sorted(set().union(*given)))
 
 
 def _is_serious(word: str) -> bool:
     return any(part in word.lower() for part in _HELD_BACK)
+
+
+def _rivals(measured: Measurement) -> tuple[ArmName, ...]:
+    """All arms but the control."""
+    return (*measured.baselines, "solution")
 
 
 def _judged(measured: Measurement) -> tuple[ArmName, ArmName]:
