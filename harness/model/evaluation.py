@@ -93,7 +93,7 @@ class Work:
 
 @dataclass(frozen=True, config=RECORD)
 class SpeedOfLight:
-    """The least time of a call of the timed case: its work at the device's ceilings; see records.roofline for the rule.
+    """The least time of a call of the timed case: its work at the device's ceilings; see model.roofline for the rule.
 
     `arithmetic` names whose matrix rate the operations are held against; None, and no time, where none are counted.
     """

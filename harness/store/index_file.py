@@ -36,9 +36,7 @@ CREATE TABLE journal (
     size INTEGER NOT NULL,          -- of the file when it was read last
     changed_ns INTEGER NOT NULL,
     next_offset INTEGER NOT NULL,   -- everything before is in the tables
-    next_line INTEGER NOT NULL,
-    last_offset INTEGER,            -- of the last line that is in the tables, to notice a file that was rewritten
-    last_digest BLOB
+    next_line INTEGER NOT NULL
 );
 CREATE TABLE entry (                -- a row per line, so that the same evaluation may stand in two journals
     journal INTEGER NOT NULL,

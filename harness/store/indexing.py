@@ -99,20 +99,19 @@ class _Journal:
     changed_ns: int
     next_offset: int
     next_line: int
-    last_offset: int | None
-    last_digest: bytes | None
 
     def is_as_read(self, now: os.stat_result) -> bool:
         return (self.inode, self.size, self.changed_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
 
-    def was_rewritten(self, path: Path, now: os.stat_result) -> bool:
+    def was_rewritten(self, database: sqlite3.Connection, path: Path, now: os.stat_result) -> bool:
         """A journal only grows; another file may have taken its place, or an editor been at it."""
         if self.inode != now.st_ino or now.st_size < self.next_offset or self.size == now.st_size:
             return True
-        if self.last_offset is None:
-            return False
-        last = next(read_lines(path, self.last_offset), None)
-        return last is None or last.digest != self.last_digest
+        query = "SELECT offset, digest FROM entry WHERE journal = ? ORDER BY offset DESC LIMIT 1"
+        for offset, digest in database.execute(query, (self.number,)).fetchall():
+            last = next(read_lines(path, offset), None)
+            return last is None or last.digest != digest
+        return False
 
 
 def _journals(database: sqlite3.Connection) -> list[_Journal]:
@@ -162,12 +161,12 @@ def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_res
     row = database.execute("SELECT * FROM journal WHERE path = ?", (name,)).fetchone()
     if row is not None:
         journal = _Journal(*row)
-        if not journal.was_rewritten(path, now):
+        if not journal.was_rewritten(database, path, now):
             return journal
         _forget(database, journal.number)
-    cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1, NULL, NULL)", (name, now.st_ino))
+    cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1)", (name, now.st_ino))
     assert cursor.lastrowid is not None
-    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1, None, None)
+    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1)
 
 
 def _insert(
@@ -194,25 +193,14 @@ def _note_progress(
     """Remember where to go on. A torn last line is read again, since it may have been in the making."""
     offset, number = journal.next_offset, journal.next_line
     for line in lines[-1:]:
-        if line.is_whole:
-            offset, number = line.offset + len(line.data), line.number + 1
-        elif _has_row(database, journal.number, line.offset):
-            offset, number = line.offset + len(line.data), line.number  # its newline is still to come
-        else:
-            offset, number = line.offset, line.number
-    last = database.execute(
-        "SELECT offset, digest FROM entry WHERE journal = ? ORDER BY offset DESC LIMIT 1", (journal.number,)
-    ).fetchone()
+        query = "SELECT 1 FROM entry WHERE journal = ? AND offset = ?"  # only its newline may be still to come
+        is_known = line.is_whole or database.execute(query, (journal.number, line.offset)).fetchone()
+        offset, number = line.offset + (len(line.data) if is_known else 0), line.number + line.is_whole
     size, changed_ns = (read.st_size, read.st_mtime_ns) if is_finished else (-1, 0)
     database.execute(
-        "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ?, last_offset = ?, last_digest = ? "
-        "WHERE number = ?",
-        (size, changed_ns, offset, number, *(last or (None, None)), journal.number),
+        "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ? WHERE number = ?",
+        (size, changed_ns, offset, number, journal.number),
     )
-
-
-def _has_row(database: sqlite3.Connection, journal: int, offset: int) -> bool:
-    return bool(database.execute("SELECT 1 FROM entry WHERE journal = ? AND offset = ?", (journal, offset)).fetchone())
 
 
 def _forget(database: sqlite3.Connection, journal: int) -> None:
