@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
+from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass
 
 from harness.model.arms import Baseline
-from harness.model.record import RECORD
+from harness.model.record import RECORD, NotNegative
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -73,14 +73,8 @@ class CompiledBaseline:
     had fresh processes (timing.processes) all of it is of the first ones, which compiled before anybody else did."""
 
     baseline: Baseline
-    compile_s: float
-    graphs: int | None
+    compile_s: NotNegative
+    graphs: NonNegativeInt | None
     """0 where torch compiled nothing, so that the reference ran as eager."""
-    graph_breaks: int | None
-    recompilations: int | None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.compile_s < math.inf:
-            raise ValueError("compiling takes a time")
-        if any(count is not None and count < 0 for count in (self.graphs, self.graph_breaks, self.recompilations)):
-            raise ValueError("graphs, their breaks and recompilations are counted")
+    graph_breaks: NonNegativeInt | None
+    recompilations: NonNegativeInt | None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import TypeAdapter
+from pydantic import NonNegativeInt, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from harness.model.record import RECORD, as_json
+from harness.model.record import RECORD, Positive, as_json
 
 Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
 """In what a matrix product multiplies."""
@@ -44,15 +43,15 @@ class Ceilings:
     """The version that measured: matrix products are those of its libraries."""
     measured_at: str
     """UTC, ISO 8601."""
-    cache_bytes: int
-    memory_peak_bytes_per_s: float | None
-    copy_bytes_per_s: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    cache_copy_bytes_per_s: float
-    matrix_operations_per_s: dict[str, float]
+    cache_bytes: NonNegativeInt
+    memory_peak_bytes_per_s: Positive | None
+    copy_bytes_per_s: Positive
+    read_bytes_per_s: Positive
+    write_bytes_per_s: Positive
+    cache_copy_bytes_per_s: Positive
+    matrix_operations_per_s: dict[str, Positive]
     """Of matrix products, by their arithmetic; what device and torch don't have is left out."""
-    vector_operations_per_s: float | None
+    vector_operations_per_s: Positive | None
     """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
     gpu_uuid: str | None = None
     """Which GPU of the model it was, see Environment; they differ."""
@@ -63,11 +62,6 @@ class Ceilings:
     measured. None where the driver doesn't tell, and in records from before it was kept."""
 
     def __post_init__(self) -> None:
-        memory = (self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s, self.cache_copy_bytes_per_s)
-        maybe = (self.memory_peak_bytes_per_s, self.vector_operations_per_s)
-        rates = [*memory, *self.matrix_operations_per_s.values(), *(rate for rate in maybe if rate is not None)]
-        if self.cache_bytes < 0 or not all(math.isfinite(rate) and rate > 0 for rate in rates):
-            raise ValueError("ceilings are positive rates")
         if not set(self.matrix_operations_per_s) - _NARROW:
             raise ValueError("ceilings hold the rate of a matrix product of 16 bits or more")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import field
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
+from pydantic import Field, FiniteFloat
 from pydantic.dataclasses import dataclass
 
-from harness.model.record import RECORD
+from harness.model.record import RECORD, NotNegative
 
 OracleKind = Literal["float64", "float32"]
 Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
@@ -23,13 +23,9 @@ class Tolerance:
     equality.
     """
 
-    atol: float
-    rtol: float
-    of_scale: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not all(0 <= part < math.inf for part in (self.atol, self.rtol, self.of_scale)):
-            raise ValueError("a tolerance is finite and not negative")
+    atol: NotNegative
+    rtol: NotNegative
+    of_scale: NotNegative = 0.0
 
     @property
     def is_exact(self) -> bool:
@@ -147,12 +143,6 @@ class Evidence:
     """One observation. `numbers` have their units in their names, e.g. {"wall_ns": 5.1e6, "claimed_ns": 1.2e5}."""
 
     check: CheckName
-    observed: str
+    observed: Annotated[str, Field(min_length=1)]
     """One sentence that holds the numbers."""
-    numbers: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.observed:
-            raise ValueError("evidence says what was observed")
-        if not all(math.isfinite(value) for value in self.numbers.values()):
-            raise ValueError("evidence has finite numbers")
+    numbers: dict[str, FiniteFloat] = field(default_factory=dict)

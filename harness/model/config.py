@@ -12,15 +12,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from harness.model.arms import Baseline, Metric
-from harness.model.record import SETTINGS, as_json
+from harness.model.record import SETTINGS, Positive, as_json
 from harness.model.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
 SANITIZED_SLOWER = 10
 """So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
 (benchmarks/simulator.py)."""
 
+
 Count = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -57,7 +57,7 @@ class TimingConfig:
     """Blocks of turns to measure in each process, there and back; six are as few as a 95 % interval needs."""
     calls_per_turn: Count = 5
     """Calls that one turn times."""
-    budget_s: Seconds = 60.0
+    budget_s: Positive = 60.0
     """Seconds after which no further block begins."""
     control: bool = True
     """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
@@ -98,15 +98,15 @@ class TimingConfig:
 class LimitsConfig:
     """When a worker's process group is ended, and how many builds run at once."""
 
-    build_s: Seconds = 600.0
+    build_s: Positive = 600.0
     """Seconds for compiling a solution's extensions."""
-    load_s: Seconds = 120.0
+    load_s: Positive = 120.0
     """Seconds for importing and constructing."""
-    turn_s: Seconds = 120.0
+    turn_s: Positive = 120.0
     """Seconds for one turn; ten times as long with correctness.sanitize."""
     parallel_builds: Count | None = None
     """Builds at once. null: half the cores, two at least."""
-    worker_memory_gib: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    worker_memory_gib: Positive | None = None
     """Resident memory of one worker on the host. null: 80 % of what is available at its start."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
@@ -125,7 +125,7 @@ class NvccConfig:
     """Where there is an nvcc; elsewhere this changes nothing."""
     architectures: tuple[str, ...] = ("sm_90",)
     """For solutions that name none by flags of their own."""
-    timeout_s: Seconds = 180.0
+    timeout_s: Positive = 180.0
     """Seconds for one solution; what takes longer stays unchecked."""
 
     def __post_init__(self) -> None:

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field, NonNegativeInt
 from pydantic.dataclasses import dataclass
 
 from harness.model.build import CompiledBaseline, ExtensionBuild
@@ -22,8 +23,9 @@ from harness.model.verdict import Verdict
 
 SCHEMA = 3
 
-_MOST_WORK = 2**63
+_Amount = Annotated[int, Field(gt=0, lt=2**63)]
 """Bytes or operations of one call: what can't be is refused before anybody divides by it."""
+_LightNs = Annotated[float, Field(gt=0, lt=2**63)]
 
 WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
 """Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
@@ -74,20 +76,16 @@ class Work:
     """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
     the formulas of problem.yaml give."""
 
-    least_bytes: int
-    operations: int | None
+    least_bytes: _Amount
+    operations: _Amount | None
     """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
-    written_bytes: int | None = None
+    written_bytes: NonNegativeInt | None = None
     """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
     convolutions: int | None = None
     """How many of `operations` are convolutions'; None where that isn't known, as of a formula's."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.least_bytes < _MOST_WORK:
-            raise ValueError(f"{self.least_bytes} bytes to move are no work")
-        if self.operations is not None and not 0 < self.operations < _MOST_WORK:
-            raise ValueError(f"{self.operations} operations are no work; None stands for none")
-        if self.written_bytes is not None and not 0 <= self.written_bytes <= self.least_bytes:
+        if self.written_bytes is not None and self.written_bytes > self.least_bytes:
             raise ValueError(f"{self.written_bytes} bytes written are no part of {self.least_bytes}")
 
 
@@ -98,19 +96,16 @@ class SpeedOfLight:
     `arithmetic` names whose matrix rate the operations are held against; None, and no time, where none are counted.
     """
 
-    memory_ns: float
-    arithmetic_ns: float | None
+    memory_ns: _LightNs
+    arithmetic_ns: _LightNs | None
     arithmetic: str | None
     memory_source: RateSource = "measured"
     """Whose rate it is; in records from before theory counted all are measured."""
     arithmetic_source: RateSource = "measured"
 
     def __post_init__(self) -> None:
-        times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
-        if not all(0 < time < _MOST_WORK for time in times) or (self.arithmetic_ns is None) != (
-            self.arithmetic is None
-        ):
-            raise ValueError("a speed of light has positive times, and a name for its arithmetic where it has one")
+        if (self.arithmetic_ns is None) != (self.arithmetic is None):
+            raise ValueError("a speed of light has a name for its arithmetic where it has a time for it")
 
     @property
     def ns(self) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
+from typing import Annotated
 
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from harness.model.arms import ArmName, Baseline, Metric
@@ -60,21 +62,19 @@ class Turn:
 
     arm: ArmName
     block: int
-    call_ns: tuple[int, ...]
-    wall_ns: int
-    tail_ns: tuple[int, ...] = ()
-    launch_ns: tuple[int, ...] = ()
+    call_ns: Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
+    wall_ns: PositiveInt
+    tail_ns: tuple[NonNegativeInt, ...] = ()
+    launch_ns: tuple[NonNegativeInt, ...] = ()
     queued: tuple[bool, ...] = ()
     canary_ns: int | None = None
     gpu: GpuState | None = None
     fill_ns: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.call_ns or min(self.call_ns) <= 0 or self.wall_ns <= 0:
-            raise ValueError("a timed turn has positive times")
         for name, values in (("tail", self.tail_ns), ("launch time", self.launch_ns), ("proof", self.queued)):
-            if values and (len(values) != len(self.call_ns) or min(values) < 0):
-                raise ValueError(f"a timed turn has a {name} for every call or for none, and none is negative")
+            if values and len(values) != len(self.call_ns):
+                raise ValueError(f"a timed turn has a {name} for every call or for none")
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -83,16 +83,14 @@ class Floors:
     the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
     launch of an empty kernel until the device is idle."""
 
-    events_ns: float
+    events_ns: PositiveFloat
     kernel_ns: float
     fill_ns: float | None = None
-    idle_ns: float | None = None
+    idle_ns: PositiveFloat | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.events_ns <= self.kernel_ns:
-            raise ValueError("nothing takes some time, and an empty kernel no less")
-        if self.idle_ns is not None and self.idle_ns <= 0:
-            raise ValueError("an empty kernel takes some time")
+        if not self.events_ns <= self.kernel_ns:
+            raise ValueError("an empty kernel takes no less time than nothing")
 
 
 @dataclass(frozen=True, config=RECORD)

@@ -6,10 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
 """How pydantic reads and writes a record."""

@@ -102,10 +102,7 @@ class Index:
     def tallies(self) -> list[Tally]:
         """What there is, counted: by environment, config, problem and its version, solution."""
         with _uncollected():
-            return [
-                Tally(*facts, is_measured=bool(timed), newest=newest, is_simulated=bool(simulated))
-                for *facts, timed, newest, simulated in self._rows(_TALLIES)
-            ]
+            return [Tally(*(*row[:7], bool(row[7]), row[8], bool(row[9]))) for row in self._rows(_TALLIES)]
 
     def newest(self) -> list[Entry]:
         """The evaluations that a leaderboard can rest on, oldest first.
