@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from harness.model.arms import ArmName, Baseline
-from harness.model.measurement import Measurement
+from harness.model.metric_timing import MetricTiming
 from harness.model.spread import mann_kendall, theil_sen, two_levels
 from harness.model.statistics import Interval, median, median_interval
 
@@ -59,19 +59,19 @@ _HELD_BACK = ("thermal", "hw")
 how a GPU under a heavy matrix kernel always runs: a remark."""
 
 
-def reasons(measured: Measurement) -> Iterator[str]:
+def reasons(measured: MetricTiming) -> Iterator[str]:
     """Each in words with its numbers, the plainest first."""
     yield from _no_interval(measured)
     yield from _too_wide(measured, measured.baselines[0])
     yield from _doubts(measured)
 
 
-def is_doubtful(measured: Measurement) -> bool:
+def is_doubtful(measured: MetricTiming) -> bool:
     """Whether there are reasons beside a wide interval, which says all the same on which side of a limit it lies."""
     return any(reason for part in (_no_interval, _doubts) for reason in part(measured))
 
 
-def reasons_over(measured: Measurement, baseline: Baseline) -> Iterator[str]:
+def reasons_over(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
     """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
     arms = (baseline,)
     yield from _below_floor(measured, arms)
@@ -81,7 +81,7 @@ def reasons_over(measured: Measurement, baseline: Baseline) -> Iterator[str]:
     yield from _unqueued(measured, arms)
 
 
-def _doubts(measured: Measurement) -> Iterator[str]:
+def _doubts(measured: MetricTiming) -> Iterator[str]:
     yield from _control(measured)
     yield from _drift(measured, measured.baselines[0])
     yield from _levels(measured, _judged(measured))
@@ -92,7 +92,7 @@ def _doubts(measured: Measurement) -> Iterator[str]:
     yield from _unqueued(measured, _judged(measured))
 
 
-def remarks(measured: Measurement, further: Sequence[Measurement] = ()) -> Iterator[str]:
+def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Iterator[str]:
     """What is worth knowing and no reason; `further`: the metrics beside the headline."""
     drift = _significant_drift(measured.block_ns(measured.baselines[0]))
     if drift is not None and _DRIFT < abs(drift) <= WIDEST:
@@ -114,7 +114,7 @@ def remarks(measured: Measurement, further: Sequence[Measurement] = ()) -> Itera
         yield f"clocks were held back in {capped} of {seen} turns ({reasons_given}), which is usual under load"
 
 
-def _around(measured: Measurement) -> Iterator[str]:
+def _around(measured: MetricTiming) -> Iterator[str]:
     """What starting and ending a kernel makes of a ratio of short calls."""
     if measured.speedup is None or measured.floors is None or measured.metric not in _BETWEEN_EVENTS:
         return
@@ -129,7 +129,7 @@ def _around(measured: Measurement) -> Iterator[str]:
         )
 
 
-def _first_calls(measured: Measurement) -> Iterator[str]:
+def _first_calls(measured: MetricTiming) -> Iterator[str]:
     """Where the first call of a turn differs for one arm alone, the speed-up depends on how many calls turns have."""
     if measured.speedup is None or measured.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
         return
@@ -148,23 +148,23 @@ def _first_calls(measured: Measurement) -> Iterator[str]:
     )
 
 
-def _first_over_later(measured: Measurement, arm: ArmName) -> Interval | None:
+def _first_over_later(measured: MetricTiming, arm: ArmName) -> Interval | None:
     """On a log scale, over the turns of more than one call; None where those are too few to tell."""
     turns = [turn.call_ns for turn in measured.turns if turn.arm == arm and len(turn.call_ns) > 1]
     return median_interval([math.log(calls[0] / median(calls[1:])) for calls in turns], _FIRST_SURE)
 
 
-def _later_calls(measured: Measurement, arm: ArmName) -> list[int]:
+def _later_calls(measured: MetricTiming, arm: ArmName) -> list[int]:
     return [ns for turn in measured.turns if turn.arm == arm for ns in turn.call_ns[1:]]
 
 
-def _no_interval(measured: Measurement) -> Iterator[str]:
+def _no_interval(measured: MetricTiming) -> Iterator[str]:
     yield from _below_floor(measured, _judged(measured))
     if len(measured.block_ns("solution")) < _LEAST_BLOCKS:
         yield "too few blocks for an interval"
 
 
-def _below_floor(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str]:
+def _below_floor(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     for arm in arms:
         if measured.floor_ns is not None and measured.is_below_floor(arm):
             yield (
@@ -173,14 +173,14 @@ def _below_floor(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str
             )
 
 
-def _too_wide(measured: Measurement, baseline: Baseline) -> Iterator[str]:
+def _too_wide(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
     speedup = measured.speedup_over(baseline)
     if speedup is not None and speedup.half_width > WIDEST:
         half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
         yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
 
 
-def _control(measured: Measurement) -> Iterator[str]:
+def _control(measured: MetricTiming) -> Iterator[str]:
     if not measured.has_control or measured.is_below_floor(measured.baselines[0]):
         return
     baseline = measured.baselines[0]
@@ -195,7 +195,7 @@ def _control(measured: Measurement) -> Iterator[str]:
         yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 
 
-def _drift(measured: Measurement, baseline: Baseline) -> Iterator[str]:
+def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
     """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
     itself drifts, or where times drift so far that a median in ms is one moment's."""
     above, below = measured.block_ns(baseline), measured.block_ns("solution")
@@ -215,7 +215,7 @@ def _significant_drift(values: Sequence[float]) -> float | None:
     return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None
 
 
-def _levels(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str]:
+def _levels(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
     for arm in arms:
         values = measured.block_ns(arm)
@@ -227,7 +227,7 @@ def _levels(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str]:
             )
 
 
-def _canary(measured: Measurement) -> Iterator[str]:
+def _canary(measured: MetricTiming) -> Iterator[str]:
     """The same fill after turns of the same arms: what moves it moves everything."""
     ours = (measured.baselines[0], "control")
     times = [turn.canary_ns for turn in measured.turns if turn.arm in ours and turn.canary_ns]
@@ -243,7 +243,7 @@ def _canary(measured: Measurement) -> Iterator[str]:
         )
 
 
-def _busy_memory(measured: Measurement) -> Iterator[str]:
+def _busy_memory(measured: MetricTiming) -> Iterator[str]:
     """Before one arm's turns more than before the other's, or before both, which cancels only if both are bound by
     memory."""
     baseline, solution = (_fills_ns(measured, arm) for arm in _judged(measured))
@@ -265,31 +265,31 @@ def _busy_memory(measured: Measurement) -> Iterator[str]:
         )
 
 
-def _fills_ns(measured: Measurement, arm: ArmName) -> list[int]:
+def _fills_ns(measured: MetricTiming, arm: ArmName) -> list[int]:
     return [turn.fill_ns for turn in measured.turns if turn.arm == arm and turn.fill_ns]
 
 
-def _throttled(measured: Measurement) -> Iterator[str]:
+def _throttled(measured: MetricTiming) -> Iterator[str]:
     held_back, seen, words = _held_back(measured, are_serious=True)
     if held_back > _THROTTLED * seen:
         yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
 
 
-def _company(measured: Measurement) -> Iterator[str]:
+def _company(measured: MetricTiming) -> Iterator[str]:
     states = [turn.gpu for turn in measured.turns if turn.gpu and turn.gpu.other_processes is not None]
     busy = sum(state.other_processes != 0 for state in states)
     if busy:
         yield f"another program was on the GPU in {busy} of {len(states)} turns: end it, or measure on another"
 
 
-def _unqueued(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[str]:
+def _unqueued(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     most = _percent(_most_late(measured), 0)
     for words, are_many in _late_calls(measured, arms):
         if are_many:
             yield f"{words}, so that their times hold launches; at most {most} are ranked as gpu_cold"
 
 
-def _late_calls(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
+def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
     """Words for each arm with calls that weren't proven to be queued, where that is part of the metric; and whether
     these are more than a median or a mean bears."""
     if measured.metric not in _BETWEEN_EVENTS:
@@ -301,11 +301,11 @@ def _late_calls(measured: Measurement, arms: Sequence[ArmName]) -> Iterator[tupl
             yield words, late > _most_late(measured) * len(proofs)
 
 
-def _most_late(measured: Measurement) -> float:
+def _most_late(measured: MetricTiming) -> float:
     return _UNQUEUED_OF_MEANS if measured.is_averaged else _UNQUEUED
 
 
-def _held_back(measured: Measurement, are_serious: bool) -> tuple[int, int, str]:
+def _held_back(measured: MetricTiming, are_serious: bool) -> tuple[int, int, str]:
     """In how many of how many turns clocks were held back for such reasons, and the reasons."""
     states = [turn.gpu for turn in measured.turns if turn.gpu]
     given = [{word for word in state.throttled if _is_serious(word) is are_serious} for state in states]
@@ -316,12 +316,12 @@ def _is_serious(word: str) -> bool:
     return any(part in word.lower() for part in _HELD_BACK)
 
 
-def _rivals(measured: Measurement) -> tuple[ArmName, ...]:
+def _rivals(measured: MetricTiming) -> tuple[ArmName, ...]:
     """All arms but the control."""
     return (*measured.baselines, "solution")
 
 
-def _judged(measured: Measurement) -> tuple[ArmName, ArmName]:
+def _judged(measured: MetricTiming) -> tuple[ArmName, ArmName]:
     """The two arms of the headline."""
     return (measured.baselines[0], "solution")
 

@@ -34,8 +34,19 @@ three quarters of that. To bring it down further isn't worth the time."""
 MANY = 9
 """Processes, of whose medians an interval of 95 % leaves out the outermost."""
 
+SpeedVerdict = Literal["faster", "slower", "same", "inconclusive"]
+
+LEAST_DELTA = 0.01
+"""Nothing under 1 % is called a difference: other addresses or another place of the code make as much."""
+
 _HELD_UP = 1.5
 """Times the median: calls that take longer were held up by something else."""
+
+_SUSPECTED = 1.0
+"""So many standard deviations below what independent values give, which one sequence of them in six is: merging these
+costs a few percent of their interval's width, and not merging others the interval's truth."""
+_LEAST = 6
+"""As few values as an interval of 95 % needs."""
 
 
 @dataclass(frozen=True)
@@ -227,13 +238,6 @@ def _outermost_rank(n: int, confidence: float) -> tuple[int | None, float]:
     return best
 
 
-_SUSPECTED = 1.0
-"""So many standard deviations below what independent values give, which one sequence of them in six is: merging these
-costs a few percent of their interval's width, and not merging others the interval's truth."""
-_LEAST = 6
-"""As few values as an interval of 95 % needs."""
-
-
 def independent(values: Sequence[float]) -> Sequence[float]:
     """The values, or means of two, four, … neighbours (of an odd number without the last): until neighbours differ
     about as much as any two do, or no more than eleven are left.
@@ -257,12 +261,6 @@ def _do_neighbours_resemble(values: Sequence[float]) -> bool:
     ratio = sum((a - b) ** 2 for a, b in itertools.pairwise(ranks)) / spread
     variance = 4 * (n - 2) * (5 * n * n - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     return ratio < 2 - _SUSPECTED * math.sqrt(variance)
-
-
-SpeedVerdict = Literal["faster", "slower", "same", "inconclusive"]
-
-LEAST_DELTA = 0.01
-"""Nothing under 1 % is called a difference: other addresses or another place of the code make as much."""
 
 
 def delta_of(control: Interval | None) -> float:

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from harness.model.arms import OF_PRECISION, ArmName, Baseline, Metric
 from harness.model.config import TimingConfig
-from harness.model.measurement import SHORT_NS, Floors, GpuState, Measurement, Turn
+from harness.model.metric_timing import SHORT_NS, Floors, GpuState, MetricTiming, Turn
 from harness.model.noise import is_doubtful, reasons, reasons_over, remarks
 from harness.model.record import RECORD
 from harness.model.statistics import LITTLE_SCATTER, MANY, Interval, between_processes, between_workers, paired_ratio
@@ -53,8 +53,8 @@ class PeakMemory:
 
 
 @dataclass(frozen=True, config=RECORD)
-class Timing(Measurement):
-    """The headline's measurement, with what was measured beside it."""
+class Timing(MetricTiming):
+    """The headline, with what was measured beside it."""
 
     rows: tuple[Row, ...] = ()
     memory: tuple[PeakMemory, ...] = ()

@@ -94,7 +94,7 @@ class Floors:
 
 
 @dataclass(frozen=True, config=RECORD)
-class Measurement:
+class MetricTiming:
     """All turns by one metric, in the order in which they were taken. A block holds turns of every arm.
 
     `baselines[0]` is the one that the headline speed-up refers to; `metric` says what the samples are. `fresh_at`: the
