@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 
 from harness.model.evaluation import Evaluation  # noqa: E402
 from harness.model.verdict import Verdict  # noqa: E402
-from harness.store.reading import read_journals  # noqa: E402
+from harness.store.journal import read_journals  # noqa: E402
 
 FIELD = ROOT / "results/field.json"
 REASONS = ROOT / "results/field_reasons.yaml"

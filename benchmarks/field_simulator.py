@@ -25,7 +25,7 @@ from field import FIELD, ROOT, put_between, readings
 
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.store.reading import read_journals
+from harness.store.journal import read_journals
 
 FILE = ROOT / "results/field_simulator.json"
 PAGE = ROOT / "docs/simulator.md"

@@ -18,8 +18,8 @@ from typing import Any, Literal
 import pytest
 import yaml
 
+from harness.model.check import CHECK_NAMES
 from harness.model.evaluation import Evaluation
-from harness.model.evidence import CHECK_NAMES
 from harness.model.verdict import Verdict
 from harness.run.session import Session, open_session
 from harness.workspace.problem import FULL, Problem

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 
 from harness.builder.solution_files import seen_files
-from harness.model.content_hash import hash_contents
+from harness.model.record import hash_contents
 from harness.run.cache import cache_folder
 from harness.sandbox.wire.layout import extensions_folder, is_key
 from harness.workspace.solution import Solution

@@ -10,11 +10,10 @@ from typing import Any
 from harness.model.arms import ArmName
 from harness.model.build import ExtensionBuild, KernelResources
 from harness.model.ceilings import Ceilings
-from harness.model.check import Check, Mismatch, OutputComparison, Tolerance
+from harness.model.check import Check, Evidence, Mismatch, OutputComparison, Tolerance
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
-from harness.model.evidence import Evidence
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.model.timing import Floors, GpuState, PeakMemory, Row, Timing, Turn
 from harness.model.trace import Trace, TracedKernel

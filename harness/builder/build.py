@@ -24,8 +24,8 @@ from harness.devices.environment import FLAGS
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
-from harness.model.content_hash import hash_contents
 from harness.model.environment import BackendName
+from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.model.content_hash import hash_contents
+from harness.model.record import hash_contents
 from harness.sandbox.process import WorkerProcess
 from harness.workspace.source_hash import judged_files
 

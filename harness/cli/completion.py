@@ -91,7 +91,7 @@ def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tu
 
 def explained_words(incomplete: str) -> list[str]:
     """Verdicts, checks and the words of a timing."""
-    from harness.model.explained import everything_explained
+    from harness.reports import everything_explained
 
     return _starting(list(everything_explained()), incomplete)
 

@@ -12,7 +12,7 @@ from harness.cli import completion
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.model.explanation import Explanation
+    from harness.reports import Explanation
 
 
 def explain(
@@ -31,7 +31,7 @@ def explain(
 
     Example: harness explain wall_clock
     """
-    from harness.model.explained import everything_explained
+    from harness.reports import everything_explained
 
     known = everything_explained()
     word = word and word.lower()

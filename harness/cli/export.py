@@ -88,7 +88,7 @@ def _timings(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """One at a time: a hundred thousand records don't fit into memory."""
-    from harness.store.journal import to_line
+    from harness.store.line import to_line
 
     for entry in entries:
         yield to_line(index.evaluations([entry.id])[0]) + "\n"

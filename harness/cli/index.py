@@ -15,7 +15,7 @@ from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.store.index import IndexStatus
-    from harness.store.reading import JournalProblem
+    from harness.store.journal import JournalProblem
 
 
 def index(
@@ -60,7 +60,7 @@ def _merge(source: Path, results: Path | None) -> None:
 
 
 def _verified(folder: Path) -> tuple[JournalProblem, ...]:
-    from harness.store.reading import JournalProblem, scan_journals
+    from harness.store.journal import JournalProblem, scan_journals
 
     return tuple(found for found in scan_journals(folder) if isinstance(found, JournalProblem))
 

@@ -14,7 +14,7 @@ from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
     from harness.reports import Board
-    from harness.store.contenders import Tally
+    from harness.store.entry import Tally
     from harness.store.index import Index
 
 

@@ -29,8 +29,8 @@ def score(
 
     Example: harness score -k 1 -k 5 --export scored
     """
-    from harness.model.kernelbench_scores import fields_of
-    from harness.model.kernelbench_scores import score as score_run
+    from harness.model.kernelbench import fields_of
+    from harness.model.kernelbench import score as score_run
     from harness.reports import kernelbench_files, score_json, scores_table
 
     ks = sorted(set(k or [1]))

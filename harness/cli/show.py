@@ -37,7 +37,7 @@ def show(
     with open_store(results) as index:
         found = index.evaluation(evaluation)
     if json:
-        from harness.store.journal import to_line
+        from harness.store.line import to_line
 
         typer.echo(to_line(found))
     elif statistics:

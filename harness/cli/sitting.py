@@ -146,7 +146,7 @@ def _take(evaluation: Evaluation, evaluations: list[Evaluation], choices: Choice
     """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
     their sources and compiler logs would fill the memory."""
     if choices.json:
-        from harness.model.without_source import without_source
+        from harness.model.evaluation import without_source
         from harness.store.line import to_line
 
         typer.echo(to_line(without_source(evaluation) if choices.no_source else evaluation))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.gate.snapshot import Snapshot
-    from harness.model.accepted import Accepted
     from harness.model.evaluation import Evaluation
+    from harness.model.gate import Accepted
     from harness.workspace.workspace import Workspace
 
 snapshot_app = typer.Typer(no_args_is_help=True, help="Accepted evaluations, which git keeps and a gate compares with.")
@@ -136,7 +136,7 @@ def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
 
 def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:
     """What was accepted of them on the same device goes: they can't be judged there any more."""
-    from harness.model.accepted import device_of
+    from harness.model.gate import device_of
 
     gone = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
     return [entry for entry in old if (entry.problem, entry.solution, entry.device) not in gone]

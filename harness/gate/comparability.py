@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from harness.errors import UsageError
 from harness.gate.snapshot import Snapshot
-from harness.model.accepted import Accepted
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
+from harness.model.gate import Accepted
 
 _FLAG_SHOWN = 40
 

@@ -12,10 +12,20 @@ from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
 from harness.gate.speed import Measured, conclude, is_suspect, measured
-from harness.model.accepted import device_of
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
-from harness.model.gate import Attempt, GateFinding, Judged, Level, Place, Rule, Speed, Waiver, WaiverScope
+from harness.model.gate import (
+    GateAttempt,
+    GateFinding,
+    Judged,
+    Level,
+    Location,
+    Rule,
+    Speed,
+    Waiver,
+    WaiverScope,
+    device_of,
+)
 from harness.model.verdict import Verdict
 
 
@@ -79,7 +89,7 @@ def needs_another_measurement(subject: Subject, evaluations: Sequence[Evaluation
     return is_suspect(_measurements(subject, evaluations, terms))
 
 
-def missing(subject: Subject, why: str, next_step: str, place: Place | None = None) -> Judged:
+def missing(subject: Subject, why: str, next_step: str, place: Location | None = None) -> Judged:
     """What was to be judged and couldn't even be evaluated. `place`: None for the first line of solution.py."""
     places = (place,) if place else first_line(subject.problem, subject.solution)
     finding = GateFinding("missing_result", "failed", why, next_step, places)
@@ -225,7 +235,7 @@ def _speed_finding(
     answers: Sequence[Speed],
     limit: str,
     measurements: list[Measured],
-    places: tuple[Place, ...],
+    places: tuple[Location, ...],
 ) -> list[GateFinding]:
     conclusion = conclude(answers) if answers else "unchanged"
     times = "once" if len(answers) == 1 else f"{len(answers)} times"
@@ -238,9 +248,9 @@ def _speed_finding(
     return []
 
 
-def _attempt(evaluation: Evaluation, answers: Measured) -> Attempt:
+def _attempt(evaluation: Evaluation, answers: Measured) -> GateAttempt:
     timing = evaluation.timing
-    return Attempt(
+    return GateAttempt(
         evaluation=evaluation.id,
         run=evaluation.run,
         verdict=evaluation.verdict,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.model.evaluation import Evaluation
-from harness.model.gate import Place
+from harness.model.gate import Location
 
 _MAIN_FILE = "solution.py"
 _MOST_PLACES = 8
@@ -18,7 +18,7 @@ _TRACEBACK = re.compile(r'^[ \t]{0,80}File "(?P<file>[^"\n]{1,4096})", line (?P<
 _KERNEL = re.compile(r"\bin (?P<kernel>[A-Za-z_]\w{0,500})(?:<[^\n]{0,500}?>)? at line [0-9]")
 
 
-def places_of(evaluation: Evaluation) -> tuple[Place, ...]:
+def places_of(evaluation: Evaluation) -> tuple[Location, ...]:
     """One place at least: each compiler error, the last line of a traceback, the kernel that faulted, or line 1.
 
     Compilers name lines of a file that torch generates from the strings in solution.py; the line of source that they
@@ -29,11 +29,11 @@ def places_of(evaluation: Evaluation) -> tuple[Place, ...]:
     failure = evaluation.failure
     text = f"{failure.reason}\n{failure.details or ''}" if failure else ""
     found = _of_compiler(text, files) or _of_traceback(text, files) or _of_kernel(text, files)
-    return tuple(Place(f"{folder}/{file}", line, message) for file, line, message in found or [(_MAIN_FILE, 1, "")])
+    return tuple(Location(f"{folder}/{file}", line, message) for file, line, message in found or [(_MAIN_FILE, 1, "")])
 
 
-def first_line(problem: str, solution: str) -> tuple[Place, ...]:
-    return (Place(f"solutions/{problem}/{solution}/{_MAIN_FILE}", 1),)
+def first_line(problem: str, solution: str) -> tuple[Location, ...]:
+    return (Location(f"solutions/{problem}/{solution}/{_MAIN_FILE}", 1),)
 
 
 def _of_compiler(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness.errors import JournalError, UsageError
 from harness.model.evaluation import Evaluation
+from harness.store.journal import JournalProblem, contradiction, read_lines, unreadable
 from harness.store.line import NoRecord, from_line
-from harness.store.reading import JournalProblem, contradiction, read_lines, unreadable
 from harness.suggest import did_you_mean
 
 

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from harness.errors import InvalidFile
 from harness.gate.judgement import Subject, missing
 from harness.gate.snapshot import Snapshot
-from harness.model.content_hash import is_prose
-from harness.model.gate import Judged, Place
+from harness.model.gate import Judged, Location
+from harness.model.record import is_prose
 from harness.model.verdict import Verdict
 from harness.workspace.selection import Task, fits, nothing_matches, select_names
 from harness.workspace.source_hash import hashed_files
@@ -119,7 +119,7 @@ def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFil
     """A report names files from the workspace on: the rest is the machine's."""
     why = str(error).replace(f"{workspace.root}/", "")
     match = re.match(r"((?:problems|solutions)/[^:]+):(?:([0-9]{1,7}):)?", why)
-    place = Place(match[1], int(match[2] or 1)) if match and (workspace.root / match[1]).is_file() else None
+    place = Location(match[1], int(match[2] or 1)) if match and (workspace.root / match[1]).is_file() else None
     return missing(Subject(problem, solution, Verdict.PASSED), why, "mend the file", place)
 
 

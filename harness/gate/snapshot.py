@@ -16,8 +16,8 @@ from harness.complaints import complaint
 from harness.errors import InvalidFile, JournalError, UsageError
 from harness.gate.git import file_at
 from harness.gate.runs import latest_of_each, read_run
-from harness.model.accepted import Accepted, AcceptedTimes
 from harness.model.evaluation import Evaluation
+from harness.model.gate import Accepted, AcceptedTimes
 from harness.model.record import as_json
 
 DEFAULT_FILE = "snapshot.jsonl"

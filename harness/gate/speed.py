@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.gate.policy import Demands
-from harness.model.accepted import Accepted
 from harness.model.evaluation import Evaluation
-from harness.model.gate import Speed
+from harness.model.gate import Accepted, Speed
 from harness.model.statistics import Interval, ratio
 
 

@@ -1,12 +1,14 @@
-"""What a compiler said of a solution's extensions."""
+"""What was compiled: a solution's extensions by a compiler, baselines by torch."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass
 
-from harness.model.record import RECORD
+from harness.model.arms import Baseline
+from harness.model.record import RECORD, NotNegative
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -62,3 +64,17 @@ class ExtensionBuild:
     """The compiler's words, the middle of a long log left out. Text of the solution's, not to be trusted."""
     nvcc: NvccCheck | None = None
     """Beside a simulation; None on a GPU, where nvcc is the compiler, and where it wasn't asked. `kernels` are its."""
+
+
+@dataclass(frozen=True, config=RECORD)
+class CompiledBaseline:
+    """`compile_s`: by the referee's clock, how much longer the first call took than the second. The counts are torch's
+    own, up to the end of the timing, but for CUDA graphs; None of what this torch doesn't count. Where a measurement
+    had fresh processes (timing.processes) all of it is of the first ones, which compiled before anybody else did."""
+
+    baseline: Baseline
+    compile_s: NotNegative
+    graphs: NonNegativeInt | None
+    """0 where torch compiled nothing, so that the reference ran as eager."""
+    graph_breaks: NonNegativeInt | None
+    recompilations: NonNegativeInt | None

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import TypeAdapter
+from pydantic import NonNegativeInt, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from harness.model.record import RECORD, as_json
-from harness.model.theory import theoretical_operations_per_s
+from harness.model.record import RECORD, Positive, as_json
 
 Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
 """In what a matrix product multiplies."""
 
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 
-Source = Literal["theory", "measured"]
+RateSource = Literal["theory", "measured"]
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -27,7 +25,7 @@ class Ceiling:
     """Bytes or operations per second that nothing exceeds, and whether theory or a measurement says so."""
 
     rate: float
-    source: Source
+    source: RateSource
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -45,15 +43,15 @@ class Ceilings:
     """The version that measured: matrix products are those of its libraries."""
     measured_at: str
     """UTC, ISO 8601."""
-    cache_bytes: int
-    memory_peak_bytes_per_s: float | None
-    copy_bytes_per_s: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    cache_copy_bytes_per_s: float
-    matrix_operations_per_s: dict[str, float]
+    cache_bytes: NonNegativeInt
+    memory_peak_bytes_per_s: Positive | None
+    copy_bytes_per_s: Positive
+    read_bytes_per_s: Positive
+    write_bytes_per_s: Positive
+    cache_copy_bytes_per_s: Positive
+    matrix_operations_per_s: dict[str, Positive]
     """Of matrix products, by their arithmetic; what device and torch don't have is left out."""
-    vector_operations_per_s: float | None
+    vector_operations_per_s: Positive | None
     """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
     gpu_uuid: str | None = None
     """Which GPU of the model it was, see Environment; they differ."""
@@ -64,11 +62,6 @@ class Ceilings:
     measured. None where the driver doesn't tell, and in records from before it was kept."""
 
     def __post_init__(self) -> None:
-        memory = (self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s, self.cache_copy_bytes_per_s)
-        maybe = (self.memory_peak_bytes_per_s, self.vector_operations_per_s)
-        rates = [*memory, *self.matrix_operations_per_s.values(), *(rate for rate in maybe if rate is not None)]
-        if self.cache_bytes < 0 or not all(math.isfinite(rate) and rate > 0 for rate in rates):
-            raise ValueError("ceilings are positive rates")
         if not set(self.matrix_operations_per_s) - _NARROW:
             raise ValueError("ceilings hold the rate of a matrix product of 16 bits or more")
 
@@ -118,3 +111,41 @@ def write_ceilings(path: Path, ceilings: Ceilings) -> None:
     whole = path.with_suffix(f".{os.getpid()}")
     whole.write_text(json.dumps(as_json(ceilings)))
     whole.replace(path)
+
+
+_PER_CLOCK: dict[str, dict[str, int]] = {
+    "8.0": {"float32": 128, "tf32": 1024, "float16": 2048, "bfloat16": 2048},
+    "8.6": {"float32": 256, "tf32": 512, "float16": 1024, "bfloat16": 1024},
+    "8.9": {"float32": 256, "tf32": 512, "float16": 1024, "bfloat16": 1024, "float8_e4m3": 2048},
+    "9.0": {"float32": 256, "tf32": 2048, "float16": 4096, "bfloat16": 4096, "float8_e4m3": 8192},
+    "10.0": {"float32": 256, "tf32": 4096, "float16": 8192, "bfloat16": 8192, "float8_e4m3": 16384},
+    "12.0": {"float32": 256, "tf32": 512, "float16": 1024, "bfloat16": 1024, "float8_e4m3": 2048},
+}
+"""Operations of one multiprocessor in one clock in theory, by compute capability and arithmetic.
+
+Dense, a multiply-add counted as two. float32 outside of tensor cores: NVIDIA, CUDA C++ Programming Guide, "Arithmetic
+Instructions", whose results per clock are doubled. Tensor cores: what NVIDIA states for a board, divided by its
+multiprocessors and its boost clock:
+
+| capability | source                                                  | board, multiprocessors, clock    |
+|------------|---------------------------------------------------------|----------------------------------|
+| 8.0        | NVIDIA A100 Tensor Core GPU Architecture (2020)         | A100, 108, 1410 MHz              |
+| 8.6        | NVIDIA Ampere GA102 GPU Architecture (2021)             | A40, 84, 1740 MHz                |
+| 8.9        | NVIDIA Ada GPU Architecture (2023), L40S data sheet     | L40S, 142, 2520 MHz              |
+| 9.0        | NVIDIA H100 Tensor Core GPU Architecture (2022)         | H100 SXM5, 132, 1830 MHz         |
+| 10.0       | NVIDIA Blackwell data sheet (2024)                      | B200, 148, 1850 MHz              |
+| 12.0       | NVIDIA RTX Blackwell PRO GPU Architecture (2025)        | RTX PRO 6000, 188, 2617 MHz      |
+
+Boards for games of 8.6, 8.9 and 12.0 have half these rates where sums are float32: for them it is a limit that nothing
+exceeds, and nothing reaches. A capability, or an arithmetic, that isn't here has no theoretical rate.
+"""
+
+
+def theoretical_operations_per_s(
+    compute_capability: str | None, multiprocessors: int | None, sm_mhz: int | None
+) -> dict[str, float]:
+    """By arithmetic; empty where one of the three isn't known."""
+    per_clock = _PER_CLOCK.get(compute_capability or "", {})
+    if multiprocessors is None or sm_mhz is None:
+        return {}
+    return {name: float(operations * multiprocessors * sm_mhz * 10**6) for name, operations in per_clock.items()}

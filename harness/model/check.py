@@ -1,14 +1,15 @@
-"""What one comparison of outputs with the oracle found."""
+"""What a check found: a comparison of outputs with the oracle, or evidence of a deception, each with its numbers."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import Literal
+from dataclasses import field
+from typing import Annotated, Literal, get_args
 
+from pydantic import Field, FiniteFloat
 from pydantic.dataclasses import dataclass
 
-from harness.model.record import RECORD
+from harness.model.record import RECORD, NotNegative
 
 OracleKind = Literal["float64", "float32"]
 Scope = Literal["complete", "row", "sampled_blocks", "timed_turn"]
@@ -22,13 +23,9 @@ class Tolerance:
     equality.
     """
 
-    atol: float
-    rtol: float
-    of_scale: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not all(0 <= part < math.inf for part in (self.atol, self.rtol, self.of_scale)):
-            raise ValueError("a tolerance is finite and not negative")
+    atol: NotNegative
+    rtol: NotNegative
+    of_scale: NotNegative = 0.0
 
     @property
     def is_exact(self) -> bool:
@@ -122,3 +119,30 @@ class Check:
     @property
     def worst(self) -> float:
         return max((output.worst for output in self.outputs), default=0.0)
+
+
+CheckName = Literal[
+    "private_socket",
+    "claimed_times",
+    "wall_clock",
+    "tail",
+    "trace",
+    "phases",
+    "idle_gpu",
+    "roofline",
+    "patched_functions",
+    "harness_files",
+]
+"""Checks that can end in the verdict `cheating`; `harness explain` says what each observes."""
+
+CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
+
+
+@dataclass(frozen=True, config=RECORD)
+class Evidence:
+    """One observation. `numbers` have their units in their names, e.g. {"wall_ns": 5.1e6, "claimed_ns": 1.2e5}."""
+
+    check: CheckName
+    observed: Annotated[str, Field(min_length=1)]
+    """One sentence that holds the numbers."""
+    numbers: dict[str, FiniteFloat] = field(default_factory=dict)

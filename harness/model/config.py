@@ -12,15 +12,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from harness.model.arms import Baseline, Metric
-from harness.model.record import SETTINGS, as_json
+from harness.model.record import SETTINGS, Positive, as_json
 from harness.model.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
 SANITIZED_SLOWER = 10
 """So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
 (benchmarks/simulator.py)."""
 
+
 Count = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -57,7 +57,7 @@ class TimingConfig:
     """Blocks of turns to measure in each process, there and back; six are as few as a 95 % interval needs."""
     calls_per_turn: Count = 5
     """Calls that one turn times."""
-    budget_s: Seconds = 60.0
+    budget_s: Positive = 60.0
     """Seconds after which no further block begins."""
     control: bool = True
     """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
@@ -98,15 +98,15 @@ class TimingConfig:
 class LimitsConfig:
     """When a worker's process group is ended, and how many builds run at once."""
 
-    build_s: Seconds = 600.0
+    build_s: Positive = 600.0
     """Seconds for compiling a solution's extensions."""
-    load_s: Seconds = 120.0
+    load_s: Positive = 120.0
     """Seconds for importing and constructing."""
-    turn_s: Seconds = 120.0
+    turn_s: Positive = 120.0
     """Seconds for one turn; ten times as long with correctness.sanitize."""
     parallel_builds: Count | None = None
     """Builds at once. null: half the cores, two at least."""
-    worker_memory_gib: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    worker_memory_gib: Positive | None = None
     """Resident memory of one worker on the host. null: 80 % of what is available at its start."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
@@ -125,12 +125,20 @@ class NvccConfig:
     """Where there is an nvcc; elsewhere this changes nothing."""
     architectures: tuple[str, ...] = ("sm_90",)
     """For solutions that name none by flags of their own."""
-    timeout_s: Seconds = 180.0
+    timeout_s: Positive = 180.0
     """Seconds for one solution; what takes longer stays unchecked."""
 
     def __post_init__(self) -> None:
         if not self.architectures or not all(re.fullmatch(r"sm_\d{2,3}[af]?", name) for name in self.architectures):
             raise ValueError("architectures are names such as sm_90, one at least")
+
+
+_YOUNG = {
+    "correctness": ("sanitize", "fragile", "min_own_share"),
+    "timing": ("control", "metrics", "processes", "precision", "lock_sm_mhz"),
+    "limits": ("pass_environment",),
+}
+"""Keys that came after the first journals."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -175,20 +183,14 @@ class Config:
 
     @cached_property
     def identity(self) -> Any:
-        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it is set, so that
-        what was found before it came still answers the same question."""
+        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it differs from
+        its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
-        if not self.limits.pass_environment:
-            del encoded["limits"]["pass_environment"]
-        if not self.correctness.sanitize:
-            del encoded["correctness"]["sanitize"]
-        if self.correctness.fragile == CorrectnessConfig.fragile:
-            del encoded["correctness"]["fragile"]
-        if not self.correctness.min_own_share:
-            del encoded["correctness"]["min_own_share"]
-        for key in ("control", "metrics", "processes", "precision", "lock_sm_mhz"):
-            if getattr(self.timing, key) == getattr(TimingConfig(), key):
-                del encoded["timing"][key]
+        for section, keys in _YOUNG.items():
+            settings = getattr(self, section)
+            for key in keys:
+                if getattr(settings, key) == getattr(type(settings), key):
+                    del encoded[section][key]
         if self.nvcc == NvccConfig():
             del encoded["nvcc"]
         return encoded

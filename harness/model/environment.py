@@ -1,7 +1,8 @@
-"""Where an evaluation ran: everything that a number depends on and the code doesn't say."""
+"""Where an evaluation ran: everything that a number depends on and the code doesn't say; and a machine's fitness."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -98,3 +99,17 @@ def of_several_gpus(uuids: Iterable[str | None]) -> str | None:
         return None
     least = "at least " if None in given else ""
     return f"measured on {least}{known} GPUs of this model, on which the same kernels' ratios may differ by 1 %"
+
+
+@dataclasses.dataclass(frozen=True)
+class MachineFinding:
+    """`remedy` says what to do where the state isn't good."""
+
+    name: str
+    state: Literal["good", "missing", "warning"]
+    detail: str
+    remedy: str | None = None
+
+    @property
+    def is_good(self) -> bool:
+        return self.state == "good"

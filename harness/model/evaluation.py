@@ -5,28 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import field
-from typing import Literal
+from dataclasses import field, replace
+from typing import Annotated, Literal
 
+from pydantic import Field, NonNegativeInt
 from pydantic.dataclasses import dataclass
 
-from harness.model.build import ExtensionBuild
-from harness.model.ceilings import Ceilings, Source
-from harness.model.check import Check, DerivedTolerance
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline, ExtensionBuild
+from harness.model.ceilings import Ceilings, RateSource
+from harness.model.check import Check, DerivedTolerance, Evidence
 from harness.model.config import Config
 from harness.model.environment import Environment
-from harness.model.evidence import Evidence
-from harness.model.precision import missed_precision
 from harness.model.record import RECORD
-from harness.model.timing import Timing
+from harness.model.timing import Timing, missed_precision
 from harness.model.trace import Trace
 from harness.model.verdict import Verdict
 
 SCHEMA = 3
 
-_MOST_WORK = 2**63
+_Amount = Annotated[int, Field(gt=0, lt=2**63)]
 """Bytes or operations of one call: what can't be is refused before anybody divides by it."""
+_LightNs = Annotated[float, Field(gt=0, lt=2**63)]
 
 WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
 """Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
@@ -77,43 +76,36 @@ class Work:
     """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
     the formulas of problem.yaml give."""
 
-    least_bytes: int
-    operations: int | None
+    least_bytes: _Amount
+    operations: _Amount | None
     """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
-    written_bytes: int | None = None
+    written_bytes: NonNegativeInt | None = None
     """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
     convolutions: int | None = None
     """How many of `operations` are convolutions'; None where that isn't known, as of a formula's."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.least_bytes < _MOST_WORK:
-            raise ValueError(f"{self.least_bytes} bytes to move are no work")
-        if self.operations is not None and not 0 < self.operations < _MOST_WORK:
-            raise ValueError(f"{self.operations} operations are no work; None stands for none")
-        if self.written_bytes is not None and not 0 <= self.written_bytes <= self.least_bytes:
+        if self.written_bytes is not None and self.written_bytes > self.least_bytes:
             raise ValueError(f"{self.written_bytes} bytes written are no part of {self.least_bytes}")
 
 
 @dataclass(frozen=True, config=RECORD)
 class SpeedOfLight:
-    """The least time of a call of the timed case: its work at the device's ceilings; see records.roofline for the rule.
+    """The least time of a call of the timed case: its work at the device's ceilings; see model.roofline for the rule.
 
     `arithmetic` names whose matrix rate the operations are held against; None, and no time, where none are counted.
     """
 
-    memory_ns: float
-    arithmetic_ns: float | None
+    memory_ns: _LightNs
+    arithmetic_ns: _LightNs | None
     arithmetic: str | None
-    memory_source: Source = "measured"
+    memory_source: RateSource = "measured"
     """Whose rate it is; in records from before theory counted all are measured."""
-    arithmetic_source: Source = "measured"
+    arithmetic_source: RateSource = "measured"
 
     def __post_init__(self) -> None:
-        times = (self.memory_ns, *([] if self.arithmetic_ns is None else [self.arithmetic_ns]))
-        if not all(0 < time < _MOST_WORK for time in times) or (self.arithmetic_ns is None) != (
-            self.arithmetic is None
-        ):
-            raise ValueError("a speed of light has positive times, and a name for its arithmetic where it has one")
+        if (self.arithmetic_ns is None) != (self.arithmetic is None):
+            raise ValueError("a speed of light has a name for its arithmetic where it has a time for it")
 
     @property
     def ns(self) -> float:
@@ -121,7 +113,7 @@ class SpeedOfLight:
         return max(self.memory_ns, self.arithmetic_ns or 0.0)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RateSource:
         """Of the longer time."""
         return self.memory_source if self.is_memory_bound else self.arithmetic_source
 
@@ -213,7 +205,7 @@ class Evaluation:
         return self.trace.own_share if self.trace else None
 
     @property
-    def light_source(self) -> Source | None:
+    def light_source(self) -> RateSource | None:
         """Whether theory or a measurement says what the limit is; None where it isn't known."""
         return self.speed_of_light.source if self.speed_of_light else None
 
@@ -242,3 +234,23 @@ def evaluation_key(
         environment.fingerprint,
     ]
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
+
+
+WITHHELD = "(withheld)"
+
+
+def without_source(evaluation: Evaluation) -> Evaluation:
+    """The record without the solution's files and explanation, and without what quotes them: compilers' output and a
+    failure's details. Hashes, verdict, reason and numbers stay."""
+    failure = evaluation.failure
+    return replace(
+        evaluation,
+        solution=replace(evaluation.solution, files={}, explanation=""),
+        builds=tuple(map(_without_output, evaluation.builds)),
+        failure=failure and replace(failure, details=None),
+    )
+
+
+def _without_output(build: ExtensionBuild) -> ExtensionBuild:
+    nvcc = build.nvcc and replace(build.nvcc, words=WITHHELD if build.nvcc.words else "", output="")
+    return replace(build, output="", nvcc=nvcc)

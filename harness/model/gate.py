@@ -1,12 +1,16 @@
-"""What a gate found: why a change may be merged or not, ready for any report."""
+"""What a gate found, ready for any report: why a change may be merged or not; and what a snapshot keeps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
 from typing import Literal
 
-from harness.model.environment import BackendName
-from harness.model.statistics import Interval
+from pydantic.dataclasses import dataclass
+
+from harness.model.arms import Baseline, Metric
+from harness.model.environment import BackendName, Environment
+from harness.model.record import RECORD
+from harness.model.statistics import Interval, paired_ratio
 from harness.model.verdict import Verdict
 
 Speed = Literal["improved", "unchanged", "regressed", "inconclusive"]
@@ -49,7 +53,7 @@ OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
 WaiverScope = Literal["correctness", "performance", "unsupported"]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Waiver:
     """Somebody's decision to accept a failure for a while. `expires` is the last day on which it counts, ISO 8601."""
 
@@ -61,8 +65,8 @@ class Waiver:
     expires: str
 
 
-@dataclass(frozen=True)
-class Place:
+@dataclasses.dataclass(frozen=True)
+class Location:
     """Where to look: a file by its path in the workspace, and a line from 1. `text` is the solution's, untrusted."""
 
     file: str
@@ -70,7 +74,7 @@ class Place:
     text: str = ""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class GateFinding:
     """One thing to know about a solution. `message` and `details` may quote the solution: text not to be trusted."""
 
@@ -78,13 +82,13 @@ class GateFinding:
     level: Level
     message: str
     next_step: str
-    places: tuple[Place, ...]
+    places: tuple[Location, ...]
     details: str | None = None
     waiver: Waiver | None = None
 
 
-@dataclass(frozen=True)
-class Attempt:
+@dataclasses.dataclass(frozen=True)
+class GateAttempt:
     """One evaluation, seen by the gate. `against_snapshot` is its speed-up over the accepted one."""
 
     evaluation: str
@@ -96,7 +100,7 @@ class Attempt:
     speed: Speed | None = None
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Judged:
     """One solution. `attempts` are in the order of time; the later ones are measurements of a suspect again.
 
@@ -106,7 +110,7 @@ class Judged:
     problem: str
     solution: str
     expected: Verdict
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[GateAttempt, ...] = ()
     findings: tuple[GateFinding, ...] = ()
     accepted: Interval | None = None
     speed: Speed | None = None
@@ -127,7 +131,7 @@ class Judged:
         return sum(attempt.duration_s for attempt in self.attempts)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class GateReport:
     """The gate's whole answer.
 
@@ -152,3 +156,55 @@ class GateReport:
 
     def with_outcome(self, outcome: Outcome) -> tuple[Judged, ...]:
         return tuple(judged for judged in self.judged if judged.outcome == outcome)
+
+
+@dataclass(frozen=True, config=RECORD)
+class AcceptedTimes:
+    """The blocks' values in ns, paired: what the accepted speed-up and its interval follow from. `fresh_at`: the pairs
+    before which new processes begin."""
+
+    case: str
+    baseline: Baseline
+    baseline_ns: tuple[float, ...]
+    solution_ns: tuple[float, ...]
+    metric: Metric = "gpu_cold"
+    fresh_at: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.baseline_ns) != len(self.solution_ns) or not min((*self.baseline_ns, *self.solution_ns), default=0):
+            raise ValueError("an accepted timing has positive medians, as many of the baseline as of the solution")
+        if self.speedup is None:
+            raise ValueError("an accepted timing has enough blocks for an interval")
+
+    @property
+    def speedup(self) -> Interval | None:
+        return paired_ratio(self.baseline_ns, self.solution_ns, self.fresh_at)
+
+
+@dataclass(frozen=True, config=RECORD)
+class Accepted:
+    """One accepted evaluation, without its samples and sources."""
+
+    problem: str
+    solution: str
+    verdict: Verdict
+    evaluation: str
+    started_at: str
+    problem_sha256: str
+    solution_sha256: str
+    times: AcceptedTimes | None
+    environment: Environment
+
+    @property
+    def device(self) -> str:
+        """One entry a solution and device is kept."""
+        return device_of(self.environment)
+
+    @property
+    def speedup(self) -> Interval | None:
+        return self.times.speedup if self.times else None
+
+
+def device_of(environment: Environment) -> str:
+    """What an evaluation was made on, as a snapshot tells devices apart."""
+    return environment.gpu or "simulator"

@@ -6,15 +6,12 @@ How often each reason is a false alarm is simulated in tests/model/test_false_al
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from harness.model.arms import ArmName, Baseline
+from harness.model.metric_timing import MetricTiming
+from harness.model.spread import mann_kendall, theil_sen, two_levels
 from harness.model.statistics import Interval, median, median_interval
-from harness.model.trend import mann_kendall, theil_sen, two_levels
-
-if TYPE_CHECKING:
-    from harness.model.arms import ArmName, Baseline
-    from harness.model.timing import Timing
 
 WIDEST = 0.05
 """Half an interval's width, relative to its estimate, above which a speed-up says too little to be ranked. A median in
@@ -62,67 +59,66 @@ _HELD_BACK = ("thermal", "hw")
 how a GPU under a heavy matrix kernel always runs: a remark."""
 
 
-def reasons(timing: Timing) -> Iterator[str]:
+def reasons(measured: MetricTiming) -> Iterator[str]:
     """Each in words with its numbers, the plainest first."""
-    yield from _no_interval(timing)
-    yield from _too_wide(timing, timing.baselines[0])
-    yield from _doubts(timing)
+    yield from _no_interval(measured)
+    yield from _too_wide(measured, measured.baselines[0])
+    yield from _doubts(measured)
 
 
-def is_doubtful(timing: Timing) -> bool:
+def is_doubtful(measured: MetricTiming) -> bool:
     """Whether there are reasons beside a wide interval, which says all the same on which side of a limit it lies."""
-    return any(reason for part in (_no_interval, _doubts) for reason in part(timing))
+    return any(reason for part in (_no_interval, _doubts) for reason in part(measured))
 
 
-def reasons_over(timing: Timing, baseline: Baseline) -> Iterator[str]:
+def reasons_over(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
     """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
     arms = (baseline,)
-    yield from _below_floor(timing, arms)
-    yield from _too_wide(timing, baseline)
-    yield from _drift(timing, baseline)
-    yield from _levels(timing, arms)
-    yield from _unqueued(timing, arms)
+    yield from _below_floor(measured, arms)
+    yield from _too_wide(measured, baseline)
+    yield from _drift(measured, baseline)
+    yield from _levels(measured, arms)
+    yield from _unqueued(measured, arms)
 
 
-def _doubts(timing: Timing) -> Iterator[str]:
-    yield from _control(timing)
-    yield from _drift(timing, timing.baselines[0])
-    yield from _levels(timing, _judged(timing))
-    yield from _canary(timing)
-    yield from _busy_memory(timing)
-    yield from _throttled(timing)
-    yield from _company(timing)
-    yield from _unqueued(timing, _judged(timing))
+def _doubts(measured: MetricTiming) -> Iterator[str]:
+    yield from _control(measured)
+    yield from _drift(measured, measured.baselines[0])
+    yield from _levels(measured, _judged(measured))
+    yield from _canary(measured)
+    yield from _busy_memory(measured)
+    yield from _throttled(measured)
+    yield from _company(measured)
+    yield from _unqueued(measured, _judged(measured))
 
 
-def remarks(timing: Timing) -> Iterator[str]:
-    """What is worth knowing and no reason."""
-    drift = _significant_drift(timing.block_ns(timing.baselines[0]))
+def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Iterator[str]:
+    """What is worth knowing and no reason; `further`: the metrics beside the headline."""
+    drift = _significant_drift(measured.block_ns(measured.baselines[0]))
     if drift is not None and _DRIFT < abs(drift) <= WIDEST:
         yield (
-            f"{timing.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
+            f"{measured.baselines[0]} drifted by {_signed(drift)} over the run; ratios are paired by block, "
             "where drift cancels"
         )
-    arms: tuple[ArmName, ...] = (*timing.baselines, "solution")
-    for arm in arms:
-        late, all_calls = _late(timing, arm)
-        if 0 < late <= _most_late(timing) * all_calls:
-            yield f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host"
-    yield from _around(timing)
-    yield from _first_calls(timing)
-    for row in timing.rows:
-        yield from _host_in(timing.of_row(row))
-    capped, seen = _turns_held_back(timing, lambda word: not _is_serious(word))
+    yield from (words for words, are_many in _late_calls(measured, _rivals(measured)) if not are_many)
+    yield from _around(measured)
+    yield from _first_calls(measured)
+    for (
+        row
+    ) in further:  # they aren't ranked; after a headline by end_to_end those between events hold the host's time, too
+        for words, are_many in _late_calls(row, _rivals(row)):
+            if are_many:
+                yield f"{row.metric}: {words}, so that their times hold launches"
+    capped, seen, reasons_given = _held_back(measured, are_serious=False)
     if capped:
-        words = _words(timing, lambda word: not _is_serious(word))
-        yield f"clocks were held back in {capped} of {seen} turns ({words}), which is usual under load"
+        yield f"clocks were held back in {capped} of {seen} turns ({reasons_given}), which is usual under load"
 
 
-def _around(timing: Timing) -> Iterator[str]:
+def _around(measured: MetricTiming) -> Iterator[str]:
     """What starting and ending a kernel makes of a ratio of short calls."""
-    if timing.speedup is None or timing.floors is None or timing.metric not in _BETWEEN_EVENTS:
+    if measured.speedup is None or measured.floors is None or measured.metric not in _BETWEEN_EVENTS:
         return
-    above, below = (timing.time_ns(arm) for arm in _judged(timing))
+    above, below = (measured.time_ns(arm) for arm in _judged(measured))
     if min(above, below) < _LEAST_AROUND * _AROUND_NS:
         return
     kernels = (above - _AROUND_NS) / (below - _AROUND_NS)
@@ -133,17 +129,17 @@ def _around(timing: Timing) -> Iterator[str]:
         )
 
 
-def _first_calls(timing: Timing) -> Iterator[str]:
+def _first_calls(measured: MetricTiming) -> Iterator[str]:
     """Where the first call of a turn differs for one arm alone, the speed-up depends on how many calls turns have."""
-    if timing.speedup is None or timing.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
+    if measured.speedup is None or measured.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
         return
-    baseline, solution = _judged(timing)
-    ours, theirs = _first_over_later(timing, solution), _first_over_later(timing, baseline)
+    baseline, solution = _judged(measured)
+    ours, theirs = _first_over_later(measured, solution), _first_over_later(measured, baseline)
     if ours is None or theirs is None or abs(ours.estimate - theirs.estimate) <= _FIRST:
         return
     if ours.low <= theirs.high and theirs.low <= ours.high:
         return
-    later = median(_later_calls(timing, baseline)) / median(_later_calls(timing, solution))
+    later = median(_later_calls(measured, baseline)) / median(_later_calls(measured, solution))
     first = later * math.exp(theirs.estimate - ours.estimate)
     yield (
         f"the first call of a turn differs from the later ones by {_signed(math.expm1(ours.estimate), 2)} for the "
@@ -152,55 +148,43 @@ def _first_calls(timing: Timing) -> Iterator[str]:
     )
 
 
-def _first_over_later(timing: Timing, arm: ArmName) -> Interval | None:
+def _first_over_later(measured: MetricTiming, arm: ArmName) -> Interval | None:
     """On a log scale, over the turns of more than one call; None where those are too few to tell."""
-    turns = [turn.call_ns for turn in timing.turns if turn.arm == arm and len(turn.call_ns) > 1]
+    turns = [turn.call_ns for turn in measured.turns if turn.arm == arm and len(turn.call_ns) > 1]
     return median_interval([math.log(calls[0] / median(calls[1:])) for calls in turns], _FIRST_SURE)
 
 
-def _later_calls(timing: Timing, arm: ArmName) -> list[int]:
-    return [ns for turn in timing.turns if turn.arm == arm for ns in turn.call_ns[1:]]
+def _later_calls(measured: MetricTiming, arm: ArmName) -> list[int]:
+    return [ns for turn in measured.turns if turn.arm == arm for ns in turn.call_ns[1:]]
 
 
-def _host_in(row: Timing) -> Iterator[str]:
-    """Further metrics aren't ranked. After a headline by end_to_end those between events, too, hold the host's time."""
-    arms: tuple[ArmName, ...] = (*row.baselines, "solution")
-    for arm in arms:
-        late, all_calls = _late(row, arm)
-        if late > _most_late(row) * all_calls:
-            yield (
-                f"{row.metric}: in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so "
-                "that their times hold launches"
-            )
-
-
-def _no_interval(timing: Timing) -> Iterator[str]:
-    yield from _below_floor(timing, _judged(timing))
-    if len(timing.block_ns("solution")) < _LEAST_BLOCKS:
+def _no_interval(measured: MetricTiming) -> Iterator[str]:
+    yield from _below_floor(measured, _judged(measured))
+    if len(measured.block_ns("solution")) < _LEAST_BLOCKS:
         yield "too few blocks for an interval"
 
 
-def _below_floor(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+def _below_floor(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     for arm in arms:
-        if timing.floor_ns is not None and timing.is_below_floor(arm):
+        if measured.floor_ns is not None and measured.is_below_floor(arm):
             yield (
-                f"the median of {_named(arm)}, {_us(timing.median_ns(arm))}, is below three times that of an empty "
-                f"kernel ({_us(timing.floor_ns)}): no ratio is claimed"
+                f"the median of {_named(arm)}, {_us(measured.median_ns(arm))}, is below three times that of an empty "
+                f"kernel ({_us(measured.floor_ns)}): no ratio is claimed"
             )
 
 
-def _too_wide(timing: Timing, baseline: Baseline) -> Iterator[str]:
-    speedup = timing.speedup_over(baseline)
+def _too_wide(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
+    speedup = measured.speedup_over(baseline)
     if speedup is not None and speedup.half_width > WIDEST:
         half, most = _percent(speedup.half_width), _percent(WIDEST, 0)
         yield f"the interval of the speed-up is ±{half} wide; at most ±{most} is ranked"
 
 
-def _control(timing: Timing) -> Iterator[str]:
-    if not timing.has_control or timing.is_below_floor(timing.baselines[0]):
+def _control(measured: MetricTiming) -> Iterator[str]:
+    if not measured.has_control or measured.is_below_floor(measured.baselines[0]):
         return
-    baseline = timing.baselines[0]
-    ratio = timing.ratio(baseline, "control", _CONTROL) or timing.ratio(baseline, "control", of_workers=_CONTROL)
+    baseline = measured.baselines[0]
+    ratio = measured.ratio(baseline, "control", _CONTROL) or measured.ratio(baseline, "control", of_workers=_CONTROL)
     if ratio is None:
         return
     bounds = f"[{ratio.low:.4f}, {ratio.high:.4f}] at {_percent(ratio.confidence)}"
@@ -211,10 +195,10 @@ def _control(timing: Timing) -> Iterator[str]:
         yield f"{shown}, ±{_percent(ratio.half_width)} wide; at most ±{_percent(WIDEST, 0)} is ranked"
 
 
-def _drift(timing: Timing, baseline: Baseline) -> Iterator[str]:
+def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
     """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
     itself drifts, or where times drift so far that a median in ms is one moment's."""
-    above, below = timing.block_ns(baseline), timing.block_ns("solution")
+    above, below = measured.block_ns(baseline), measured.block_ns("solution")
     of_ratio = _significant_drift([a / b for a, b in zip(above, below, strict=True)])
     of_times = _significant_drift(above)
     if of_ratio is not None and abs(of_ratio) > _DRIFT:
@@ -231,10 +215,10 @@ def _significant_drift(values: Sequence[float]) -> float | None:
     return drift if abs(drift) > _DRIFT and mann_kendall(values) < _SURE else None
 
 
-def _levels(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+def _levels(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
     """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
     for arm in arms:
-        values = timing.block_ns(arm)
+        values = measured.block_ns(arm)
         found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
         if found:
             yield (
@@ -243,10 +227,10 @@ def _levels(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
             )
 
 
-def _canary(timing: Timing) -> Iterator[str]:
+def _canary(measured: MetricTiming) -> Iterator[str]:
     """The same fill after turns of the same arms: what moves it moves everything."""
-    ours = (timing.baselines[0], "control")
-    times = [turn.canary_ns for turn in timing.turns if turn.arm in ours and turn.canary_ns]
+    ours = (measured.baselines[0], "control")
+    times = [turn.canary_ns for turn in measured.turns if turn.arm in ours and turn.canary_ns]
     third = len(times) // 3
     if third < 2:
         return
@@ -259,21 +243,21 @@ def _canary(timing: Timing) -> Iterator[str]:
         )
 
 
-def _busy_memory(timing: Timing) -> Iterator[str]:
+def _busy_memory(measured: MetricTiming) -> Iterator[str]:
     """Before one arm's turns more than before the other's, or before both, which cancels only if both are bound by
     memory."""
-    baseline, solution = (_fills_ns(timing, arm) for arm in _judged(timing))
+    baseline, solution = (_fills_ns(measured, arm) for arm in _judged(measured))
     if not baseline or not solution:
         return
     before, other = median(baseline), median(solution)
-    shown = f"before turns of {_judged(timing)[0]} a fill of the device's memory took {_us(before)}"
+    shown = f"before turns of {_judged(measured)[0]} a fill of the device's memory took {_us(before)}"
     somebody = "somebody else was using it, if only the driver, which clears what is freed"
     if max(before, other) > (1 + _FILLS) * min(before, other):
         yield (
             f"{shown}, before those of the solution {_us(other)}: {somebody}; at most {_percent(_FILLS, 0)} of "
             "difference is ranked"
         )
-    still = timing.floors and timing.floors.fill_ns
+    still = measured.floors and measured.floors.fill_ns
     if still and before > (1 + _WIDEST_FILL) * still:
         yield (
             f"{shown}, before the solution was loaded {_us(still)}: {somebody}; at most {_percent(_WIDEST_FILL, 0)} "
@@ -281,62 +265,65 @@ def _busy_memory(timing: Timing) -> Iterator[str]:
         )
 
 
-def _fills_ns(timing: Timing, arm: ArmName) -> list[int]:
-    return [turn.fill_ns for turn in timing.turns if turn.arm == arm and turn.fill_ns]
+def _fills_ns(measured: MetricTiming, arm: ArmName) -> list[int]:
+    return [turn.fill_ns for turn in measured.turns if turn.arm == arm and turn.fill_ns]
 
 
-def _throttled(timing: Timing) -> Iterator[str]:
-    held_back, seen = _turns_held_back(timing, _is_serious)
+def _throttled(measured: MetricTiming) -> Iterator[str]:
+    held_back, seen, words = _held_back(measured, are_serious=True)
     if held_back > _THROTTLED * seen:
-        words = _words(timing, _is_serious)
         yield f"clocks were held back in {held_back} of {seen} turns ({words}): cool the GPU, or measure on another"
 
 
-def _company(timing: Timing) -> Iterator[str]:
-    states = [turn.gpu for turn in timing.turns if turn.gpu and turn.gpu.other_processes is not None]
+def _company(measured: MetricTiming) -> Iterator[str]:
+    states = [turn.gpu for turn in measured.turns if turn.gpu and turn.gpu.other_processes is not None]
     busy = sum(state.other_processes != 0 for state in states)
     if busy:
         yield f"another program was on the GPU in {busy} of {len(states)} turns: end it, or measure on another"
 
 
-def _unqueued(timing: Timing, arms: Sequence[ArmName]) -> Iterator[str]:
+def _unqueued(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
+    most = _percent(_most_late(measured), 0)
+    for words, are_many in _late_calls(measured, arms):
+        if are_many:
+            yield f"{words}, so that their times hold launches; at most {most} are ranked as gpu_cold"
+
+
+def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
+    """Words for each arm with calls that weren't proven to be queued, where that is part of the metric; and whether
+    these are more than a median or a mean bears."""
+    if measured.metric not in _BETWEEN_EVENTS:
+        return
     for arm in arms:
-        late, all_calls = _late(timing, arm)
-        if late > _most_late(timing) * all_calls:
-            yield (
-                f"in {late} of {all_calls} calls of {_named(arm)} the device waited for the host, so that their times "
-                f"hold launches; at most {_percent(_most_late(timing), 0)} are ranked as gpu_cold"
-            )
+        proofs = [proof for turn in measured.turns if turn.arm == arm for proof in turn.queued]
+        if late := proofs.count(False):
+            words = f"in {late} of {len(proofs)} calls of {_named(arm)} the device waited for the host"
+            yield words, late > _most_late(measured) * len(proofs)
 
 
-def _most_late(timing: Timing) -> float:
-    return _UNQUEUED_OF_MEANS if timing.is_averaged else _UNQUEUED
+def _most_late(measured: MetricTiming) -> float:
+    return _UNQUEUED_OF_MEANS if measured.is_averaged else _UNQUEUED
 
 
-def _late(timing: Timing, arm: ArmName) -> tuple[int, int]:
-    """How many of how many calls weren't proven to be queued, where that is part of the metric."""
-    proofs = [proof for turn in timing.turns if turn.arm == arm for proof in turn.queued]
-    return (proofs.count(False), len(proofs)) if timing.metric in _BETWEEN_EVENTS else (0, 0)
-
-
-def _turns_held_back(timing: Timing, counts: Callable[[str], bool]) -> tuple[int, int]:
-    """In how many of how many turns a reason of that kind was given."""
-    states = [turn.gpu for turn in timing.turns if turn.gpu]
-    return sum(any(counts(word) for word in state.throttled) for state in states), len(states)
-
-
-def _words(timing: Timing, counts: Callable[[str], bool]) -> str:
-    given = {word for turn in timing.turns if turn.gpu for word in turn.gpu.throttled}
-    return ", ".join(sorted(word for word in given if counts(word)))
+def _held_back(measured: MetricTiming, are_serious: bool) -> tuple[int, int, str]:
+    """In how many of how many turns clocks were held back for such reasons, and the reasons."""
+    states = [turn.gpu for turn in measured.turns if turn.gpu]
+    given = [{word for word in state.throttled if _is_serious(word) is are_serious} for state in states]
+    return sum(map(bool, given)), len(states), ", ".join(sorted(set().union(*given)))
 
 
 def _is_serious(word: str) -> bool:
     return any(part in word.lower() for part in _HELD_BACK)
 
 
-def _judged(timing: Timing) -> tuple[ArmName, ArmName]:
+def _rivals(measured: MetricTiming) -> tuple[ArmName, ...]:
+    """All arms but the control."""
+    return (*measured.baselines, "solution")
+
+
+def _judged(measured: MetricTiming) -> tuple[ArmName, ArmName]:
     """The two arms of the headline."""
-    return (timing.baselines[0], "solution")
+    return (measured.baselines[0], "solution")
 
 
 def _named(arm: ArmName) -> str:

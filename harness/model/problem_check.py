@@ -35,7 +35,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Trial:
+class MutantTrial:
     """A mutant on one draw, compared as a solution would be. `worst` above 1 is outside the tolerance: caught."""
 
     case: str
@@ -61,7 +61,7 @@ class MutantResult:
     what: str
     """What a solution that cheats or errs like this does."""
     output: int
-    trials: tuple[Trial, ...]
+    trials: tuple[MutantTrial, ...]
     harmless: str | None = None
     advice: str | None = None
     """What to change in the problem; there is some where the mutant is let pass."""

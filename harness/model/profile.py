@@ -66,7 +66,7 @@ class TimelineRow:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class DeviceTimeline:
     """What the device ran during some calls in a row, as CUPTI recorded it. Rows: the longest in total first."""
 
     calls: int
@@ -92,7 +92,7 @@ class Profile:
     solution: str | None
     gpu: str
     kernels: tuple[KernelCounters, ...]
-    timeline: Timeline
+    timeline: DeviceTimeline
     files: dict[str, str]
     protections: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

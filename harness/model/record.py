@@ -1,12 +1,18 @@
-"""The form of all records: frozen, without unknown keys, in JSON with words for NaN and the infinities."""
+"""The form of all records: frozen, without unknown keys, in JSON with words for NaN and the infinities; and the hash by
+which they name files."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
 """How pydantic reads and writes a record."""
@@ -21,3 +27,18 @@ def as_json(record: object) -> Any:
         return json.loads(to_json(record, inf_nan_mode="constants"), parse_constant=str)
     except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
         return json.loads(json.dumps(to_jsonable_python(record)), parse_constant=str)
+
+
+def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over names and contents, in their order."""
+    digest = hashlib.sha256()
+    for name, content in contents:
+        for piece in (name.encode(errors="surrogateescape"), content):
+            digest.update(len(piece).to_bytes(8, "big") + piece)
+    return digest.hexdigest()
+
+
+def is_prose(name: str) -> bool:
+    """Whether a file of a solution's is a log or a description, which the solution itself never sees: what was measured
+    can be written down there, and remains a measurement of the same solution."""
+    return name.endswith(".md")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.model.arms import OF_PRECISION, Baseline
-from harness.model.ceilings import Ceilings, Source
+from harness.model.ceilings import Ceilings, RateSource
 from harness.model.environment import Flag
 from harness.model.evaluation import Evaluation, SpeedOfLight, Work
 from harness.model.timing import Timing
@@ -60,7 +60,7 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag],
     return "tf32" if problem == "float32" and any(flags.get(switch, False) for switch in switches) else problem
 
 
-def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, Source | None]:
+def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, RateSource | None]:
     """As Evaluation.share_of_light, of a baseline, and of whose limit it is: held against the problem's precision, as a
     solution that declares none, or against its own where it has one."""
     if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:

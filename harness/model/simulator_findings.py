@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.model.explanation import Explanation
-
 FindingVerdict = Literal["memory_error", "runtime_error", "nondeterministic", "wrong_values", "unsupported"]
-
-_BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)", "fast": "its fast build"}
 
 
 @dataclass(frozen=True)
@@ -27,17 +23,6 @@ class FindingKind:
     @property
     def severity(self) -> Literal["fault", "remark"]:
         return "remark" if self.verdict in (None, "unsupported") else "fault"
-
-    @property
-    def explanation(self) -> Explanation:
-        leads_to = f"leads to {self.verdict}" if self.verdict else "is a remark, which leads to no verdict"
-        return Explanation(
-            self.meaning,
-            f"on the simulator, in {_BUILDS[self.build]}; it {leads_to}",
-            self.causes,
-            self.next_step,
-            "failure.reason, failure.details (the line, and what else was seen); remarks",
-        )
 
 
 FINDING_KINDS: Mapping[str, FindingKind] = {

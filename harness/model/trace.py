@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from harness.model.record import RECORD
@@ -20,13 +21,9 @@ class TracedKernel:
 
     name: str
     origin: KernelOrigin
-    launches: int
-    ns: int
-    elements: int = 0
-
-    def __post_init__(self) -> None:
-        if self.launches < 1 or self.ns < 0 or self.elements < 0:
-            raise ValueError("a traced kernel was launched")
+    launches: PositiveInt
+    ns: NonNegativeInt
+    elements: NonNegativeInt = 0
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -36,7 +33,7 @@ class Trace:
     case: str
     calls: int
     kernels: tuple[TracedKernel, ...]
-    own_share: float | None = None
+    own_share: Annotated[float, Field(ge=0, le=1)] | None = None
     """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed.
     Follows from `kernels`, unless a record leaves out some of them."""
 
@@ -45,5 +42,3 @@ class Trace:
         if self.own_share is None and total:
             own = sum(kernel.ns for kernel in self.kernels if kernel.origin == "own")
             object.__setattr__(self, "own_share", own / total)
-        if self.own_share is not None and not 0 <= self.own_share <= 1:
-            raise ValueError(f"{self.own_share} is no share of the device's time")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from harness.model.build import CompiledBaseline
 from harness.model.ceilings import Ceilings
 from harness.model.check import Check, DerivedTolerance
-from harness.model.compiled import CompiledBaseline
 from harness.model.evaluation import WeightsSource, Work
 from harness.model.timing import Timing
 from harness.model.trace import Trace

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.arms import Baseline
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
-from harness.model.fastest import Fastest, fastest_baseline
 from harness.model.statistics import Interval
-from harness.model.timing import Timing
+from harness.model.timing import Fastest, Timing, fastest_baseline
 from harness.reports.blocks import Block, Column, Line, Table, number, several
 from harness.reports.numbers import format_ms, format_speedup
 from harness.store.entry import Entry, entry_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.model.check import Evidence
 from harness.model.evaluation import Failure
-from harness.model.evidence import Evidence
 from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Block, Column, Line, Pairs, Span, Table, number, several
 from harness.reports.numbers import format_ms, format_own_share

@@ -1,17 +1,49 @@
-"""What verdicts, checks, the words of a timing and the simulator's findings mean."""
+"""What verdicts, checks, the words of a timing and the simulator's findings mean, by explanations.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from dataclasses import dataclass
+from pathlib import Path
 
-from harness.model.checks_explained import CHECKS
-from harness.model.explanation import Explanation
-from harness.model.simulator_findings import FINDING_KINDS
-from harness.model.verdicts_explained import VERDICTS
-from harness.model.words_explained import WORDS
+import yaml
+
+from harness.model.simulator_findings import FINDING_KINDS, FindingKind
+from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table
 
+_TEXTS = Path(__file__).with_name("explanations.yaml")
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."
+_BUILDS = {"both": "both of its builds", "checked": "its checked build (--sanitize)", "fast": "its fast build"}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Sentences without their full stop. `look` names fields of the record, as `harness show --json` prints them."""
+
+    meaning: str
+    observed: str
+    """How the referee comes to know it, and from which source."""
+    causes: str
+    """What usually is behind it."""
+    avoid: str
+    """What an honest author does."""
+    look: str
+
+
+@functools.cache
+def explanations() -> dict[str, dict[str, Explanation]]:
+    """Every explanation by its word, under the kind of word that it is: verdict, check, timing, simulator."""
+    kinds = yaml.safe_load(_TEXTS.read_text(encoding="utf-8"))
+    for name, texts in kinds["verdict"].items():
+        texts["meaning"] = Verdict(name).meaning
+    read = {kind: {name: Explanation(**texts) for name, texts in words.items()} for kind, words in kinds.items()}
+    return {**read, "simulator": {name: _of_finding(kind) for name, kind in FINDING_KINDS.items()}}
+
+
+def everything_explained() -> dict[str, Explanation]:
+    """Verdicts, then checks, then the words of a timing, then what the simulator finds."""
+    return {name: explanation for words in explanations().values() for name, explanation in words.items()}
 
 
 def explained(name: str, explanation: Explanation) -> Report:
@@ -28,13 +60,19 @@ def explained(name: str, explanation: Explanation) -> Report:
 
 
 def all_explained() -> Report:
-    kinds: tuple[tuple[str, Iterable[tuple[str, str]]], ...] = (
-        ("verdict", ((verdict.value, explanation.meaning) for verdict, explanation in VERDICTS.items())),
-        ("check", ((name, explanation.meaning) for name, explanation in CHECKS.items())),
-        ("timing", ((name, explanation.meaning) for name, explanation in WORDS.items())),
-        ("simulator", ((name, kind.meaning) for name, kind in FINDING_KINDS.items())),
-    )
     blocks: list[Block] = []
-    for kind, rows in kinds:
-        blocks += [Table((Column(kind), Column("meaning")), list(rows)), Line("")]
+    for kind, words in explanations().items():
+        rows = [(name, explanation.meaning) for name, explanation in words.items()]
+        blocks += [Table((Column(kind), Column("meaning")), rows), Line("")]
     return Report([*blocks, Line(_MORE, "faint")])
+
+
+def _of_finding(kind: FindingKind) -> Explanation:
+    leads_to = f"leads to {kind.verdict}" if kind.verdict else "is a remark, which leads to no verdict"
+    return Explanation(
+        kind.meaning,
+        f"on the simulator, in {_BUILDS[kind.build]}; it {leads_to}",
+        kind.causes,
+        kind.next_step,
+        "failure.reason, failure.details (the line, and what else was seen); remarks",
+    )

@@ -12,7 +12,15 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.model.evaluation import Evaluation
-from harness.model.kernelbench_scores import SIMULATOR, Field, Sample, Score, average_pass_at_k, counts, pass_at_k
+from harness.model.kernelbench import (
+    SIMULATOR,
+    KernelBenchLevel,
+    KernelBenchSample,
+    KernelBenchScore,
+    average_pass_at_k,
+    counts,
+    pass_at_k,
+)
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Column, Report, Table, number
 from harness.reports.evidence import seen_by
@@ -69,7 +77,7 @@ _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
 """What KernelBench calls not compiled: it can't load the module."""
 
 
-def kernelbench_files(fields: Sequence[Field], ks: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
+def kernelbench_files(fields: Sequence[KernelBenchLevel], ks: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each file's path and content: runs/<gpu>/level<L>/<run>/*.json and timing/<gpu>/*.json."""
     timings: dict[str, dict[str, Any]] = {}
     for field in fields:
@@ -145,11 +153,11 @@ def call_statistics(calls_ns: Sequence[int], gpu: str | None) -> dict[str, Any]:
     }
 
 
-def score_json(score: Score) -> dict[str, Any]:
+def score_json(score: KernelBenchScore) -> dict[str, Any]:
     return {**asdict(score), "pass_at_k": {f"avg_pass@{k}": share for k, share in score.pass_at_k.items()}}
 
 
-def scores_table(scores: Sequence[Score]) -> Report:
+def scores_table(scores: Sequence[KernelBenchScore]) -> Report:
     """A row per GPU, level and run."""
     shown = (0.0, 1.0, 2.0)
     ks = list(scores[0].pass_at_k) if scores else []
@@ -173,14 +181,14 @@ def _number(value: float | None) -> str:
     return "—" if value is None else f"{value:.4f}"
 
 
-def _eval_results(samples: Iterable[Sample]) -> dict[str, Any]:
+def _eval_results(samples: Iterable[KernelBenchSample]) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for sample in samples:
         found.setdefault(str(sample.problem.number), []).append(kernelbench_sample(sample.number, sample.evaluation))
     return found
 
 
-def _pass_at_k_results(samples: Sequence[Sample], ks: Sequence[int]) -> dict[str, Any]:
+def _pass_at_k_results(samples: Sequence[KernelBenchSample], ks: Sequence[int]) -> dict[str, Any]:
     found = counts(samples)
     problems = {str(problem.number): _pass_at_k_row(*found[problem], ks) for problem in sorted(found)}
     metadata = {

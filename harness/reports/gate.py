@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.model.accepted import Accepted
-from harness.model.gate import OUTCOMES, Attempt, GateFinding, GateReport, Judged
+from harness.model.gate import OUTCOMES, Accepted, GateAttempt, GateFinding, GateReport, Judged
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, Tone, number, several
 from harness.reports.numbers import format_speedup
@@ -101,7 +100,7 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} characters left out"
 
 
-def _attempt_words(place: int, attempt: Attempt) -> str:
+def _attempt_words(place: int, attempt: GateAttempt) -> str:
     against = f", {format_speedup(attempt.against_snapshot)} of the accepted" if attempt.against_snapshot else ""
     conclusion = f": {attempt.speed}" if attempt.speed else ""
     speedup = f"speed-up {format_speedup(attempt.speedup)}" if attempt.speedup else attempt.verdict.value

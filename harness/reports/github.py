@@ -6,7 +6,7 @@ step GitHub shows 10 annotations of each kind, and of a message 64 KiB.
 
 from __future__ import annotations
 
-from harness.model.gate import GateFinding, GateReport, Judged, Level, Place
+from harness.model.gate import GateFinding, GateReport, Judged, Level, Location
 from harness.reports.gate import clipped, headline
 from harness.reports.untrusted import harmless
 
@@ -54,7 +54,7 @@ def without_old_commands(text: str) -> str:
     return text.replace("##[", "\\u0023#[")
 
 
-def _command(kind: str, report: GateReport, judged: Judged, finding: GateFinding, place: Place) -> str:
+def _command(kind: str, report: GateReport, judged: Judged, finding: GateFinding, place: Location) -> str:
     title = f"{judged.problem}/{judged.solution}: {finding.rule}"
     properties = {
         "file": report.folder + place.file,

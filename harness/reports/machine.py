@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.model.ceilings import ARITHMETICS, Ceilings
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
 from harness.reports.numbers import format_rate

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.model.ceilings import Source
+from harness.model.ceilings import RateSource
 from harness.model.check import Check, DerivedTolerance
 from harness.model.evaluation import SpeedOfLight, Work
 from harness.model.statistics import Interval
 
-SOURCES: Mapping[Source, str] = {"theory": "in theory", "measured": "as measured"}
+SOURCES: Mapping[RateSource, str] = {"theory": "in theory", "measured": "as measured"}
 """Words for where a ceiling comes from."""
 _LOW_OWN_SHARE = 0.1
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
@@ -68,7 +68,7 @@ def format_rate(per_second: float, unit: str) -> str:
     return f"{per_second:.3g} {unit}"
 
 
-def format_share(share: float | None, source: Source | None = None) -> str:
+def format_share(share: float | None, source: RateSource | None = None) -> str:
     """A share of the speed of light in percent, to the two digits that ceilings support: '93 %', '4.1 % of theory'."""
     if share is None:
         return "—"
@@ -77,10 +77,10 @@ def format_share(share: float | None, source: Source | None = None) -> str:
     return f"{number} of {source}" if source else number
 
 
-def light_note(shares: Sequence[tuple[str, float | None, Source | None]]) -> str | None:
+def light_note(shares: Sequence[tuple[str, float | None, RateSource | None]]) -> str | None:
     """The note under a table with a column SOL: 'SOL: of theory; plain, tiled: of measured'. None where no share is
     known."""
-    names: dict[Source, list[str]] = {}
+    names: dict[RateSource, list[str]] = {}
     for name, share, source in shares:
         if share is not None and source is not None:
             names.setdefault(source, []).append(name)

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import __version__
-from harness.model.gate import RULES, GateFinding, GateReport, Judged, Level, Place
+from harness.model.gate import RULES, GateFinding, GateReport, Judged, Level, Location
 from harness.reports.gate import clipped, finding_words
 from harness.reports.untrusted import harmless
 
@@ -52,7 +52,7 @@ def _rules() -> list[dict[str, Any]]:
     return [{"id": rule, **{field: {"text": text} for field in fields}} for rule, text in RULES.items()]
 
 
-def _result(report: GateReport, judged: Judged, finding: GateFinding, place: Place) -> dict[str, Any]:
+def _result(report: GateReport, judged: Judged, finding: GateFinding, place: Location) -> dict[str, Any]:
     about = f"{judged.problem}/{judged.solution}"
     lines = [f"{about}: {finding.message}", *([place.text] if place.text else []), f"next: {finding.next_step}"]
     result: dict[str, Any] = {
@@ -75,7 +75,7 @@ def _location(file: str, line: int) -> dict[str, Any]:
     }
 
 
-def _fingerprint(about: str, finding: GateFinding, place: Place) -> str:
+def _fingerprint(about: str, finding: GateFinding, place: Location) -> str:
     """Equal while the same solution breaks the same rule in the same words; lines may move."""
     words = "\0".join((about, finding.rule, place.file, place.text))
     return hashlib.sha256(words.encode(errors="replace")).hexdigest()[:32]

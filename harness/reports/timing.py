@@ -9,11 +9,9 @@ from typing import Any, Literal
 
 from harness.model.arms import ArmName, Metric
 from harness.model.evaluation import Evaluation
-from harness.model.fastest import fastest_baseline
-from harness.model.speed_verdict import SpeedVerdict
 from harness.model.spread import spread
-from harness.model.statistics import Interval, median, median_interval
-from harness.model.timing import PeakMemory, Timing
+from harness.model.statistics import Interval, SpeedVerdict, median, median_interval
+from harness.model.timing import PeakMemory, Timing, fastest_baseline
 from harness.reports.baselines import over_fastest, remarks_on_baselines
 from harness.reports.blocks import Block, Column, Line, Span, Table, number
 from harness.reports.numbers import format_ms, format_speedup

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from harness.model.profile import KernelCounters, Profile, Timeline
+from harness.model.profile import DeviceTimeline, KernelCounters, Profile
 from harness.model.record import as_json
 from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, Tone, number
@@ -117,7 +117,7 @@ def _stalls(kernel: KernelCounters) -> str:
     return ", ".join(f"{stall.reason} {stall.share * 100:.0f} %" for stall in shown)
 
 
-def _timeline(timeline: Timeline) -> Iterator[Block]:
+def _timeline(timeline: DeviceTimeline) -> Iterator[Block]:
     idle = timeline.idle_ns / timeline.span_ns if timeline.span_ns else 0.0
     gaps = f", in {timeline.gaps} gaps, the longest {timeline.longest_gap_ns / 1e3:.1f} µs" if timeline.gaps else ""
     took = format_ms(timeline.span_ns)

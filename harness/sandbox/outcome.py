@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from harness.model.check import CheckName, Evidence
 from harness.model.evaluation import Failure
-from harness.model.evidence import CheckName, Evidence
 from harness.model.verdict import Verdict
 from harness.sandbox.advice import advice_for
 from harness.sandbox.wire.messages import Raised

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Literal, Protocol
 
 from harness.errors import Interrupted, MachineError
-from harness.model.content_hash import hash_contents
 from harness.model.environment import BackendName
+from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.conversation import Conversation, WrongAnswer
 from harness.sandbox.family import Leftovers

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from harness.model.arms import OF_PRECISION, Baseline, Metric
-from harness.model.ceilings import Source
+from harness.model.ceilings import RateSource
 from harness.model.config import Config
 from harness.model.environment import BackendName
 from harness.model.evaluation import Evaluation
-from harness.model.fastest import fastest_baseline
-from harness.model.speed_verdict import SpeedVerdict
+from harness.model.statistics import SpeedVerdict
+from harness.model.timing import fastest_baseline
 from harness.model.verdict import Verdict
+from harness.store.line import NoRecord
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Entry:
     noise: str | None
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
-    light_source: Source | None
+    light_source: RateSource | None
     """Whether theory or a measurement says so; None where that time isn't known."""
     own_share: float | None
     """How much of the device's time the solution's own kernels took, from 0 to 1."""
@@ -87,6 +91,32 @@ class Entry:
         if self.speed_of_light_ns is None or self.solution_ns is None:
             return None
         return self.speed_of_light_ns / self.solution_ns
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many evaluations there are of a solution in one environment, under one config and version of the problem."""
+
+    environment: str
+    environment_label: str
+    config: str
+    problem: str
+    problem_sha256: str
+    solution: str
+    evaluations: int
+    is_measured: bool
+    """One of them at least passed and was timed."""
+    newest: str
+    is_simulated: bool
+
+
+COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
+"""Quoted: `commit` is a word of SQL."""
+
+_NAMES = tuple(field.name for field in fields(Entry))
+
+ID = 1 + _NAMES.index("id")
+"""Where values_of() has the id."""
 
 
 def entry_of(evaluation: Evaluation) -> Entry:
@@ -158,3 +188,52 @@ def like_baseline(evaluation: Evaluation) -> Baseline | None:
 def config_hash(config: Config) -> str:
     """Eight hexadecimal digits; equal for equal settings."""
     return hashlib.sha256(json.dumps(config.identity, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def values_of(entry: Entry) -> list[Any]:
+    """Its standing, and what it says in the order of COLUMNS. Raises: NoRecord for a number that SQLite can't hold."""
+    return [standing_of(entry), *(_to_sql(getattr(entry, name)) for name in _NAMES)]
+
+
+def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudged"]:
+    """Whether a leaderboard may rank it, as far as it alone can tell; else whose fault it is that it can't."""
+    if not entry.verdict.passed:
+        return "failed" if entry.verdict.blames_solution else "unjudged"
+    is_meant_to_pass = entry.expected_verdict.passed and entry.backend != "sim"
+    return "rankable" if is_meant_to_pass and entry.speedup is not None and entry.noise is None else "passed"
+
+
+def entry_from(values: Sequence[Any]) -> Entry:
+    """Of values in the order of COLUMNS."""
+    facts = list(values)
+    facts[_CASES] = _cases(facts[_CASES])
+    for place in _VERDICTS:
+        facts[place] = _VERDICT_OF[facts[place]]
+    entry = object.__new__(Entry)
+    entry.__dict__.update(zip(_NAMES, facts, strict=True))  # a frozen dataclass's own way takes three times as long
+    return entry
+
+
+_CASES = _NAMES.index("cases")
+_VERDICTS = (_NAMES.index("verdict"), _NAMES.index("expected_verdict"))
+_VERDICT_OF = {verdict.value: verdict for verdict in Verdict}
+
+
+@functools.lru_cache(maxsize=1024)
+def _cases(text: str) -> tuple[str, ...]:
+    """Of few different ones in many rows."""
+    return tuple(json.loads(text))
+
+
+def _to_sql(value: Any) -> Any:
+    if value is None or isinstance(value, float):
+        return value
+    if isinstance(value, Verdict):
+        return value.value
+    if isinstance(value, tuple):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()  # a lone surrogate, as in a file's name that is no UTF-8
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise NoRecord(f"{value} is too large a number")
+    return value

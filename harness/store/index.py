@@ -18,12 +18,10 @@ from typing import Any
 
 from harness.errors import JournalError, UsageError
 from harness.model.evaluation import Evaluation
-from harness.store.contenders import NEWEST, TALLIES, Tally, tally_from
-from harness.store.entry import Entry
+from harness.store.entry import COLUMNS, Entry, Tally, entry_from
 from harness.store.index_file import FILE_NAME, IndexFile, is_damage
+from harness.store.journal import JournalProblem, contradiction, read_lines
 from harness.store.line import NoRecord, from_line
-from harness.store.reading import JournalProblem, contradiction, read_lines
-from harness.store.tables import COLUMNS, entry_from
 from harness.suggest import did_you_mean
 
 LAST = "last"
@@ -104,7 +102,7 @@ class Index:
     def tallies(self) -> list[Tally]:
         """What there is, counted: by environment, config, problem and its version, solution."""
         with _uncollected():
-            return [tally_from(row) for row in self._rows(TALLIES)]
+            return [Tally(*(*row[:7], bool(row[7]), row[8], bool(row[9]))) for row in self._rows(_TALLIES)]
 
     def newest(self) -> list[Entry]:
         """The evaluations that a leaderboard can rest on, oldest first.
@@ -113,7 +111,7 @@ class Index:
         at: environment, config, problem and solution with their versions, cases, metric, and standing_of() it.
         """
         with _uncollected():
-            return sorted(map(entry_from, self._rows(NEWEST)), key=attrgetter("started_at", "id"))
+            return sorted(map(entry_from, self._rows(_NEWEST)), key=attrgetter("started_at", "id"))
 
     def evaluation(self, name: str) -> Evaluation:
         """The evaluation of an id, of a unique beginning of an id or of its last part, or the newest for 'last'.
@@ -235,3 +233,17 @@ SELECT path, copy.line, copy.id
 FROM entry AS copy JOIN entry AS first ON first.id = copy.id AND first.counts JOIN journal ON number = copy.journal
 WHERE NOT copy.counts AND copy.digest <> first.digest
 """
+
+_TALLIES = """
+SELECT environment, min(environment_label), config, problem, problem_sha256, solution,
+    count(*), count(speedup) > 0, max(started_at), min(backend = 'sim')
+FROM entry WHERE counts GROUP BY environment, config, problem, problem_sha256, solution
+"""
+
+_NEWEST = f"""
+SELECT {", ".join(f"entry.{column}" for column in COLUMNS)} FROM entry JOIN (
+    SELECT journal, offset, max(started_at || ' ' || id) FROM entry WHERE counts
+    GROUP BY environment, config, problem, problem_sha256, solution, solution_sha256, cases, metric, standing
+) USING (journal, offset)
+"""
+"""Beside the highest value of a group SQLite takes the group's other columns from the row that has it."""

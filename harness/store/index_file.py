@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from harness.model.evaluation import SCHEMA
+from harness.store.entry import COLUMNS
 from harness.store.indexing import bring_up_to_date
-from harness.store.tables import create, is_current
 
 FILE_NAME = ".index.sqlite"
 _TURN = ".index.turn"
@@ -20,6 +21,43 @@ _BUSY_S = 60.0
 """How long SQLite waits for another process, where the file system has no locks of our own."""
 
 Say = Callable[[str], None]
+
+VERSION = 1000 * 15 + SCHEMA
+"""Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
+
+_TABLES = f"""
+DROP TABLE IF EXISTS journal;
+DROP TABLE IF EXISTS entry;
+DROP TABLE IF EXISTS problem;
+CREATE TABLE journal (
+    number INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,      -- below the results folder
+    inode INTEGER NOT NULL,
+    size INTEGER NOT NULL,          -- of the file when it was read last
+    changed_ns INTEGER NOT NULL,
+    next_offset INTEGER NOT NULL,   -- everything before is in the tables
+    next_line INTEGER NOT NULL
+);
+CREATE TABLE entry (                -- a row per line, so that the same evaluation may stand in two journals
+    journal INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    counts INTEGER NOT NULL,        -- 1 for one row of each id: the first in the order of paths
+    standing TEXT NOT NULL,         -- what it says of a solution, see standing_of()
+    {", ".join(COLUMNS)},
+    PRIMARY KEY (journal, offset)
+) WITHOUT ROWID;
+CREATE TABLE problem (
+    journal INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    remedy TEXT NOT NULL
+);
+CREATE INDEX entry_id ON entry (id);
+CREATE INDEX entry_key ON entry (key);
+CREATE INDEX entry_what ON entry (problem, solution);
+"""
 
 
 class IndexFile:
@@ -60,8 +98,8 @@ class IndexFile:
                 held.callback(database.close)
                 database.execute("PRAGMA journal_mode = WAL")  # others read while one writes
                 database.execute("PRAGMA synchronous = NORMAL")  # a power cut may take rows; they are made again
-                if rebuild or not is_current(database):
-                    create(database)
+                if rebuild or not _is_current(database):
+                    _create(database)
                 bring_up_to_date(database, self.results, self._say)
                 database.execute("BEGIN")  # whatever others do to the tables from now on, we see this state
                 database.execute("SELECT count(*) FROM journal").fetchone()
@@ -110,7 +148,7 @@ def _in_memory(results: Path, say: Say) -> sqlite3.Connection:
             bring_up_to_date(database, results, say)
             return database
     database = sqlite3.connect(":memory:", isolation_level=None)
-    create(database)
+    _create(database)
     bring_up_to_date(database, results, say)
     return database
 
@@ -124,4 +162,14 @@ def _copy(path: Path) -> sqlite3.Connection | None:
         kept.backup(database)
     finally:
         kept.close()
-    return database if is_current(database) else None
+    return database if _is_current(database) else None
+
+
+def _create(database: sqlite3.Connection) -> None:
+    """Empty tables, whatever was there."""
+    database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def _is_current(database: sqlite3.Connection) -> bool:
+    version: int = database.execute("PRAGMA user_version").fetchone()[0]
+    return version == VERSION

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.store.entry import entry_of
-from harness.store.line import NoRecord
-from harness.store.outline import outline_from_line
-from harness.store.reading import JournalLine, journal_files, read_lines, unreadable
-from harness.store.tables import COLUMNS, ID, values_of
+from harness.store.entry import COLUMNS, ID, entry_of, values_of
+from harness.store.journal import JournalLine, journal_files, read_lines, unreadable
+from harness.store.line import NoRecord, outline_from_line
 
 _A_TRANSACTION = 2000
 _A_TRANSACTION_BYTES = 32_000_000
@@ -29,7 +27,7 @@ _WORTH_SAYING_BYTES = 50_000_000
 _LINES_AT_ONCE = 20
 """Of those that a reader gets."""
 
-_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (7 + len(COLUMNS)))})"
+_ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (6 + len(COLUMNS)))})"
 
 
 def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[[str], None]) -> None:
@@ -101,20 +99,19 @@ class _Journal:
     changed_ns: int
     next_offset: int
     next_line: int
-    last_offset: int | None
-    last_digest: bytes | None
 
     def is_as_read(self, now: os.stat_result) -> bool:
         return (self.inode, self.size, self.changed_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
 
-    def was_rewritten(self, path: Path, now: os.stat_result) -> bool:
+    def was_rewritten(self, database: sqlite3.Connection, path: Path, now: os.stat_result) -> bool:
         """A journal only grows; another file may have taken its place, or an editor been at it."""
         if self.inode != now.st_ino or now.st_size < self.next_offset or self.size == now.st_size:
             return True
-        if self.last_offset is None:
-            return False
-        last = next(read_lines(path, self.last_offset), None)
-        return last is None or last.digest != self.last_digest
+        query = "SELECT offset, digest FROM entry WHERE journal = ? ORDER BY offset DESC LIMIT 1"
+        for offset, digest in database.execute(query, (self.number,)).fetchall():
+            last = next(read_lines(path, offset), None)
+            return last is None or last.digest != digest
+        return False
 
 
 def _journals(database: sqlite3.Connection) -> list[_Journal]:
@@ -164,12 +161,12 @@ def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_res
     row = database.execute("SELECT * FROM journal WHERE path = ?", (name,)).fetchone()
     if row is not None:
         journal = _Journal(*row)
-        if not journal.was_rewritten(path, now):
+        if not journal.was_rewritten(database, path, now):
             return journal
         _forget(database, journal.number)
-    cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1, NULL, NULL)", (name, now.st_ino))
+    cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1)", (name, now.st_ino))
     assert cursor.lastrowid is not None
-    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1, None, None)
+    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1)
 
 
 def _insert(
@@ -186,7 +183,7 @@ def _insert(
             continue
         if database.execute("SELECT 1 FROM entry WHERE id = ? LIMIT 1", (values[ID],)).fetchone():
             again.add(values[ID])
-        database.execute(_ROW, (journal, line.offset, line.number, len(line.data), digest, 1, *values))
+        database.execute(_ROW, (journal, line.offset, line.number, digest, 1, *values))
     return again
 
 
@@ -196,25 +193,14 @@ def _note_progress(
     """Remember where to go on. A torn last line is read again, since it may have been in the making."""
     offset, number = journal.next_offset, journal.next_line
     for line in lines[-1:]:
-        if line.is_whole:
-            offset, number = line.offset + len(line.data), line.number + 1
-        elif _has_row(database, journal.number, line.offset):
-            offset, number = line.offset + len(line.data), line.number  # its newline is still to come
-        else:
-            offset, number = line.offset, line.number
-    last = database.execute(
-        "SELECT offset, digest FROM entry WHERE journal = ? ORDER BY offset DESC LIMIT 1", (journal.number,)
-    ).fetchone()
+        query = "SELECT 1 FROM entry WHERE journal = ? AND offset = ?"  # only its newline may be still to come
+        is_known = line.is_whole or database.execute(query, (journal.number, line.offset)).fetchone()
+        offset, number = line.offset + (len(line.data) if is_known else 0), line.number + line.is_whole
     size, changed_ns = (read.st_size, read.st_mtime_ns) if is_finished else (-1, 0)
     database.execute(
-        "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ?, last_offset = ?, last_digest = ? "
-        "WHERE number = ?",
-        (size, changed_ns, offset, number, *(last or (None, None)), journal.number),
+        "UPDATE journal SET size = ?, changed_ns = ?, next_offset = ?, next_line = ? WHERE number = ?",
+        (size, changed_ns, offset, number, journal.number),
     )
-
-
-def _has_row(database: sqlite3.Connection, journal: int, offset: int) -> bool:
-    return bool(database.execute("SELECT 1 FROM entry WHERE journal = ? AND offset = ?", (journal, offset)).fetchone())
 
 
 def _forget(database: sqlite3.Connection, journal: int) -> None:

@@ -1,26 +1,73 @@
-"""An evaluation as a line of JSON, and back."""
+"""An evaluation as a line of JSON, and back: whole or in outline, of this schema or an older one."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import TypeVar
+from dataclasses import field
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from harness.complaints import complaint
-from harness.model.evaluation import SCHEMA, Evaluation
-from harness.model.record import as_json
-from harness.store.migration import UnknownSchema, upgrade
+from harness.model.build import CompiledBaseline, ExtensionBuild
+from harness.model.ceilings import Ceilings
+from harness.model.check import Check, DerivedTolerance
+from harness.model.evaluation import SCHEMA, Evaluation, Failure, SolutionRef, Work
+from harness.model.record import as_json, hash_contents, is_prose
+from harness.model.timing import PeakMemory, Row, Timing, Turn
 
 T = TypeVar("T")
 
-_RECORD = TypeAdapter(Evaluation)
 _OURS = f'"schema":{SCHEMA}}}'.encode()
 """How a line ends that to_line() has written."""
+
+_OUTLINE = ConfigDict(extra="ignore")
 
 
 class NoRecord(ValueError):
     """A line that holds no evaluation; says why."""
+
+
+@dataclass(frozen=True, config=_OUTLINE)
+class _Solution(SolutionRef):
+    explanation: str = field(default="", init=False)
+    files: dict[str, str] = field(default_factory=dict, init=False)
+
+
+@dataclass(frozen=True, config=_OUTLINE)
+class _Turn(Turn):
+    tail_ns: tuple[int, ...] = field(default=(), init=False)
+    launch_ns: tuple[int, ...] = field(default=(), init=False)
+
+
+@dataclass(frozen=True, config=_OUTLINE)
+class _Timing(Timing):
+    turns: tuple[_Turn, ...]
+    rows: tuple[Row, ...] = field(default=(), init=False)
+    memory: tuple[PeakMemory, ...] = field(default=(), init=False)
+
+
+@dataclass(frozen=True, config=_OUTLINE)
+class Outline(Evaluation):
+    """An evaluation whose checks, builds and texts nobody has looked at: a line with a fault there passes."""
+
+    solution: _Solution
+    timing: _Timing | None = None
+    failure: Failure | None = field(default=None, init=False)
+    builds: tuple[ExtensionBuild, ...] = field(default=(), init=False)
+    checks: tuple[Check, ...] = field(default=(), init=False)
+    tolerances: tuple[DerivedTolerance, ...] = field(default=(), init=False)
+    compiled: tuple[CompiledBaseline, ...] = field(default=(), init=False)
+    work: Work | None = field(default=None, init=False)
+    ceilings: Ceilings | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """What Evaluation demands holds of the whole record."""
+
+
+_RECORD, _OUTLINED = TypeAdapter(Evaluation), TypeAdapter(Outline)
 
 
 def to_line(evaluation: Evaluation) -> str:
@@ -30,11 +77,15 @@ def to_line(evaluation: Evaluation) -> str:
 
 def from_line(line: str | bytes) -> Evaluation:
     """An evaluation of this schema or an older one. Raises: NoRecord."""
-    return read_line(line, _RECORD)
+    return _read_line(line, _RECORD)
 
 
-def read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
-    """A line as another type than Evaluation, which needs less of it. Raises: NoRecord."""
+def outline_from_line(line: str | bytes) -> Outline:
+    """What the index needs of a line; the rest, which is most of it, never becomes an object. Raises: NoRecord."""
+    return _read_line(line, _OUTLINED)
+
+
+def _read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
     data = line.encode(errors="replace") if isinstance(line, str) else line
     if data.rstrip().endswith(_OURS):
         try:
@@ -47,11 +98,46 @@ def read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
 def _read_carefully(line: bytes, record: TypeAdapter[T]) -> T:
     """A line of an older schema, or one that somebody else has written."""
     try:
-        data = upgrade(json.loads(line.decode(errors="replace")))
+        data = _upgraded(json.loads(line.decode(errors="replace")))
         return record.validate_json(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
-    except UnknownSchema as error:
-        raise NoRecord(str(error)) from None
+    except NoRecord:
+        raise
     except ValidationError as error:
         raise NoRecord(complaint(error, Evaluation)) from None
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
         raise NoRecord(f"not JSON: {error}") from None
+
+
+def _upgraded(data: Any) -> Any:
+    """The data of an evaluation in today's schema, for pydantic to validate. Raises: NoRecord."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if type(schema) is int and schema in (1, 2):
+        return _from_2(_from_1(data) if schema == 1 else data)
+    if schema != SCHEMA:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        remedy = "update harness to read it" if newer else "not a record of harness"
+        raise NoRecord(f"schema {schema!r}, {SCHEMA} is the newest known here: {remedy}")
+    return data
+
+
+def _from_1(data: dict[str, Any]) -> dict[str, Any]:
+    """1 didn't say which cases were asked for; those that were judged or failed are known."""
+    try:
+        judged = [check["case"] for check in data.get("checks", [])]
+        failed_in = (data.get("failure") or {}).get("case")
+        cases = dict.fromkeys([*judged, *([failed_in] if failed_in else [])])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise NoRecord(f"a record of schema 1 whose checks or failure can't be read: {error!r}") from None
+    return {**data, "schema": 2, "cases": list(cases)}
+
+
+def _from_2(data: dict[str, Any]) -> dict[str, Any]:
+    """In 2 a solution's prose had a part in its hash. What it is without is known where the record has all files."""
+    data = {**data, "schema": 3}
+    with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # pydantic says what is wrong
+        solution: dict[str, Any] = data["solution"]
+        contents = [(name, text.encode()) for name, text in solution["files"].items()]
+        if hash_contents(contents) == solution["sha256"]:
+            judged = [(name, content) for name, content in contents if not is_prose(name)]
+            data["solution"] = {**solution, "sha256": hash_contents(judged)}
+    return data

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.store.journal import append_lines
-from harness.store.line import NoRecord
-from harness.store.outline import outline_from_line
-from harness.store.reading import JournalLine, JournalProblem, journal_files, read_lines, unreadable
+from harness.store.journal import JournalLine, JournalProblem, append_lines, journal_files, read_lines, unreadable
+from harness.store.line import NoRecord, outline_from_line
 
 _LINES_A_SYNC = 500
 

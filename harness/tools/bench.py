@@ -18,7 +18,7 @@ from harness.devices.cuda.host import CudaHost
 from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
-from harness.model.content_hash import hash_contents
+from harness.model.record import hash_contents
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.run.cache import cache_folder
 from harness.sandbox.environment import of_own_folder, scrubbed

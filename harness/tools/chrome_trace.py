@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
-from harness.model.profile import Timeline, TimelineRow
+from harness.model.profile import DeviceTimeline, TimelineRow
 
 _KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {
     "kernel": "kernel",
@@ -38,7 +38,7 @@ class _Run:
         return self.start_ns + self.duration_ns
 
 
-def read_timeline(trace: bytes, calls: int) -> Timeline:
+def read_timeline(trace: bytes, calls: int) -> DeviceTimeline:
     """The device's part of a trace over so many calls. Raises: NoTrace."""
     try:
         events = json.loads(trace)["traceEvents"]
@@ -47,7 +47,7 @@ def read_timeline(trace: bytes, calls: int) -> Timeline:
         raise NoTrace(f"no Chrome trace: {type(error).__name__}: {error}") from None
     pauses = _pauses(runs)
     span_ns = max((run.end_ns for run in runs), default=0.0) - min((run.start_ns for run in runs), default=0.0)
-    return Timeline(
+    return DeviceTimeline(
         calls=calls,
         rows=_rows(runs),
         span_ns=span_ns,

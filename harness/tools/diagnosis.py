@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import MachineError
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.tools.protections import examine_protections

@@ -12,7 +12,7 @@ from harness.builder.compiler_log import demangled
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
-from harness.model.profile import KernelCounters, Profile, Timeline
+from harness.model.profile import DeviceTimeline, KernelCounters, Profile
 from harness.run.gpu_lock import alone_on_gpu
 from harness.tools.assignment import Source
 from harness.tools.bench import Bench, Calls, bench_for
@@ -67,7 +67,7 @@ def run_profile(asked: Profiling, say: Callable[[str], None]) -> Profile:
         )
 
 
-def _timeline(bench: Bench, kept: Path) -> Timeline:
+def _timeline(bench: Bench, kept: Path) -> DeviceTimeline:
     trace = bench.trace()
     try:
         timeline = read_timeline(trace or b"", _CALLS)
@@ -125,7 +125,7 @@ def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -
     return tuple(found)
 
 
-def remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Counting) -> Iterable[str]:
+def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, counting: Counting) -> Iterable[str]:
     """What of a call wasn't counted, and why."""
     launched = math.ceil(sum(row.launches for row in timeline.rows if row.kind == "kernel") / timeline.calls)
     if not launched and kernels:

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from typing import Any
 
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.own_python import own_python

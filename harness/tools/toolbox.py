@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import MachineError
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 
 _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitizer": "the CUDA toolkit's sanitizer"}
 _USED_BY = {"ncu": "harness profile", "compute-sanitizer": "harness sanitize"}

@@ -1,4 +1,4 @@
-"""Arithmetic over a problem's constants, as problem.yaml writes it: read, never executed."""
+"""Arithmetic over a problem's constants: what problem.yaml says that a call can't do without. Read, never executed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from pydantic.dataclasses import dataclass
+
+from harness.model.record import SETTINGS
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants
 
 Number: TypeAlias = "int | float"
-Value: TypeAlias = "Number | tuple[Number, ...]"
+Operand: TypeAlias = "Number | tuple[Number, ...]"
+
+Amount = Literal["bytes", "operations"]
+
+_LEAST: dict[Amount, int] = {"bytes": 1, "operations": 0}
+_BEYOND = 2**63
 
 _MOST_CHARACTERS = 1000
 _MOST_DEEP = 50
@@ -41,7 +49,28 @@ class FormulaError(ValueError):
     """What is wrong with a formula, without its place."""
 
 
-def value_of(formula: str, constants: Mapping[str, Value]) -> Number:
+@dataclass(frozen=True, config=SETTINGS)
+class WorkFormulas:
+    """A number each, or a formula over the constants of problem.py; None leaves it to the count."""
+
+    bytes: float | str | None = None
+    """That a call must read and write: + - * / // % **, min, max, ceil and log2 over the constants of problem.py, for
+    cases without init_inputs of their own. Default: each tensor once."""
+    operations: float | str | None = None
+    """Multiplications and additions that a call must do, as bytes; 0 for none. Default: those that torch counts."""
+
+    def amount(self, what: Amount, source: str) -> int | None:
+        """By the constants of `source`, rounded up; None where it is left to the count. Raises: FormulaError."""
+        formula = self.bytes if what == "bytes" else self.operations
+        if formula is None:
+            return None
+        value = value_of(formula, numeric_constants(source)) if isinstance(formula, str) else formula
+        if not _LEAST[what] <= value < _BEYOND:  # nor is NaN
+            raise FormulaError(f"gives {value:g}; a number from {_LEAST[what]} to 2^63 belongs here")
+        return math.ceil(value)
+
+
+def value_of(formula: str, constants: Mapping[str, Operand]) -> Number:
     """The formula's value: + - * / // % **, parentheses, min, max, ceil and log2 over numbers and constants; an element
     of a constant that is a tuple by its place, as in kernel_size[0].
 
@@ -59,9 +88,9 @@ def value_of(formula: str, constants: Mapping[str, Value]) -> Number:
     return value
 
 
-def numeric_constants(source: str) -> dict[str, Value]:
+def numeric_constants(source: str) -> dict[str, Operand]:
     """The constants of a module that are numbers or tuples of numbers, by literals or by arithmetic over such ones."""
-    found: dict[str, Value] = {}
+    found: dict[str, Operand] = {}
     for name, expression in module_constants(source).items():
         try:
             found[name] = _value(expression, found, 0)
@@ -70,7 +99,7 @@ def numeric_constants(source: str) -> dict[str, Value]:
     return found
 
 
-def _value(node: ast.expr, constants: Mapping[str, Value], depth: int) -> Value:
+def _value(node: ast.expr, constants: Mapping[str, Operand], depth: int) -> Operand:
     if depth > _MOST_DEEP:
         raise FormulaError("too deeply nested")
     if isinstance(node, (ast.Tuple, ast.List)):
@@ -82,7 +111,7 @@ def _value(node: ast.expr, constants: Mapping[str, Value], depth: int) -> Value:
     return _bounded(_computed(node, constants, depth))
 
 
-def _computed(node: ast.expr, constants: Mapping[str, Value], depth: int) -> Number:
+def _computed(node: ast.expr, constants: Mapping[str, Operand], depth: int) -> Number:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return node.value  # type: ignore[return-value]  # mypy doesn't see through type()
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -100,14 +129,14 @@ def _computed(node: ast.expr, constants: Mapping[str, Value], depth: int) -> Num
     raise FormulaError(f"'{ast.unparse(node)}' is more than + - * / // % **, min, max, ceil and log2 of numbers")
 
 
-def _number(node: ast.expr, constants: Mapping[str, Value], depth: int) -> Number:
+def _number(node: ast.expr, constants: Mapping[str, Operand], depth: int) -> Number:
     value = _value(node, constants, depth + 1)
     if isinstance(value, tuple):
         raise FormulaError(f"'{ast.unparse(node)}' is a tuple: name an element, as in kernel_size[0]")
     return value
 
 
-def _function(node: ast.Call, constants: Mapping[str, Value], depth: int) -> Number:
+def _function(node: ast.Call, constants: Mapping[str, Operand], depth: int) -> Number:
     name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
     if name not in _FUNCTIONS:
         raise FormulaError(f"'{name}' is no function of formulas.{did_you_mean(name, _FUNCTIONS)}")
@@ -117,7 +146,7 @@ def _function(node: ast.Call, constants: Mapping[str, Value], depth: int) -> Num
     return _called(function, *(_number(argument, constants, depth) for argument in node.args))
 
 
-def _element(node: ast.Subscript, constants: Mapping[str, Value], depth: int) -> Number:
+def _element(node: ast.Subscript, constants: Mapping[str, Operand], depth: int) -> Number:
     whole, place = _value(node.value, constants, depth + 1), _number(node.slice, constants, depth)
     if not isinstance(whole, tuple) or not isinstance(place, int) or not -len(whole) <= place < len(whole):
         raise FormulaError(f"'{ast.unparse(node)}' is no element of a tuple")

@@ -15,6 +15,7 @@ from harness.errors import HarnessError, UsageError
 from harness.model.kernelbench import KernelBenchProblem, solution_name
 from harness.suggest import did_you_mean
 from harness.workspace.problem import load_problem
+from harness.workspace.scaffold import write_folder
 from harness.workspace.workspace import Workspace
 
 DEFAULT_LEVELS = (1, 2, 3)
@@ -175,12 +176,7 @@ def _put(folder: Path, texts: dict[str, str]) -> bool:
         if (folder / name).is_file() and _read(folder / name) == text:
             return False
         raise UsageError(f"{folder} is there already, with another {name}: remove it first")
-    try:
-        folder.mkdir(parents=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"can't write {folder}: {error.strerror}") from None
+    write_folder(folder, texts)
     return True
 
 

@@ -16,9 +16,8 @@ from harness.model.check import Tolerance
 from harness.model.record import SETTINGS
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
-from harness.workspace.formula import FormulaError
+from harness.workspace.formula import Amount, FormulaError, WorkFormulas
 from harness.workspace.source_hash import hash_folder, refuse_unfit
-from harness.workspace.work_formulas import Amount, WorkFormulas
 from harness.workspace.yaml_file import read_yaml
 
 Precision = Literal["float64", "float32", "tf32", "float16", "bfloat16"]

@@ -92,13 +92,13 @@ def new_problem(workspace: Workspace, name: str, source: Path | None = None) -> 
     folder = _new_folder(workspace.root / "problems", name, "problem")
     if source is None:
         example = TEMPLATE / "problems" / "relu"
-        return _write(folder, {path.name: path.read_text(encoding="utf-8") for path in example.iterdir()})
+        return write_folder(folder, {path.name: path.read_text(encoding="utf-8") for path in example.iterdir()})
     with tempfile.TemporaryDirectory() as trial:
         (Path(trial) / "problem.py").write_bytes(_read(source))
         checked = load_problem(Path(trial))
     constants = ", ".join(f"{name}: 8" for name in list(module_constants(checked.source))[:2])
     yaml = _PROBLEM_YAML.format(title=name, constants=constants or "batch_size: 8")
-    return _write(folder, {"problem.py": checked.source, "problem.yaml": _editor_line(2, "problem") + yaml})
+    return write_folder(folder, {"problem.py": checked.source, "problem.yaml": _editor_line(2, "problem") + yaml})
 
 
 def new_solution(workspace: Workspace, problem: Problem, name: str, other: str | None = None) -> list[Path]:
@@ -113,13 +113,24 @@ def new_solution(workspace: Workspace, problem: Problem, name: str, other: str |
         shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
         return sorted(path for path in folder.rglob("*") if path.is_file())
     extension = re.sub(r"\W", "_", f"{problem.name}_{name}")
-    return _write(
+    return write_folder(
         folder,
         {
             "solution.py": _passing_solution(problem).replace("{name}", extension),
             "solution.yaml": _editor_line(3, "solution") + _SOLUTION_YAML,
         },
     )
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Make a folder of these files; returns their paths. Raises: UsageError."""
+    try:
+        folder.mkdir(parents=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"can't write {folder}: {error.strerror}") from None
+    return [folder / name for name in texts]
 
 
 def _passing_solution(problem: Problem) -> str:
@@ -147,16 +158,6 @@ def _new_folder(parent: Path, name: str, kind: str) -> Path:
     if folder.exists():
         raise UsageError(f"{folder} is there already; choose another name, or remove it first")
     return folder
-
-
-def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    try:
-        folder.mkdir(parents=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"can't write {folder}: {error.strerror}") from None
-    return [folder / name for name in texts]
 
 
 def _read(path: Path) -> bytes:

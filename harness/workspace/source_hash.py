@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.errors import InvalidFile
-from harness.model.content_hash import hash_contents, is_prose
+from harness.model.record import hash_contents, is_prose
 
 
 def hash_folder(folder: Path) -> str:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from harness.model.evidence import CHECK_NAMES
+from harness.model.check import CHECK_NAMES
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.model.verdict import Verdict
-from harness.model.words_explained import WORDS
+from harness.reports.explain import explanations
 from tests.cli.shell import Shell
 
 
@@ -17,7 +17,7 @@ def test_without_a_word_everything_is_listed(harness: Shell) -> None:
     outcome = harness("explain")
     assert outcome.code == 0
     first = {line.split(" ")[0] for line in outcome.out.splitlines()}
-    assert {verdict.value for verdict in Verdict} | set(CHECK_NAMES) | set(WORDS) <= first
+    assert {verdict.value for verdict in Verdict} | set(CHECK_NAMES) | set(explanations()["timing"]) <= first
 
 
 def test_a_verdict_is_explained(harness: Shell) -> None:
@@ -63,7 +63,7 @@ def test_programs_get_json(harness: Shell) -> None:
     assert one["meaning"] == "no answer within the time limit"
     assert set(one) == {"name", "meaning", "observed", "causes", "avoid", "look"}
     every = json.loads(harness("explain", "--json").out)
-    assert len(every) == len(Verdict) + len(CHECK_NAMES) + len(WORDS) + len(FINDING_KINDS)
+    assert len(every) == len(Verdict) + len(CHECK_NAMES) + len(explanations()["timing"]) + len(FINDING_KINDS)
 
 
 @pytest.mark.parametrize("words", [(), ("cheating",), ("roofline",), ("noisy",)])

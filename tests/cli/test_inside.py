@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.profile import Profile, Timeline
+from harness.model.profile import DeviceTimeline, Profile
 from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
 from harness.tools import machine, profiling, sanitizing, toolbox
 from harness.tools.bench import ArmFailed
@@ -29,7 +29,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Profiling | Sanitation]:
         noted.append(one)
         say("recording")
         name = one.target.solution.name if one.target.solution else None
-        return Profile(one.target.problem.name, one.target.case, name, one.gpu, (), Timeline(3, (), 0, 0, 0, 0), {})
+        return Profile(
+            one.target.problem.name, one.target.case, name, one.gpu, (), DeviceTimeline(3, (), 0, 0, 0, 0), {}
+        )
 
     def run_sanitizer(one: Sanitation, say: Callable[[str], None]) -> Sanitizing:
         noted.append(one)

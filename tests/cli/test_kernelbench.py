@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.evaluation import ProblemRef
-from harness.store.journal import to_line
+from harness.store.line import to_line
 from tests.cli.shell import Shell
 from tests.examples import failed, passed, timing
 from tests.workspace.test_problem import SOURCE

@@ -15,7 +15,8 @@ import pytest
 from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.store.journal import Journal, to_line
+from harness.store.journal import Journal
+from harness.store.line import to_line
 from tests.cli.shell import Shell
 from tests.examples import build, environment, failed, passed, timing
 

@@ -8,10 +8,10 @@ import math
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from harness.model.ceilings import Ceiling, read_ceilings, write_ceilings
+from harness.model.ceilings import Ceiling, read_ceilings, theoretical_operations_per_s, write_ceilings
 from harness.model.record import as_json
-from harness.model.theory import theoretical_operations_per_s
 from tests.examples import ceilings
 
 H100 = ceilings()
@@ -93,9 +93,9 @@ def test_a_capability_that_nobody_described_has_no_theory() -> None:
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.inf, math.nan])
 @pytest.mark.parametrize("field", ["read_bytes_per_s", "memory_peak_bytes_per_s", "vector_operations_per_s"])
 def test_rates_are_positive(field: str, rate: float) -> None:
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValidationError):
         dataclasses.replace(H100, **{field: rate})
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValidationError):
         dataclasses.replace(H100, matrix_operations_per_s={"tf32": rate})
 
 

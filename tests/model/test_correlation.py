@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from harness.model.correlation import independent
-from harness.model.statistics import median_interval, pairs
+from harness.model.statistics import independent, median_interval, pairs
 
 RUNS = 600
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from harness.model.build import CompiledBaseline
 from harness.model.check import Tolerance
-from harness.model.compiled import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.record import as_json
@@ -161,7 +161,7 @@ def test_a_tolerance_of_nothing_is_exact(bounds: Any, is_exact: bool) -> None:
 
 @pytest.mark.parametrize("bounds", [(-1e-9, 0.0), (0.0, -1.0), (float("nan"), 0.0), (float("inf"), 0.0)])
 def test_a_tolerance_is_finite_and_not_negative(bounds: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="finite and not negative"):
+    with pytest.raises(ValidationError):
         Tolerance(*bounds)
 
 
@@ -169,5 +169,5 @@ def test_a_tolerance_is_finite_and_not_negative(bounds: tuple[float, float]) -> 
     ("least_bytes", "operations"), [(0, None), (-5, 0), (8, 0), (8, -1), (2**63, None), (8, 2**63)]
 )
 def test_impossible_work_cannot_be_built(least_bytes: int, operations: int | None) -> None:
-    with pytest.raises(ValueError, match="are no work"):
+    with pytest.raises(ValidationError):
         Work(least_bytes, operations)

@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 
 from harness.model.arms import ArmName
-from harness.model.speed_verdict import LEAST_DELTA, speed_verdict
-from harness.model.statistics import BETWEEN_WORKERS, median, paired_ratio, pairs
+from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, median, paired_ratio, pairs, speed_verdict
 from harness.model.timing import Floors, Timing, Turn
 from tests.coverage import covers
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.model.config import TimingConfig
-from harness.model.precision import missed_precision
-from harness.model.timing import Floors, Timing, Turn
+from harness.model.timing import Floors, Timing, Turn, missed_precision
 from tests.examples import measured
 
 PUBLISH = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from harness.model.check import Tolerance
-from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.model.record import as_json
 
 SMALL = Draw("small", None, (Tolerance(1e-4, 1e-4),), (0.5,), 0.25, True)
@@ -14,7 +14,7 @@ SMALL = Draw("small", None, (Tolerance(1e-4, 1e-4),), (0.5,), 0.25, True)
 
 def result(*worst: float, **changes: str) -> MutantResult:
     variants = (None, "negative", "few distinct")
-    trials = tuple(Trial("small", v, w, w == 0) for v, w in zip(variants, worst, strict=False))
+    trials = tuple(MutantTrial("small", v, w, w == 0) for v, w in zip(variants, worst, strict=False))
     return MutantResult("zeros", "writes zeros", 0, trials, **changes)
 
 

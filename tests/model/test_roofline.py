@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from harness.model.evaluation import Evaluation, ProblemRef, SpeedOfLight, Work
 from harness.model.roofline import (
@@ -195,11 +196,11 @@ def test_a_limit_without_what_it_follows_from_is_refused() -> None:
 
 @pytest.mark.parametrize("light", [(0.0, None, None), (1.0, -1.0, "tf32"), (1.0, 2.0, None), (1.0, None, "tf32")])
 def test_an_impossible_limit_cannot_be_built(light: tuple[float, float | None, str | None]) -> None:
-    with pytest.raises(ValueError, match="positive times"):
+    with pytest.raises(ValidationError):
         SpeedOfLight(*light)
 
 
 @pytest.mark.parametrize("written", [-1, 9])
 def test_more_written_than_moved_is_refused(written: int) -> None:
-    with pytest.raises(ValueError, match="no part"):
+    with pytest.raises(ValidationError):
         Work(8, None, written)

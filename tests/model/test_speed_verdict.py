@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.speed_verdict import SpeedVerdict, delta_of, speed_verdict
-from harness.model.statistics import Interval
+from harness.model.statistics import Interval, SpeedVerdict, delta_of, speed_verdict
 
 
 def interval(low: float, high: float) -> Interval:

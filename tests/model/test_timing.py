@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from harness.model.arms import ArmName
 from harness.model.timing import Floors, Row, Timing, Turn
@@ -74,7 +75,7 @@ def test_the_speedup_is_reference_over_solution() -> None:
 
 @pytest.mark.parametrize(("call_ns", "wall_ns"), [((), 5), ((0,), 5), ((3, -1), 5), ((3,), 0)])
 def test_a_turn_has_positive_times(call_ns: tuple[int, ...], wall_ns: int) -> None:
-    with pytest.raises(ValueError, match="positive times"):
+    with pytest.raises(ValidationError):
         Turn("eager", 0, call_ns, wall_ns)
 
 

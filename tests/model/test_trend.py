@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harness.model.trend import Levels, mann_kendall, theil_sen, two_levels
+from harness.model.spread import Levels, mann_kendall, theil_sen, two_levels
 
 
 def test_the_slope_is_the_median_of_all_slopes() -> None:

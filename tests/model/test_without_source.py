@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.model.build import NvccCheck
-from harness.model.evaluation import Evaluation
+from harness.model.evaluation import Evaluation, without_source
 from harness.model.verdict import Verdict
-from harness.model.without_source import without_source
-from harness.store.journal import Journal, to_line
+from harness.store.journal import Journal
+from harness.store.line import to_line
 from tests.examples import build, failed, passed, timing
 
 TEXT = "quoted from solution.py"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.model.gate import Attempt, GateFinding, GateReport, Judged, Place, Waiver
+from harness.model.gate import GateAttempt, GateFinding, GateReport, Judged, Location, Waiver
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 
-PLACE = Place("solutions/relu/fast/solution.py", 7, "cuda.cu: 'x' is undefined")
+PLACE = Location("solutions/relu/fast/solution.py", 7, "cuda.cu: 'x' is undefined")
 WAIVER = Waiver("relu", "*", "correctness", "compiler bug 12", "ann", "2026-12-31")
 
 
@@ -24,9 +24,9 @@ def finding(**changes: Any) -> GateFinding:
     return GateFinding(**{**facts, **changes})
 
 
-def attempt(**changes: Any) -> Attempt:
+def attempt(**changes: Any) -> GateAttempt:
     facts: dict[str, Any] = {"evaluation": "e1", "run": "r1", "verdict": Verdict.PASSED, "duration_s": 1.5}
-    return Attempt(**{**facts, **changes})
+    return GateAttempt(**{**facts, **changes})
 
 
 def judged(name: str, *findings: GateFinding, **changes: Any) -> Judged:
@@ -70,5 +70,5 @@ HOSTILE = (
 
 def hostile() -> GateReport:
     """A solution's words in every place that they can come to."""
-    bad = finding(message=HOSTILE, details=HOSTILE, places=(Place("solutions/relu/a b%,:é.py", 3, HOSTILE),))
+    bad = finding(message=HOSTILE, details=HOSTILE, places=(Location("solutions/relu/a b%,:é.py", 3, HOSTILE),))
     return report(judged("</x>|`@y`", bad, problem="<p>|::error::"), remarks=(HOSTILE,))

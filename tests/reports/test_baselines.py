@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
 from harness.model.timing import Timing
 from harness.reports.baselines import compiled_lines, over_fastest, over_fastest_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.model.arms import BASELINES, ArmName, Baseline
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef
 from harness.model.ranking import rank

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.model.check import Check, Tolerance
+from harness.model.check import Check, Evidence, Tolerance
 from harness.model.evaluation import Evaluation
-from harness.model.evidence import Evidence
 from harness.model.trace import Trace, TracedKernel
 from harness.reports.blocks import Span, Table
 from harness.reports.compare import compare_report

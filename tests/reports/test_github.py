@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.model.gate import Place
+from harness.model.gate import Location
 from harness.reports.github import annotation_commands, resuming, stopping, without_old_commands
 from tests.reports.gates import (
     ALLOWED,
@@ -39,7 +39,7 @@ def test_the_kind_follows_the_level() -> None:
 
 
 def test_percent_newline_colon_and_comma_are_escaped() -> None:
-    bad = finding(message="50 %\r\nslower", places=(Place("a,b:c%.py", 1),), next_step="a: b, c")
+    bad = finding(message="50 %\r\nslower", places=(Location("a,b:c%.py", 1),), next_step="a: b, c")
     (command,) = annotation_commands(report(judged("x", bad)))
     assert command.startswith("::error file=a%2Cb%3Ac%25.py,line=1,")
     assert command.endswith("::50 %25%0Aslower%0Anext: a: b, c")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.model.check import Tolerance
-from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.reports.problem_check import problem_check_json, problem_check_report
 from tests.reports.printed import printed
 
@@ -16,7 +16,7 @@ FULL = Draw("full", None, (Tolerance(0, 0),), (0.5,), 0.0, True, 32, 2)
 
 def mutant(name: str, *worst: float, output: int = 0, **changes: str) -> MutantResult:
     labels = (("small", None), ("small", "negative"), ("full", None))
-    trials = tuple(Trial(case, variant, w, w == 0) for (case, variant), w in zip(labels, worst, strict=False))
+    trials = tuple(MutantTrial(case, variant, w, w == 0) for (case, variant), w in zip(labels, worst, strict=False))
     return MutantResult(name, "writes zeros", output, trials, **changes)
 
 

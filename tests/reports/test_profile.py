@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.profile import KernelCounters, Profile, Stall, Timeline, TimelineRow
+from harness.model.profile import DeviceTimeline, KernelCounters, Profile, Stall, TimelineRow
 from harness.reports.tools import profile_json, profile_report
 from tests.reports.printed import printed as shown
 
@@ -34,7 +34,7 @@ KERNEL = KernelCounters(
     spill_store_bytes=24,
     spill_load_bytes=40,
 )
-TIMELINE = Timeline(
+TIMELINE = DeviceTimeline(
     calls=3,
     rows=(
         TimelineRow("pool(float const*, float*)", "kernel", 3, 9_000_000, 2_900_000, 3_100_000),

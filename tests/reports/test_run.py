@@ -9,8 +9,8 @@ import pytest
 
 from harness.model.arms import ArmName
 from harness.model.config import Config, TimingConfig
+from harness.model.environment import MachineFinding
 from harness.model.evaluation import Evaluation, Failure
-from harness.model.finding import MachineFinding
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from harness.reports.machine import findings_table

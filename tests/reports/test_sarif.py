@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harness.model.gate import RULES, GateReport, Place
+from harness.model.gate import RULES, GateReport, Location
 from harness.reports.sarif import sarif_json
 from tests.reports.gates import ALLOWED, BROKEN, FINE, NEW, UNDECIDED, WAIVED, finding, hostile, judged, report
 
@@ -68,7 +68,7 @@ def test_what_is_waived_is_suppressed_with_its_reason() -> None:
 
 
 def test_each_place_is_a_result() -> None:
-    places = (Place("a.py", 1, "first"), Place("a.py", 2, "second"))
+    places = (Location("a.py", 1, "first"), Location("a.py", 2, "second"))
     results = run_of(report(judged("fast", finding(places=places))))["results"]
     assert [r["locations"][0]["physicalLocation"]["region"]["startLine"] for r in results] == [1, 2]
     assert len({r["partialFingerprints"]["harnessGate/v1"] for r in results}) == 2
@@ -76,7 +76,7 @@ def test_each_place_is_a_result() -> None:
 
 def test_a_finding_that_moves_by_some_lines_keeps_its_fingerprint() -> None:
     there, here = (
-        run_of(report(judged("fast", finding(places=(Place("a.py", line, "x"),)))))["results"][0] for line in (3, 30)
+        run_of(report(judged("fast", finding(places=(Location("a.py", line, "x"),)))))["results"][0] for line in (3, 30)
     )
     assert there["partialFingerprints"] == here["partialFingerprints"]
 

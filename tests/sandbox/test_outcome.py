@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.evidence import Evidence
+from harness.model.check import Evidence
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.wire.messages import Raised

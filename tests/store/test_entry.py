@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.store.entry import config_hash, entry_of
-from harness.store.line import NoRecord, from_line, to_line
-from harness.store.outline import outline_from_line
+from harness.store.line import NoRecord, from_line, outline_from_line, to_line
 from tests.examples import (
     build,
     check,

@@ -21,9 +21,8 @@ from harness.errors import JournalError
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.model.evaluation import Evaluation, Failure
 from harness.store import journal
-from harness.store.journal import Journal, JournalProblem, from_line, read_journals, scan_journals, to_line
-from harness.store.line import NoRecord
-from harness.store.reading import journal_files, read_lines
+from harness.store.journal import Journal, JournalProblem, journal_files, read_journals, read_lines, scan_journals
+from harness.store.line import NoRecord, from_line, to_line
 from tests.examples import build, check, comparison, failed, passed, sim_environment, timing, wrong_comparison
 from tests.processes import map_in_processes
 

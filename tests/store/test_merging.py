@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.store.journal import Journal, read_journals, to_line
+from harness.store.journal import Journal, read_journals
+from harness.store.line import to_line
 from harness.store.merging import merge_journals
 from tests.examples import failed, passed
 

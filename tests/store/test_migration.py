@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.content_hash import hash_contents
 from harness.model.evaluation import Evaluation
+from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
-from harness.store.line import NoRecord, from_line, to_line
-from harness.store.outline import outline_from_line
+from harness.store.line import NoRecord, from_line, outline_from_line, to_line
 from tests.examples import failed, passed
 
 SCHEMA_1 = (Path(__file__).parent / "schema_1.jsonl").read_text(encoding="utf-8")

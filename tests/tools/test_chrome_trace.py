@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.model.profile import Timeline, TimelineRow
+from harness.model.profile import DeviceTimeline, TimelineRow
 from harness.tools.chrome_trace import NoTrace, read_timeline
 
 
@@ -68,7 +68,7 @@ def test_the_order_in_the_file_does_not_matter() -> None:
 
 
 def test_a_call_that_launches_nothing_has_an_empty_timeline() -> None:
-    assert read_timeline(trace(), calls=3) == Timeline(3, (), 0, 0, 0, 0)
+    assert read_timeline(trace(), calls=3) == DeviceTimeline(3, (), 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

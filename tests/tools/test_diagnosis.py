@@ -12,7 +12,7 @@ from harness.cudasim import compiler
 from harness.devices import environment
 from harness.devices.cuda import nvml as nvml_module
 from harness.devices.cuda.clocks import SmClock
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 from harness.run.gpu_lock import GpuLock
 from harness.tools import diagnosis
 from tests.scripted_nvml import GPU, UUID, NvmlError, ScriptedNvml

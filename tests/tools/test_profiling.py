@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
-from harness.model.profile import KernelCounters, Timeline, TimelineRow
+from harness.model.profile import DeviceTimeline, KernelCounters, TimelineRow
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import Counting
 from harness.tools.profiling import Profiling, count_kernels, named, remarks
@@ -84,12 +84,12 @@ def test_kernels_get_readable_names_and_the_compilers_count_of_spills(tmp_path: 
 )
 def test_what_was_not_counted_is_said(launches: int, pattern: str | None, remark: list[str]) -> None:
     rows = (TimelineRow("k", "kernel", launches, 1.0, 1.0, 1.0),) if launches else ()
-    assert list(remarks((), Timeline(3, rows, 1.0, 1.0, 0, 0.0), Counting("basic", pattern, 20))) == remark
+    assert list(remarks((), DeviceTimeline(3, rows, 1.0, 1.0, 0, 0.0), Counting("basic", pattern, 20))) == remark
 
 
 def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: Path) -> None:
     counted = count(tmp_path, fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, None))
-    (remark,) = remarks(counted, Timeline(3, (), 0.0, 0.0, 0, 0.0), Counting("basic", None, 20))
+    (remark,) = remarks(counted, DeviceTimeline(3, (), 0.0, 0.0, 0, 0.0), Counting("basic", None, 20))
     assert remark.startswith("the timeline saw no kernel, though Nsight Compute counted some")
 
 

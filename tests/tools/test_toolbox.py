@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MachineError
-from harness.model.finding import MachineFinding
+from harness.model.environment import MachineFinding
 from harness.tools import toolbox
 from harness.tools.toolbox import examine_tools, find_tool, refusal
 

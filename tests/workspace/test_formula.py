@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.workspace.formula import FormulaError, Value, numeric_constants, value_of
+from harness.workspace.formula import FormulaError, Operand, numeric_constants, value_of
 
-CONSTANTS: dict[str, Value] = {"rows": 6, "columns": 4, "ratio": 0.5, "kernel_size": (5, 7)}
+CONSTANTS: dict[str, Operand] = {"rows": 6, "columns": 4, "ratio": 0.5, "kernel_size": (5, 7)}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from harness.devices.environment import FLAGS
 from harness.model.ceilings import Ceilings
 from harness.model.check import DerivedTolerance
 from harness.model.evaluation import Work
-from harness.model.problem_check import Draw, MutantResult, ProblemCheck, Trial
+from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.model.roofline import arithmetic_of, speed_of_light
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.ceilings.work import work_of
@@ -38,7 +38,7 @@ class _Findings:
     skipped: dict[str, str] = field(default_factory=dict)
     facts: set[str] = field(default_factory=set)
     mutants: dict[tuple[str, int], Mutant] = field(default_factory=dict)
-    trials: dict[tuple[str, int], list[Trial]] = field(default_factory=dict)
+    trials: dict[tuple[str, int], list[MutantTrial]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     derived: list[DerivedTolerance] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -109,10 +109,10 @@ def _try(mutant: Mutant, examined: Examined, found: _Findings) -> None:
             found.trials.setdefault(key, []).append(_trial(answer, number, examined))
 
 
-def _trial(answer: torch.Tensor, number: int, examined: Examined) -> Trial:
+def _trial(answer: torch.Tensor, number: int, examined: Examined) -> MutantTrial:
     draw = examined.draw
     worst = worst_error([answer], [examined.exact[number]], [draw.tolerances[number]])
-    return Trial(draw.case, draw.variant, worst, are_equal([answer], [examined.specimen.want[number]]))
+    return MutantTrial(draw.case, draw.variant, worst, are_equal([answer], [examined.specimen.want[number]]))
 
 
 def _result(key: tuple[str, int], found: _Findings) -> MutantResult:
@@ -131,7 +131,7 @@ def _result(key: tuple[str, int], found: _Findings) -> MutantResult:
     )
 
 
-def _advice(mutant: Mutant, trial: Trial, output: int, found: _Findings) -> str:
+def _advice(mutant: Mutant, trial: MutantTrial, output: int, found: _Findings) -> str:
     """The mutant's advice with the numbers of the first draw."""
     draw = next(d for d in found.draws if (d.case, d.variant) == (trial.case, trial.variant))
     tolerance = draw.tolerances[output]

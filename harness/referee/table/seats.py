@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.model.arms import ArmName, Baseline, ReferenceArm
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.config import Config, LimitsConfig
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.flag_changes import flag_remarks

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.build import CompiledBaseline
 from harness.model.check import Check
-from harness.model.compiled import CompiledBaseline
 from harness.model.config import Config, LimitsConfig
 from harness.model.timing import SHORT_NS, Floors, Row, Timing
 from harness.model.verdict import Verdict

@@ -25,8 +25,7 @@ from harness.reports.leaderboard.rules import (
     is_comparable,
     why_unranked,
 )
-from harness.store.contenders import Tally
-from harness.store.entry import Entry
+from harness.store.entry import Entry, Tally
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from harness.errors import UsageError
 from harness.model.arms import Metric
 from harness.model.ranking import other_metric
 from harness.model.verdict import Verdict
-from harness.store.contenders import Tally
-from harness.store.entry import Entry
+from harness.store.entry import Entry, Tally
 
 PrecisionClass = Literal["float64", "float32", "tf32", "half"]
 """Classes of arithmetic that are ranked apart: fewer bits are faster, and no merit of the kernel."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.model.evaluation import Evaluation
-from harness.model.speed_verdict import SpeedVerdict
+from harness.model.statistics import SpeedVerdict
 from harness.model.timing import Timing
 from harness.reports.numbers import format_speedup
 from harness.reports.pictures.arms import Samples, samples_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from harness.model.check import CHECK_NAMES, CheckName
 from harness.model.evaluation import Work
-from harness.model.evidence import CHECK_NAMES, CheckName
 from harness.referee import unchanged
 from harness.referee.audit.claims import require_originals, require_plausible
 from harness.referee.audit.idle_gpu import require_idle

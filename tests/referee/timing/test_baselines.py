@@ -10,7 +10,7 @@ import torch
 
 from harness.devices.environment import FLAGS
 from harness.model.arms import BASELINES
-from harness.model.compiled import CompiledBaseline
+from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem

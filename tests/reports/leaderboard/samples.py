@@ -16,8 +16,7 @@ from harness.model.verdict import Verdict
 from harness.reports.leaderboard.board import Board, make_board, measurements
 from harness.reports.leaderboard.page import leaderboard_html
 from harness.reports.leaderboard.rules import Wanted
-from harness.store.contenders import Tally
-from harness.store.entry import Entry, entry_of
+from harness.store.entry import Entry, Tally, entry_of
 from tests.examples import comparison, environment, failed, passed, sim_environment, wrong_comparison
 
 CASES = ("full", "small")

@@ -7,33 +7,31 @@ from typing import get_args
 import pytest
 
 from harness.model.arms import METRICS
-from harness.model.checks_explained import CHECKS
-from harness.model.evidence import CHECK_NAMES
-from harness.model.explanation import Explanation
-from harness.model.speed_verdict import SpeedVerdict
+from harness.model.check import CHECK_NAMES
+from harness.model.statistics import SpeedVerdict
 from harness.model.verdict import Verdict
-from harness.model.verdicts_explained import VERDICTS
-from harness.model.words_explained import WORDS
+from harness.reports.explain import Explanation, everything_explained, explanations
 from tests.machine import ROOT
 
-EVERY = {verdict.value: explanation for verdict, explanation in VERDICTS.items()} | {**CHECKS} | WORDS
+EVERY = everything_explained()
 
 
 def test_every_verdict_and_every_check_is_explained() -> None:
-    assert list(VERDICTS) == list(Verdict)
-    assert tuple(CHECKS) == CHECK_NAMES
+    assert [*explanations()["verdict"]] == [verdict.value for verdict in Verdict]
+    assert tuple(explanations()["check"]) == CHECK_NAMES
+    assert all(name in EVERY["cheating"].observed for name in CHECK_NAMES)
 
 
 def test_no_two_are_named_alike() -> None:
-    assert len(EVERY) == len(VERDICTS) + len(CHECKS) + len(WORDS)
+    assert len(EVERY) == sum(map(len, explanations().values()))
 
 
 def test_every_metric_and_every_word_for_a_speed_is_explained() -> None:
-    assert {*get_args(SpeedVerdict), *METRICS} <= WORDS.keys()
+    assert {*get_args(SpeedVerdict), *METRICS} <= explanations()["timing"].keys()
 
 
 def test_a_verdict_means_what_it_means_elsewhere() -> None:
-    assert all(explanation.meaning == verdict.meaning for verdict, explanation in VERDICTS.items())
+    assert all(EVERY[verdict.value].meaning == verdict.meaning for verdict in Verdict)
 
 
 @pytest.mark.parametrize("explanation", EVERY.values(), ids=EVERY)

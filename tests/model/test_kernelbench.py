@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from harness.model.evaluation import Evaluation, ProblemRef
-from harness.model.kernelbench import kernelbench_problem, run_and_sample, solution_name
-from harness.model.kernelbench_scores import Field, average_pass_at_k, fields_of, pass_at_k, score
+from harness.model.kernelbench import (
+    KernelBenchLevel,
+    average_pass_at_k,
+    fields_of,
+    kernelbench_problem,
+    pass_at_k,
+    run_and_sample,
+    score,
+    solution_name,
+)
 from harness.model.verdict import Verdict
 from harness.reports.export import kernelbench_files
 from tests.examples import failed, passed, sim_environment, timing
@@ -24,7 +32,7 @@ def fast(sample: int, solution_ns: int) -> Evaluation:
     return passed(f"m_sample_{sample}", timing=timing(eager_ns=2_000_000, solution_ns=solution_ns))
 
 
-def field_of(*evaluations: Evaluation) -> Field:
+def field_of(*evaluations: Evaluation) -> KernelBenchLevel:
     (field,) = fields_of(evaluations, NAMES)
     return field
 
