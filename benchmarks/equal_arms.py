@@ -24,7 +24,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from harness.devices.cuda.telemetry import Telemetry
+from harness.devices import Telemetry
 from harness.model.arms import ArmName
 from harness.model.config import Config
 from harness.model.statistics import Interval, median

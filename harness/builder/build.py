@@ -12,9 +12,8 @@ from typing import Any
 
 from harness.builder.compiler_log import compiler_errors, kernel_resources, without_middle
 from harness.builder.texts import Texts, compilers_of
-from harness.cudasim.diagnose import diagnose_build_log
-from harness.cudasim.host_calls import host_calls_in
-from harness.devices.environment import FLAGS
+from harness.cudasim import diagnose_build_log, host_calls_in
+from harness.devices import FLAGS
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.cudasim import UNSUPPORTED_MARK
 from harness.model.build import KernelResources
 
 _MAX_ERRORS = 8

@@ -18,7 +18,7 @@ import torch
 from harness.builder.build import BuildOutcome, read_beginning
 from harness.builder.compiler_log import kernel_resources, without_middle
 from harness.builder.nvcc_words import what_follows
-from harness.devices.environment import Nvcc
+from harness.devices import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.config import NvccConfig

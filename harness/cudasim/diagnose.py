@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Literal
 
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
-from harness.cudasim.unsupported import library_of
+from harness.cudasim.unsupported import UNSUPPORTED_MARK, library_of
 
 _SHOWN_ERRORS = 5
 _SHOWN_WIDTH = 160

@@ -76,6 +76,11 @@ def opening(tokens: list[Token], index: int) -> int:
     raise Unbalanced(tokens[index].text)
 
 
+def plain_text(tokens: list[Token]) -> str:
+    """The text without comments, which could swallow what is written behind it; its newlines stay."""
+    return "".join("\n" * t.text.count("\n") + " " if t.kind == "comment" else t.text for t in tokens)
+
+
 def _depth_change(token: Token) -> int:
     if token.kind != "symbol":
         return 0

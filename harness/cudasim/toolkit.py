@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cudasim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
+from harness.cudasim.compiler import Compiler, Torch, find_compiler, find_torch
 from harness.cudasim.toolkit_build import (
     BINDING,
     RUNTIME_FILE,
@@ -23,8 +23,6 @@ from harness.cudasim.toolkit_build import (
     checked_header,
     precompile_checked,
 )
-
-__all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
 
 _PACKAGE = Path(__file__).parent
 _KEPT_TOOLKITS = 2
@@ -174,4 +172,4 @@ def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
     yield from BINDING.iterdir()
-    yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))
+    yield from (_PACKAGE / name for name in ("precompiled.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

@@ -13,12 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.cudasim.compiler import Compiler, SimUnavailable, Torch
-from harness.cudasim.flags import (
-    CHECKED_FLAGS,
-    DEVICE_FLAGS,
-    HOST_FLAGS,
-    TORCH_DEFINITIONS,
-)
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS
 from harness.cudasim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
@@ -60,7 +55,7 @@ sys.path.insert(0, os.environ.get({variable!r}, {builder!r}))
 
 from harness.cudasim.{module} import main
 
-sys.exit(main(sys.argv[1:], Path({root!r})))
+sys.exit(main(sys.argv[1:], Path({root!r}){option}))
 """
 
 
@@ -73,7 +68,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
         folder.mkdir(parents=True)
     _copy_headers(root / "headers")
     _write_launcher(root, "nvcc", "nvcc")
-    _write_launcher(root, "nvcc-checked", "nvcc_checked")
+    _write_launcher(root, "nvcc-checked", "nvcc", option=", is_checked=True")
     _write_launcher(root, "c++", "cxx")
     # The longest first.
     commands = [
@@ -122,11 +117,11 @@ def _copy_headers(headers: Path) -> None:
             (headers / name).write_text(f"#pragma once\n#include <{target}>\n")
 
 
-def _write_launcher(root: Path, name: str, module: str) -> None:
-    script, launcher = root / "bin" / f"{module}.py", root / "bin" / name
-    script.write_text(
-        _SCRIPT.format(variable=SOURCES_VARIABLE, builder=str(_PACKAGE.parents[1]), module=module, root=str(root))
-    )
+def _write_launcher(root: Path, name: str, module: str, option: str = "") -> None:
+    """A compiler named `name` that calls main() of one of this package's modules."""
+    script, launcher = root / "bin" / f"{name}.py", root / "bin" / name
+    facts = {"variable": SOURCES_VARIABLE, "builder": str(_PACKAGE.parents[1]), "root": str(root)}
+    script.write_text(_SCRIPT.format(module=module, option=option, **facts))
     launcher.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable), script=shlex.quote(str(script))))
     launcher.chmod(0o755)
 

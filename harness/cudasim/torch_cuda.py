@@ -14,7 +14,7 @@ import torch
 import torch.cuda
 import torch.cuda.nvtx
 
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.cudasim.unsupported import UNSUPPORTED_MARK
 
 _GiB = 1 << 30
 

@@ -1,15 +1,15 @@
-"""Which backend a run uses, made ready for it."""
+"""Which backend a run uses, made ready for it on either side."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from harness.devices.base import Host
+from harness.devices.base import Host, WorkerDevice
 from harness.errors import MachineError, UsageError
 
 Choice = Literal["auto", "cuda", "sim"]
@@ -55,6 +55,19 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
         raise MachineError(f"the cache {cache} can't be used: {why}; free space there, or set HARNESS_CACHE") from error
 
 
+def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
+    """Turn this process into one whose children are workers of the backend. Called once, before torch is imported.
+    `options` are the host's worker_arguments()."""
+    if name == "sim":
+        from harness.cudasim import Toolkit
+        from harness.devices.sim.device import activate
+
+        return activate(Toolkit(Path(options[0]), is_checked="checked" in options[1:]))
+    from harness.devices.cuda.device import activate as activate_gpu
+
+    return activate_gpu()
+
+
 def _is_of(cache: Path, error: OSError) -> bool:
     """Whether the folder is at fault. shutil's error has a list of what couldn't be copied there, and no words."""
     named = Path(os.fsdecode(error.filename or ""))
@@ -69,7 +82,7 @@ def _cuda_host() -> Host:
 
 
 def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:
-    from harness.cudasim.toolkit import SimUnavailable, ensure_toolkit
+    from harness.cudasim import SimUnavailable, ensure_toolkit
     from harness.devices.sim.host import SimHost
 
     try:

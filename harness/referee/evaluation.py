@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from harness.builder.build import BuildOutcome
-from harness.cudasim.cuda_texts import beyond_simulator
+from harness.cudasim import beyond_simulator
 from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.config import Config

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from harness.devices.cuda.telemetry import Telemetry
-from harness.devices.environment import FLAGS
+from harness.devices import FLAGS, Telemetry
 from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import Floors

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from harness.devices.sim.findings import counted_as
+from harness.devices import counted_as
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Account
 from harness.sandbox.wire.messages import Raised, Reply, Request, TakeTurn, TurnTaken

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from harness.cudasim.cuda_texts import cuda_texts
-from harness.devices.sim.findings import HARMLESS_TWINS, RUNTIMES_KIND, kind_by_text
+from harness.cudasim import cuda_texts
+from harness.devices import HARMLESS_TWINS, RUNTIMES_KIND, kind_by_text
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import Raised, Reply, TurnTaken
 

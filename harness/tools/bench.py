@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.builder.build import BuildOutcome, build
-from harness.devices.cuda.host import CudaHost
+from harness.devices import CudaHost
 from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig

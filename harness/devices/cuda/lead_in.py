@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-from harness.devices.cuda.markers import EVICT, LEAD_IN
 from harness.devices.cuda.meter import Meter, clock_ns
+from harness.devices.cuda.tracer import EVICT, LEAD_IN
 
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cudasim.compiler import find_torch
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit, find_torch
 from harness.devices.base import Measured
 from harness.devices.sim.findings import Report, parse_report
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
@@ -49,7 +48,7 @@ def activate(toolkit: Toolkit) -> SimDevice:
 
     import torch
 
-    from harness.cudasim.torch_cuda import patch_torch
+    from harness.cudasim import patch_torch
 
     runtime.sim_torch_is_loaded()
     runtime.sim_check(int(toolkit.is_checked))

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.cudasim.index_use import feeds_an_index, is_row_of_shared_array
-from harness.cudasim.source_lines import Instruction, SourceLine, source_line
+from harness.cudasim import Instruction, SourceLine, feeds_an_index, is_row_of_shared_array, source_line
 from harness.sandbox.wire.device import Account, Finding
 
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}

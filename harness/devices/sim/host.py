@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit
 from harness.devices.base import SharedBuffer
 from harness.sandbox.wire.device import BufferHandle
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices import END, EVICT, LEAD_IN, STRIDED_COPY
 from harness.sandbox.wire.device import KernelRun
 
 _Row = tuple[int, KernelRun]

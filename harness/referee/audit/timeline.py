@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.devices.cuda.markers import END, LEAD_IN
+from harness.devices import END, LEAD_IN
 from harness.referee.audit.around_calls import DevicesOwn, Surroundings, bytes_moved, devices_own
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun

@@ -14,8 +14,8 @@ import torch
 
 from harness.devices.base import Measured
 from harness.devices.cuda.device import CudaDevice
-from harness.devices.cuda.floors import measure_floors
-from harness.devices.cuda.markers import END, EVICT, LEAD_IN
+from harness.devices.cuda.host import measure_floors
+from harness.devices.cuda.tracer import END, EVICT, LEAD_IN
 from harness.model.arms import Metric
 from harness.referee.timing.pacing import Pacing
 from harness.sandbox.wire.device import Conditions

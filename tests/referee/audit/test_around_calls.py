@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.devices.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices import EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.around_calls import Output, Surroundings
 from harness.referee.audit.timeline import read_timeline, require_nothing_outside
 from harness.sandbox.outcome import SolutionFailed

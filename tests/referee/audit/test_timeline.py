@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.devices.cuda.markers import END, LEAD_IN
+from harness.devices import END, LEAD_IN
 from harness.referee.audit.timeline import TracedCall, read_timeline, require_measured, require_nothing_outside
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
