@@ -23,7 +23,7 @@ _FIRST_LINE = "#include <torch/extension.h>\n"
 
 
 def main(arguments: list[str], toolkit: Path) -> int:
-    """The real compiler's exit status; nvcc's where it refuses what can't be simulated."""
+    """Compile, and return the real compiler's exit status, or UNSUPPORTED_EXIT for what can't be simulated."""
     result = _compile(arguments, toolkit)
     unsupported = _unsupported(arguments) if result.returncode else None
     if unsupported is not None:
@@ -55,7 +55,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _unsupported(arguments: list[str]) -> Unsupported | None:
-    """What of a file that doesn't compile the simulator lacks. One that compiles may hold it, behind an `#ifdef`."""
+    """Find what the simulator lacks in a file that doesn't compile; one that does may have it behind an `#ifdef`."""
     source = _source(arguments)
     name = Path(arguments[arguments.index("-c") + 1]).name if source else ""
     try:
@@ -127,7 +127,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def _bound_slimly(source: str) -> str | None:
-    """None where the file holds more than declarations and what load_inline() generates for them."""
+    """Rewrite the file; None if it holds more than declarations and what load_inline() generates for them."""
     generated = _GENERATED.search(source)
     if generated is None:
         return None

@@ -24,7 +24,7 @@ class Source:
     """Positions in `tokens` that stand between #if and #endif."""
     macros: frozenset[str]
     includes: tuple[str, ...]
-    """As they are written, `"a.h"` or `<a.h>`."""
+    """Headers as they are written, `"a.h"` or `<a.h>`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_source(text: str) -> Source:
 
 
 def functions_of(source: Source) -> tuple[Function, ...]:
-    """Definitions and declarations, in their order. Nothing where brackets don't match."""
+    """List definitions and declarations in their order; none if brackets don't match."""
     try:
         return tuple(_functions(source, list(source.tokens)))
     except (Unbalanced, IndexError):
@@ -148,7 +148,7 @@ _USUAL_NAMESPACES = frozenset({"std", "cooperative_groups", "nvcuda"})
 
 
 def device_functions(source: Source, functions: Sequence[Function]) -> Iterator[tuple[Function, range]]:
-    """Each with its body. None where names may come from files of one's own, or from namespaces that we don't know."""
+    """Yield each with its body; none if names may come from files of one's own or from namespaces unknown to us."""
     if any(include.startswith('"') for include in source.includes) or _uses_namespace(source):
         return
     for function in functions:
@@ -162,7 +162,7 @@ def device_functions(source: Source, functions: Sequence[Function]) -> Iterator[
 
 
 def refused_call(name: str, caller: Function) -> str:
-    """In nvcc's words."""
+    """Say it in nvcc's words."""
     kind = "__global__" if caller.is_kernel else "__device__"
     return f'calling a __host__ function("{name}") from a {kind} function("{caller.name}") is not allowed'
 
@@ -191,7 +191,7 @@ def is_unevaluated(tokens: Sequence[Token], i: int, start: int) -> bool:
 
 
 def kernel_of(tokens: Sequence[Token], launch: int, start: int) -> str | None:
-    """`k` of `k<<<` and of `k<float, 4><<<`."""
+    """Return `k` for `k<<<` and for `k<float, 4><<<`."""
     i, depth = launch - 1, 0
     while i >= start:
         depth += {">": 1, "<": -1, ">>>": 3, "<<<": -3}.get(tokens[i].text, 0)
@@ -224,7 +224,7 @@ def _may_declare(tokens: Sequence[Token], i: int, start: int) -> bool:
 
 
 def _is_launched(source: Source, functions: Sequence[Function], kernel: str) -> bool:
-    """By a function that is compiled in any case."""
+    """Tell whether a function that is compiled in any case launches it."""
     for function in functions:
         if function.body is None or function.is_template or function.is_conditional or function.is_for_device_alone:
             continue

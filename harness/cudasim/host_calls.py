@@ -26,7 +26,7 @@ from harness.cudasim.functions import (
 from harness.cudasim.tokens import Token, Unbalanced, closing, opening
 
 HOST_CALL_MARK = "harness-sim-host-call:"
-"""Begins a line of the simulator's compiler, `file:line: what is wrong`."""
+"""Begins a line of the stand-in for nvcc: `file:line: what is wrong`."""
 
 _MOST_SHOWN = 5
 _LINE = re.compile(rf"^{HOST_CALL_MARK} (?P<what>.{{1,300}})$", re.MULTILINE)
@@ -50,7 +50,7 @@ _OF_HEADERS = re.compile(rf"({_MATH})[fl]?|{_HALF}|u?l{{0,2}}(max|min)|__\w*|ato
 
 
 def host_calls(text: str, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
-    """Lines with what nvcc says of them. `flags` are those of its command line."""
+    """Yield line numbers with what nvcc says about them. `flags` are those of its command line."""
     source = read_source(text)
     functions = functions_of(source)
     yield from _calls(source, functions)
@@ -59,7 +59,7 @@ def host_calls(text: str, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]
 
 
 def host_calls_in(log: str) -> tuple[str, ...]:
-    """What the simulator's compiler noted in its log, each once."""
+    """Read what the stand-in for nvcc noted in its log, each note once."""
     return tuple(dict.fromkeys(match["what"] for match in _LINE.finditer(log)))[:_MOST_SHOWN]
 
 
@@ -119,7 +119,7 @@ def _lambdas(source: Source, functions: Sequence[Function], is_extended: bool) -
 
 
 def _annotated(source: Source) -> Iterator[tuple[int, str]]:
-    """`[…] __device__ (…)` and `[…](…) __device__ {`: `]]` ends an attribute."""
+    """Find `[…] __device__ (…)` and `[…](…) __device__ {`; `]]` ends an attribute."""
     tokens = source.tokens
     for i in range(2, len(tokens)):
         if tokens[i].text != "__device__" or i in source.conditional:
@@ -156,7 +156,7 @@ def _passed_to_kernels(source: Source, body: range, templates: set[str]) -> Iter
 
 
 def _named_lambdas(tokens: list[Token], body: range) -> set[str]:
-    """`f` of `auto f = […](…) {…};`, where nothing else is declared by that name."""
+    """Collect each `f` of `auto f = […](…) {…};` if nothing else is declared by that name."""
     found: dict[str, list[bool]] = {}
     for i in body:
         if tokens[i].text == "auto" and tokens[i + 1].kind == "name":
@@ -167,7 +167,7 @@ def _named_lambdas(tokens: list[Token], body: range) -> set[str]:
 
 
 def _end(tokens: list[Token], start: int, end: int) -> int:
-    """Behind a lambda's body, in which semicolons end nothing."""
+    """Find the position behind a lambda's body, in which semicolons end nothing."""
     brace = next((i for i in range(start, end) if tokens[i].text == "{"), None)
     try:
         return end if brace is None else closing(tokens, brace) + 1
@@ -176,7 +176,7 @@ def _end(tokens: list[Token], start: int, end: int) -> int:
 
 
 def _is_plain_lambda(tokens: list[Token], argument: range) -> bool:
-    """`[…](…) {…}` and nothing besides, without an annotation."""
+    """Tell whether it is `[…](…) {…}` and nothing besides, without an annotation."""
     if len(argument) < 3 or tokens[argument.start].text != "[" or tokens[argument.stop - 1].text != "}":
         return False
     try:
@@ -191,7 +191,7 @@ def _is_plain_lambda(tokens: list[Token], argument: range) -> bool:
 
 
 def _arguments(tokens: list[Token], launch: int) -> Iterator[range]:
-    """Of the launch whose `<<<` stands there, each as the positions of its tokens."""
+    """Yield the arguments of the launch whose `<<<` stands there, each as the positions of its tokens."""
     try:
         i = launch
         while tokens[i].text != ">>>":
@@ -223,7 +223,7 @@ _STANDARD = re.compile(r"(?:--?std[= ]?)(?:c|gnu)\+\+(\d\w)")
 
 
 def _host_only(source: Source, functions: Sequence[Function], flags: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The first line of each function with each of them, and what nvcc says of it."""
+    """Yield the first line of each function that uses one of them, and what nvcc says about it."""
     if _defines_std(source):
         return
     own = {function.name for function in functions}
@@ -286,7 +286,7 @@ def _shifts(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _behind_arguments(tokens: Sequence[Token], i: int, stop: int) -> int:
-    """The position behind `<…>`, or `i` where there are none."""
+    """Return the position behind `<…>`, or `i` if there are none."""
     depth, at = 0, i
     while at < stop and tokens[i].text == "<":
         depth += {"<": 1, ">": -1, "<<<": 3, ">>>": -3}.get(tokens[at].text, 0)
@@ -297,8 +297,8 @@ def _behind_arguments(tokens: Sequence[Token], i: int, stop: int) -> int:
 
 
 def _makes_object(tokens: Sequence[Token], i: int, before: str) -> bool:
-    """`T name;` and its like, `T name(4)`, `= T(…)`; not `T*`, `T&`, `T::size_type`, nor a function as in `T f(int)`,
-    `<T(int)>`."""
+    """Tell `T name;` and its like, `T name(4)` and `= T(…)` from `T*`, `T&`, `T::size_type` and from functions such as
+    `T f(int)` and `<T(int)>`."""
     if tokens[i].kind != "name":
         return before in ("(", "=", "return") and tokens[i].text in ("(", "{") and tokens[i + 1].text != "*"
     behind = tokens[i + 1].text

@@ -27,7 +27,7 @@ def with_launches(tokens: list[Token]) -> list[Token]:
 
 
 def _launch(tokens: list[Token], index: int) -> tuple[int, int, str]:
-    """First token, end and replacement of the launch whose `<<<` is at `index`."""
+    """Return first token, end and replacement of the launch whose `<<<` is at `index`."""
     close = index + 1
     while tokens[close].text != ">>>":
         close = closing(tokens, close) if tokens[close].text in ("(", "[", "{") else close
@@ -64,7 +64,7 @@ def _kernel_start(tokens: list[Token], index: int) -> int:
 
 
 def _operand_start(tokens: list[Token], end: int) -> int:
-    """Of a name with its template arguments, indices and calls, or of an expression in parentheses."""
+    """Find where a name with its template arguments, indices and calls begins, or an expression in parentheses."""
     while True:
         start = end
         if tokens[end].text in (">", ">>>"):
@@ -104,8 +104,8 @@ def _template_opening(tokens: list[Token], index: int) -> int:
 
 
 def refuse_nested_launches(tokens: Iterable[Token]) -> None:
-    """Raises Unsupported for a launch where the innermost function around it that says where it runs says: on the
-    device alone. A function that runs on both is told of when its launch is reached."""
+    """Raise Unsupported for a launch in a function that runs on the device alone; the innermost function around it that
+    says where it runs decides. In a function that runs on both, the launch is reported when it is reached."""
     braces = _Braces()
     for token in tokens:
         if token.text == "<<<" and braces.are_on_device:
@@ -114,12 +114,12 @@ def refuse_nested_launches(tokens: Iterable[Token]) -> None:
 
 
 class _Braces:
-    """Those that are open, by whether the code behind them is the device's alone."""
+    """The braces that are open, and whether the code behind each is the device's alone."""
 
     def __init__(self) -> None:
         self._open: list[bool] = []
         self._head: set[str] = set()
-        """The names since the last statement or preprocessor line: of a function that a brace may open."""
+        """The names since the last statement or preprocessor line: the head of a function that a brace may open."""
         self._around_macro: list[bool] | None = None
         self._at_conditionals: list[list[bool]] = []
 

@@ -63,7 +63,7 @@ class Invocation:
 
 
 def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
-    """nvcc's exit status; 3 for a construct that can't be simulated."""
+    """Compile, and return nvcc's exit status, or UNSUPPORTED_EXIT for a construct that can't be simulated."""
     if "--version" in arguments or "-V" in arguments:
         kind = "simulated, checked" if is_checked else "simulated"
         print(f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.0 ({kind})")
@@ -82,7 +82,7 @@ def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
 
 
 def parse(arguments: list[str]) -> Invocation:
-    """Raises UsageError for an option that nvcc doesn't know."""
+    """Read a command line. Raises UsageError for an option that nvcc doesn't know."""
     invocation = Invocation()
     rest = [argument for argument in arguments if argument.strip()]
     while rest:
@@ -152,7 +152,7 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
 
 
 def _user_folders(invocation: Invocation) -> list[Path]:
-    """The folders of -I: torch names its own and the toolkit's with -isystem."""
+    """List the folders of -I: torch names its own and the toolkit's with -isystem."""
     options = iter(invocation.host)
     named = [next(options) if option == "-I" else option[2:] for option in options if option.startswith("-I")]
     return [Path(os.path.abspath(folder)) for folder in named]
@@ -182,10 +182,10 @@ def _run_compiler(
 
 
 def note_call(arguments: list[str]) -> None:
-    """Write down what the real nvcc would be asked, for a machine that has one: in the build's folder, also where we
-    can't simulate it or don't know an option. And say what nvcc would surely refuse, for one that hasn't.
+    """Write what the real nvcc would be asked into the build's folder, for a machine that has one, even if we can't
+    simulate it or don't know an option. For a machine without one, print what nvcc would surely refuse.
 
-    Nothing where no source can be read.
+    Does nothing if no source can be read.
     """
     source = next((argument for argument in reversed(arguments) if _is_source(argument)), None)
     try:

@@ -48,7 +48,7 @@ _DEFAULTS = ("-D_GLIBCXX_USE_CXX11_ABI=1", "-fPIC")
 
 
 def without_tuning(flags: list[str]) -> list[str]:
-    """`flags` less those that only make code faster or warn, which would rule the precompiled header out."""
+    """Drop flags that only make code faster or warn: they would rule the precompiled header out."""
     return [flag for flag in flags if flag not in _DEFAULTS and not _TUNING.fullmatch(flag)]
 
 
@@ -65,10 +65,10 @@ _MISSES_SOMETHING = re.compile(r"not a member of ‘(torch|py|pybind11)\b|‘(to
 
 
 def can_be_slim(source: str, *, is_device: bool) -> bool:
-    """Whether nothing in `source` names what only the full headers declare. Bindings are slim in main.cpp alone."""
+    """Tell whether `source` names nothing that only the full headers declare. Bindings are slim in main.cpp alone."""
     return not _NAMES_MORE.search(source) and not (is_device and _NAMES_PYTHON.search(source))
 
 
 def was_too_slim(errors: str) -> bool:
-    """Whether a compiler's messages may come from the slim headers alone."""
+    """Tell whether a compiler's messages may come from the slim headers alone."""
     return _MISSES_SOMETHING.search(errors) is not None

@@ -33,7 +33,7 @@ def with_shared_memory(tokens: list[Token], is_header: bool) -> list[Token]:
 
 
 def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
-    """From the first token of the declaration to its semicolon."""
+    """Return the positions of the declaration's first token and of its semicolon."""
     start = index
     while (before := previous_visible(tokens, start)) is not None:
         is_alignas = tokens[before].text == ")" and tokens[_name_before_call(tokens, before)].text == "alignas"
@@ -76,7 +76,8 @@ def _is_outside_functions(tokens: list[Token], index: int) -> bool:
 
 
 def _is_in_macro(tokens: list[Token], index: int) -> bool:
-    """A macro's body runs to the first newline that is not escaped; where it is used, it may be in a function."""
+    """Tell whether a macro's body, which runs to the first newline that isn't escaped, holds it. It may be used in a
+    function."""
     line = next((i for i in range(index - 1, -1, -1) if tokens[i].kind in ("newline", "directive")), None)
     return line is not None and tokens[line].kind == "directive"
 
@@ -124,7 +125,7 @@ def _dynamic_code(text: str, names: list[str], count: int, line: int) -> _Shared
 
 
 def _declared_names(declaration: list[Token]) -> list[str]:
-    """The names before `[`, `,` or the end, outside of brackets and template arguments."""
+    """List the names before `[`, `,` or the end, outside of brackets and template arguments."""
     visible = [token for token in declaration if token.is_visible]
     names, depth, angle = [], 0, 0
     for i, token in enumerate(visible):
@@ -140,14 +141,14 @@ def _declared_names(declaration: list[Token]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Reference:
-    """`code` declares `name` as the block's own, without a semicolon."""
+    """A declaration of `name` as the block's own: `code`, without a semicolon."""
 
     name: str
     code: str
 
 
 def _with_references(tokens: list[Token], references: Sequence[_Reference]) -> list[Token]:
-    """`tokens` with what each body of a device function names declared before it."""
+    """Declare before each body of a device function what it names."""
     if not references:
         return tokens
     result = list(tokens)

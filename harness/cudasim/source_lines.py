@@ -1,4 +1,4 @@
-"""From an instruction to the user's line that it comes from, by the extension's debug information."""
+"""The user's line that an instruction comes from, by the extension's debug information, and what its text says."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class SourceLine:
 
 
 def source_line(trace: Sequence[Instruction]) -> SourceLine | None:
-    """The user's line that is nearest: `trace` leads from the instruction outwards through its callers, and what lies
-    in the simulator's, torch's or the system's headers was called from somewhere. None where nothing tells, as without
-    addr2line."""
+    """Find the nearest line of the user's. `trace` leads from the instruction outwards through its callers, since what
+    lies in the simulator's, torch's or the system's headers was called from somewhere. None if nothing tells, as
+    without addr2line."""
     for instruction in trace:
         for line in _lines(instruction):
             if not _is_a_header_of_others(Path(line.file)):
@@ -37,7 +37,7 @@ def source_line(trace: Sequence[Instruction]) -> SourceLine | None:
 
 
 def _lines(instruction: Instruction) -> list[SourceLine]:
-    """Innermost first: what is inlined has several."""
+    """List its lines, the innermost first: an inlined instruction has several."""
     command = ["addr2line", "-i", "-e", instruction.library, hex(instruction.offset)]
     try:
         output = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
@@ -75,7 +75,7 @@ _TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
 _MOST_STEPS = 4
 _MOST_NAMES = 500
-"""Beyond that nobody follows what becomes of a number, and it counts as an index."""
+"""With more names than these, what becomes of a number isn't followed, and it counts as an index."""
 
 
 def feeds_an_index(source: str, line: int) -> bool:
@@ -113,12 +113,12 @@ def _is_shared(name: str, above: str) -> bool:
 
 
 def _last(pattern: str, text: str) -> int:
-    """Where its last match ends; -1 if there is none."""
+    """Return where the pattern's last match ends; -1 if there is none."""
     return max((match.end() for match in re.finditer(pattern, text)), default=-1)
 
 
 def _last_shared(array: str, text: str) -> int:
-    """The same for the array in a statement that says `__shared__` before it."""
+    """Do the same for the array in a statement that says `__shared__` before it."""
     end, found = 0, -1
     for statement in text.split(";"):
         word = re.search(r"\b__shared__\b", statement)
@@ -130,15 +130,14 @@ def _last_shared(array: str, text: str) -> int:
 
 
 def _without_words(source: str) -> str:
-    """Of as many lines, without what looks like a comparison and is none: comments, inclusions, arrows, the heads of
-    templates."""
+    """Remove what looks like a comparison and is none, and no line: comments, inclusions, arrows, templates' heads."""
     code = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), source)
     return _TEMPLATE.sub(" ", _INCLUSION.sub("", code).replace("->", "."))
 
 
 def _statement(source: str, line: int) -> str:
-    """The text between semicolons or braces around the first word of a line; of a line on which a loop's or a
-    condition's head does no arithmetic that behind it."""
+    """Return the text between semicolons or braces around the first word of a line. If the line begins with the head of
+    a loop or a condition that does no arithmetic, return the text behind it."""
     lines = source.splitlines(keepends=True)
     start = sum(map(len, lines[: line - 1]))
     line_end = start + len(lines[line - 1]) if line <= len(lines) else len(source)
@@ -150,7 +149,7 @@ def _statement(source: str, line: int) -> str:
 
 
 def _behind_heads(source: str, start: int, line_end: int) -> int | None:
-    """Where the statement behind all heads at the beginning of a line begins; None where there is no head."""
+    """Find where the statement behind all heads at the beginning of a line begins; None if there is no head."""
     begin = None
     while head := _HEAD.match(source, start, line_end):
         depth, close = 1, head.end()

@@ -25,9 +25,9 @@ _STOOD_IN = re.compile(
 _NAME_IN_C = re.compile(r"(cu[A-Z]|cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cupti|nccl|nvrtc|nvtx|nvshmem)\w*")
 _UNVERSIONED = "libtorch_cuda.so"
 _OUR_OWN = ("libcudart.so", "libc10_cuda.so")
-"""Built from sources; of the real ones' symbols they have none."""
+"""They are built from sources and have none of the real ones' symbols."""
 ABSENT = "sim_absent"
-"""The runtime's function that a stand-in's function ends in: its arguments are the name and the first argument."""
+"""The runtime's function that every function of a stand-in calls, with its own name and first argument."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class StandIn:
         return "\n".join([*parts, '.section .note.GNU-stack,"",@progbits', ""])
 
     def version_script(self) -> str:
-        """Empty where no symbol bears a version."""
+        """The linker's version script; empty where no symbol has a version."""
         nodes = [(version, names) for version, names in self.versions.items() if version]
         return "".join(
             f"{version} {{ global: {' '.join(f'{n};' for n in sorted(names))} }};\n" for version, names in nodes
@@ -51,7 +51,7 @@ class StandIn:
 
 
 def stand_ins(libraries: Path) -> list[StandIn]:
-    """Those that the torch with this `lib` folder needs. Raises: OSError, ValueError where it can't be read."""
+    """Find the stand-ins that the torch with this `lib` folder needs. Raises: OSError, ValueError."""
     kept = [read_library(libraries / name) for name in _KEPT if (libraries / name).is_file()]
     made = {soname: StandIn(soname) for soname in _needed(kept)}
     made.setdefault(_UNVERSIONED, StandIn(_UNVERSIONED))
@@ -73,7 +73,7 @@ def _needed(kept: list[SharedLibrary]) -> set[str]:
 
 
 def _of_torch(libraries: Path) -> dict[str, Definition]:
-    """What torch's own libraries for CUDA define: C++ names could be anyone's, and sizes of data stand nowhere else."""
+    """Read what torch's CUDA libraries define: C++ names could be anyone's, and only they give the sizes of data."""
     found: dict[str, Definition] = {}
     for path in sorted(libraries.glob("lib*.so")):
         if _STOOD_IN.fullmatch(path.name):
@@ -114,7 +114,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Reference:
-    """A symbol that a library asks for, not weakly; with library and version where its linker found it versioned."""
+    """A symbol that a library needs, other than weakly, with library and version if the linker found it versioned."""
 
     name: str
     library: str | None = None
@@ -139,7 +139,7 @@ class _Section:
 
 
 def read_library(path: Path) -> SharedLibrary:
-    """Raises: OSError; ValueError where it is no 64-bit little-endian ELF file with section headers."""
+    """Read one file. Raises: OSError; ValueError if it isn't a 64-bit little-endian ELF file with section headers."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:6] != b"\x7fELF\x02\x01":
             raise ValueError(f"{path} is no shared library for x86-64")
@@ -177,7 +177,7 @@ def _needed_by(data: mmap.mmap, sections: list[_Section]) -> Iterator[str]:
 
 
 def _symbols(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Name, type and binding, section (0 for none), size and number of its version, of each dynamic symbol."""
+    """Yield each dynamic symbol's name, type and binding, section (0 for none), size and version number."""
     table = next((section for section in sections if section.type == _SYMBOLS), None)
     if table is None:
         return
@@ -190,7 +190,7 @@ def _symbols(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, i
 
 
 def _versions(data: mmap.mmap, sections: list[_Section]) -> dict[int, tuple[str, str]]:
-    """Library and version by the number that symbols bear."""
+    """Map the version numbers of symbols to library and version."""
     found: dict[int, tuple[str, str]] = {}
     for section in sections:
         if section.type != _VERSIONS_NEEDED:

@@ -32,12 +32,12 @@ _MANIFEST = "toolkit.json"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A built toolkit. Workers get its `root` and `environment()`. `is_checked`: for `--sanitize`."""
+    """A built toolkit. Workers get its `root` and `environment()`. `is_checked` is for `--sanitize`."""
 
     root: Path
     is_checked: bool = False
     in_use: int | None = field(default=None, compare=False, repr=False)
-    """A descriptor: as long as it is open, which is until this process ends, nobody removes the toolkit."""
+    """A descriptor. While it is open, which is until this process ends, nobody removes the toolkit."""
 
     @property
     def nvcc(self) -> Path:
@@ -53,8 +53,8 @@ class Toolkit:
 
     @property
     def runtime(self) -> Path:
-        """What libcudart.so leads to. A file of that name would have torch load CUDA's libraries, where there are any
-        (torch/__init__.py looks for it among what is loaded)."""
+        """The file that libcudart.so links to. Under that name torch would load CUDA's libraries where there are any:
+        torch/__init__.py looks for it among the loaded ones."""
         return self.libraries / RUNTIME_FILE
 
     @property
@@ -62,7 +62,7 @@ class Toolkit:
         return self.libraries / "libc10_cuda.so"
 
     def stand_ins(self) -> list[Path]:
-        """For the libraries of CUDA that this torch is linked to; for a CPU build an empty libtorch_cuda alone."""
+        """List the stand-ins for CUDA libraries that torch is linked to: for a CPU build, an empty libtorch_cuda."""
         return sorted((self.root / STAND_INS).iterdir())
 
     def environment(self) -> dict[str, str]:
@@ -78,8 +78,8 @@ class Toolkit:
 
 
 def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: bool = False) -> Toolkit:
-    """The toolkit of this machine in `cache`, built on first use (about half a minute, as long again when it is first
-    to be a checked one).
+    """Return this machine's toolkit in `cache`. The first use builds it, in about half a minute; the first checked one
+    takes as long again.
 
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """
@@ -113,7 +113,8 @@ def _is_built(root: Path) -> bool:
 
 
 def _used(root: Path) -> int | None:
-    """A descriptor that holds it for this process, however that ends; None where it isn't built or is being removed."""
+    """Hold the toolkit for this process, however it ends, and return the descriptor; None where the toolkit isn't built
+    or is being removed."""
     try:
         descriptor = os.open(root / _IN_USE, os.O_RDWR | os.O_CREAT)
     except FileNotFoundError:
@@ -127,7 +128,7 @@ def _used(root: Path) -> int | None:
 
 
 def _build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """Precompiled headers don't bear being moved, so it is built in place; the manifest, written last, makes it one."""
+    """Build in place, since precompiled headers can't be moved. The manifest comes last and makes it a toolkit."""
     shutil.rmtree(root, ignore_errors=True)
     try:
         build_toolkit(root, torch, compiler, progress)
@@ -142,14 +143,14 @@ def _build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """The kernel drops the lock with its process, however that ends."""
+    """Hold a lock that the kernel drops with this process, however it ends."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _remove_old(cache: Path, keep: Path) -> None:
-    """Bounds the disk: of those that no process uses the newest stays, beside `keep`."""
+    """Remove all toolkits that no process uses but `keep` and the newest other."""
     others = [path for path in cache.glob("sim-*") if path != keep and path.is_dir()]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEPT_TOOLKITS - 1 :]:

@@ -1,5 +1,5 @@
-"""How a toolkit is compiled: two libraries, two precompiled headers, launchers for the compilers' stand-ins, and
-stand-ins for the libraries of CUDA that a CUDA build of torch is linked to."""
+"""Compiling a toolkit: two libraries, two precompiled headers, launchers for the stand-in compilers, and stand-ins for
+the CUDA libraries that a CUDA build of torch is linked to."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BINDING = _PACKAGE.parent / "worker/headers/harness"
 RUNTIME_FILE = "sim_runtime.so"
 STAND_INS = "stand-ins"
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
-"""Names the folder from which the stand-ins import harness, since a toolkit serves every copy that would make the same;
-without it, that of the copy which made it."""
+"""Names the folder from which the stand-in compilers import harness: a toolkit serves every copy of harness that would
+build the same one. Without it they import the copy that built it."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
 _FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
@@ -60,7 +60,7 @@ sys.exit(main(sys.argv[1:], Path({root!r}){option}))
 
 
 def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """Fills the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
+    """Fill the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
     progress("compiling the simulator's runtime and precompiling torch's headers (once, about half a minute)")
     # Compilers of a build that was killed may live on for a while: they must not write where we do.
     objects = root / f"objects-{os.getpid()}"
@@ -86,7 +86,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
 
 
 def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """What the checked build needs besides: another precompiled header. Raises SimUnavailable as build_toolkit()."""
+    """Add the precompiled header of the checked build. Raises SimUnavailable as build_toolkit() does."""
     progress("precompiling torch's headers for --sanitize (once, about half a minute)")
     part = root / f"checked-{os.getpid()}.gch"
     flags = [*CHECKED_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
@@ -99,7 +99,7 @@ def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: C
 
 
 def checked_header(root: Path) -> Path:
-    """Where the checked build's precompiled header lies."""
+    """Return the path of the checked build's precompiled header."""
     return root / "headers/sim/prelude_checked_slim.h.gch"
 
 
@@ -118,7 +118,7 @@ def _copy_headers(headers: Path) -> None:
 
 
 def _write_launcher(root: Path, name: str, module: str, option: str = "") -> None:
-    """A compiler named `name` that calls main() of one of this package's modules."""
+    """Write a compiler called `name` that calls main() of one of this package's modules."""
     script, launcher = root / "bin" / f"{name}.py", root / "bin" / name
     facts = {"variable": SOURCES_VARIABLE, "builder": str(_PACKAGE.parents[1]), "root": str(root)}
     script.write_text(_SCRIPT.format(module=module, option=option, **facts))
@@ -169,7 +169,7 @@ def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
 
 
 def _link_stand_ins(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
-    """Their files bear other names than the libraries that they stand for, as the runtime's does."""
+    """Link the stand-ins under other file names than those of the libraries that they stand for, as for the runtime."""
     folder = root / STAND_INS
     folder.mkdir()
     for number, library in enumerate(stand_ins(torch.libraries) if torch.cuda else [StandIn("libtorch_cuda.so")]):

@@ -19,7 +19,7 @@ _PER_LITERAL = 8_000
 
 
 def translate(source: str, path: str, include: Callable[[str], str] = str, is_header: bool = False) -> str:
-    """The C++ of a `.cu` file, or of a header of one, that will be known to the compiler as `path`.
+    """Return the C++ of a `.cu` file, or of a header of one, that the compiler will know as `path`.
 
     `include` gives each `#include` line its new text. Raises Unsupported for what the simulator has no counterpart for.
     """
@@ -40,12 +40,12 @@ class Translation:
     into: Path
     """The folder for copies of headers."""
     copies: dict[Path, Path] = field(default_factory=dict)
-    """By original."""
+    """Copies by their originals."""
     texts: dict[Path, str] = field(default_factory=dict)
-    """By original."""
+    """Texts by their originals."""
 
     def translate(self, source: Path) -> str:
-        """The C++ of `source`. Raises Unsupported, naming the header if it is one, and OSError."""
+        """Return the C++ of `source`. Raises OSError, and Unsupported, which names the header if it is one."""
         return self._translated(source, is_header=False)
 
     def _translated(self, path: Path, is_header: bool) -> str:
@@ -83,7 +83,7 @@ class Translation:
         return self.copies[original]
 
     def name_originals(self, dependencies: Path) -> None:
-        """Ninja must look at the headers that the user edits, not at their copies."""
+        """Name the headers that the user edits in ninja's list, instead of their copies."""
         text = dependencies.read_text()
         for original, copy in self.copies.items():
             text = text.replace(str(copy), str(original).replace(" ", "\\ "))
@@ -91,7 +91,7 @@ class Translation:
 
 
 def registrations(texts: Mapping[Path, str]) -> str:
-    """C++ that hands texts by their paths to the runtime when the extension is loaded; to follow the source."""
+    """Write C++, to follow the source, that hands texts by their paths to the runtime when the extension is loaded."""
     return "".join(_registration(str(path), text, number) for number, (path, text) in enumerate(texts.items()))
 
 
@@ -102,7 +102,7 @@ def _registration(path: str, text: str, number: int) -> str:
 
 
 def _literal(text: str) -> str:
-    """Any byte but letters, digits and blanks in octal, whatever macros and trigraphs would make of it."""
+    """Write each byte but letters, digits and blanks in octal, which no macro or trigraph changes."""
     encoded = text.encode(errors="replace")
     plain = (byte == 32 or (chr(byte).isalnum() and byte < 128) for byte in encoded)
     return '"' + "".join(chr(b) if is_plain else f"\\{b:03o}" for b, is_plain in zip(encoded, plain, strict=True)) + '"'

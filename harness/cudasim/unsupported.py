@@ -33,7 +33,7 @@ _HEADERS = {
     r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
 }
-"""By a header's name: what it is of, and the names by which a source uses it; None where none would tell."""
+"""For a header's name: its library, and the names by which a source uses that; None if no name would tell."""
 
 _NAMES = {
     r"asm|__asm|__asm__": "inline PTX (asm)",
@@ -74,7 +74,7 @@ _NAMESPACES = {
 }
 
 DYNAMIC_PARALLELISM = "dynamic parallelism"
-"""Launches in code of the device, which no name tells."""
+"""Launches in code of the device; no name gives them away."""
 
 _OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
 
@@ -111,7 +111,7 @@ class Unsupported(Exception):
 
 
 def refuse_unsupported(tokens: list[Token]) -> None:
-    """Raises Unsupported for the first construct of the tables above."""
+    """Raise Unsupported for the first construct of the tables above."""
     for index, token in enumerate(tokens):
         construct = _construct(tokens, index)
         if construct is not None:
@@ -119,7 +119,7 @@ def refuse_unsupported(tokens: list[Token]) -> None:
 
 
 def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
-    """The same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
+    """Do the same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
     for index, token in enumerate(tokens):
         construct = _construct(tokens, index)
         if construct is not None and construct not in _FINE_IN_CPP:
@@ -127,13 +127,13 @@ def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
 
 
 def library_of(header: str) -> str | None:
-    """That a header is of, by its name."""
+    """Return the library that a header belongs to, by its name."""
     return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
 
 
 def constructs_in(text: str) -> set[str]:
-    """What of the tables a text of CUDA uses, read in one pass whatever it holds: for who only wants to know whether
-    the simulator may have refused it."""
+    """Find what a text of CUDA uses of the tables, in one pass whatever it holds: enough to know whether the simulator
+    may have refused it."""
     words = list(_WORD.finditer(text))
     names = {word["name"] for word in words if word["name"]}
     found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
@@ -184,21 +184,21 @@ def _names_namespace(tokens: list[Token], index: int) -> bool:
 _CONDITIONAL = re.compile(r"#\s*(?P<word>ifdef|ifndef|if|elif|else|endif)\b\s*(?P<condition>.*)", re.DOTALL)
 _NEVER = re.compile(r"(0|false)\s*(//.*|/\*.*)?", re.DOTALL)
 _INCLUDE = re.compile(r"#\s*include\s*<(?P<header>[^>]+)>")
-"""Of a library; what stands in quotes may be the solution's own, whatever its name."""
+"""Matches headers of libraries: what stands in quotes may be the solution's own, whatever its name."""
 
 
 def without_unused(tokens: Sequence[Token]) -> list[Token]:
-    """The same lines; what is left out is empty."""
+    """Empty what nobody compiles or uses; lines stay where they are."""
     living = without_dead(tokens)
     names = {token.text for token in living if token.kind == "name"}
     return [_emptied(token) if _is_unused(token, names) else token for token in living]
 
 
 def without_dead(tokens: Sequence[Token]) -> list[Token]:
-    """The same lines; what no compiler reads is empty."""
+    """Empty what no compiler reads; lines stay where they are."""
     living: list[Token] = []
     dead: list[bool] = []
-    """Of each conditional that is open: whether its present branch is never compiled."""
+    """For each open conditional, whether its present branch is never compiled."""
     for token in tokens:
         conditional = _CONDITIONAL.match(token.text) if token.kind == "directive" else None
         if conditional is None:

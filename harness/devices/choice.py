@@ -14,11 +14,11 @@ from harness.errors import MachineError, UsageError
 
 Choice = Literal["auto", "cuda", "sim"]
 _LETTERS = 200
-"""Of an error that has no short form."""
+"""At most so many are shown of an error that has no short form."""
 
 
 def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
-    """'auto' takes the GPU where there is one. Raises: UsageError for another word; MachineError with the remedy."""
+    """Choose: 'auto' takes the GPU if there is one. Raises: UsageError for another word, MachineError."""
     if choice not in get_args(Choice):
         raise UsageError(f"no backend {choice!r}. Valid: {', '.join(get_args(Choice))}.")
     import torch
@@ -30,7 +30,7 @@ def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
 
 
 def require_simulator(choice: Choice, sanitize: bool) -> None:
-    """Raises: UsageError where the simulator's checks are asked of a GPU."""
+    """Refuse the simulator's checks on a GPU. Raises: UsageError."""
     if sanitize and choice == "cuda":
         raise UsageError(
             "--sanitize (correctness.sanitize) checks every access on the simulator: add --backend sim; "
@@ -39,7 +39,7 @@ def require_simulator(choice: Choice, sanitize: bool) -> None:
 
 
 def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sanitize: bool = False) -> Host:
-    """The referee's side of the chosen backend; `sanitize` asks for the simulator's checked build.
+    """Open the referee's side of the chosen backend; `sanitize` asks for the simulator's checked build.
 
     Raises: MachineError with the remedy; UsageError for `sanitize` where the GPU is used.
     """
@@ -69,7 +69,7 @@ def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
 
 
 def _is_of(cache: Path, error: OSError) -> bool:
-    """Whether the folder is at fault. shutil's error has a list of what couldn't be copied there, and no words."""
+    """Tell whether the folder is at fault. shutil's error lists what couldn't be copied there, and has no words."""
     named = Path(os.fsdecode(error.filename or ""))
     has_no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return has_no_room or isinstance(error, shutil.Error) or named.is_relative_to(cache) or named in cache.parents

@@ -23,7 +23,7 @@ class Gpu:
 
     @property
     def key(self) -> str:
-        """The same for every process that may use this GPU."""
+        """A name that is the same for every process that may use this GPU."""
         return self.uuid or f"number-{self._visible_as}"
 
     @property
@@ -41,14 +41,14 @@ class Gpu:
 
     @property
     def _visible_as(self) -> str:
-        """As CUDA_VISIBLE_DEVICES names it; what that leaves out has no index."""
+        """The name that CUDA_VISIBLE_DEVICES has for it; what that leaves out has no index."""
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
         names = [name.strip() for name in visible.split(",")] if visible else []
         return names[self.index] if self.index < len(names) else str(self.index)
 
 
 def equal_gpus() -> list[Gpu]:
-    """The first visible GPU and all of its model: results of one run are compared, so they come from one kind."""
+    """List the first visible GPU and all of its model: results of one run are compared, so they come from one kind."""
     import torch
 
     gpus = [_gpu(index) for index in range(torch.cuda.device_count())]
@@ -56,7 +56,7 @@ def equal_gpus() -> list[Gpu]:
 
 
 def gpu_uuid(index: int = 0) -> str | None:
-    """'GPU-…' of torch's GPU of this number; None where torch is too old to tell."""
+    """Return 'GPU-…' for torch's GPU of this number; None if torch is too old to tell."""
     import torch
 
     uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
@@ -64,7 +64,7 @@ def gpu_uuid(index: int = 0) -> str | None:
 
 
 def compute_capability() -> str | None:
-    """'9.0' for the first visible GPU; None without a driver or a GPU."""
+    """Return '9.0' for the first visible GPU; None without a driver or a GPU."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -80,13 +80,13 @@ def compute_capability() -> str | None:
 
 
 def is_only_gpu() -> bool:
-    """Whether one GPU is visible, which compute_capability() has found."""
+    """Tell whether only one GPU is visible, once compute_capability() has found one."""
     count = ctypes.c_int()
     return ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value == 1
 
 
 def worker_environment(capability: str, for_build: bool) -> dict[str, str]:
-    """A build needs the architecture's name, not the GPU, which meanwhile measures something else."""
+    """Return a worker's variables. A build needs the architecture's name, not the GPU, which measures meanwhile."""
     architecture = os.environ.get("TORCH_CUDA_ARCH_LIST") or capability
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if for_build else {}
     return {"TORCH_CUDA_ARCH_LIST": architecture, **hidden}

@@ -51,7 +51,7 @@ class CudaHost:
         return []
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
-        """Of several GPUs a worker sees the one that it is measured on."""
+        """Return a worker's variables; of several GPUs it sees the one that it is measured on."""
         environment = worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
         if for_build or torch.cuda.device_count() == 1:
             return environment
@@ -64,7 +64,7 @@ class CudaHost:
         return SeenGpu({**texts, **{name: int(value) for name, value in named.items() if isinstance(value, int)}})
 
     def floors(self) -> Floors | None:
-        """None where memory is too short to ask."""
+        """Measure it once; None if memory is too short."""
         if self._floors is None:
             with contextlib.suppress(torch.OutOfMemoryError):
                 self._floors = measure_floors()
@@ -82,8 +82,8 @@ class CudaHost:
 
 
 def run_probe_kernel(timeout_s: float = _PROBE_TIMEOUT_S) -> None:
-    """See whether the GPU still does what it is told: its result is looked at, and there is a time limit. Takes a tenth
-    of a millisecond on a GPU that is well. Raises: MachineError."""
+    """Check that the GPU still computes the right result, within a time limit. Takes a tenth of a millisecond on a GPU
+    that is well. Raises: MachineError."""
     try:
         total = torch.ones(_PROBE_ELEMENTS, dtype=torch.int32, device="cuda").sum()
         done = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -101,7 +101,10 @@ def run_probe_kernel(timeout_s: float = _PROBE_TIMEOUT_S) -> None:
 
 
 def measure_floors() -> Floors:
-    """Medians. Raises: DeviceFault, torch.OutOfMemoryError."""
+    """Measure what the clock of a timed call shows for nothing at all, and for an empty kernel; medians.
+
+    Raises: DeviceFault, torch.OutOfMemoryError.
+    """
     meter = Meter()
     lead_in, stream = LeadIn(meter), meter.stream()
     return Floors(
@@ -112,7 +115,7 @@ def measure_floors() -> Floors:
 
 
 def _nothing(stream: int) -> None:
-    """Not even a kernel."""
+    """Launch nothing, not even a kernel."""
 
 
 def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], stream: int) -> float:

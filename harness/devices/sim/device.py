@@ -1,4 +1,4 @@
-"""The simulated device inside a worker: what `harness.devices.base.WorkerDevice` asks for."""
+"""The simulated device inside a worker, a `harness.devices.base.WorkerDevice`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDS_A_KERNEL = {
 
 
 def activate(toolkit: Toolkit) -> SimDevice:
-    """Makes this process see one CUDA device. Must come before `import torch`, which looks for devices once.
+    """Make this process see one CUDA device. Must come before `import torch`, which looks for devices once.
 
     Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not one that can be simulated.
     """
@@ -66,7 +66,7 @@ def _load(library: Path) -> ctypes.CDLL:
 
 
 class SimDevice:
-    """One per process, from `activate`."""
+    """The simulator as a worker uses it: one per process, from activate()."""
 
     torch_device = "cuda"
 
@@ -97,7 +97,7 @@ class SimDevice:
         raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
-        """A one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
+        """Map a one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
 
         The tensor keeps its own mapping: `fd` may be closed afterwards. What is written to a `periodic_memfd`
         stays in this process.
@@ -128,7 +128,7 @@ class SimDevice:
         fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
         inputs: Sequence[torch.Tensor] = (),
     ) -> Measured:
-        """The call's result, its outputs stored; simulated time means nothing."""
+        """Call and store the outputs; simulated time means nothing."""
         result = call()
         for number, (source, destination) in enumerate(fitting(result)):
             self._require_written(number, source)
@@ -136,7 +136,7 @@ class SimDevice:
         return Measured(result, None, None)
 
     def _require_written(self, number: int, output: torch.Tensor) -> None:
-        """A finding where kernels left elements out, in the checked build; of sampled blocks it is expected."""
+        """Note a finding if kernels left elements out, in the checked build; sampled blocks are expected to."""
         import torch
 
         count, first = torch.ops.harness_sim.count_unwritten(output) if not self._is_sampling else (0, 0)
@@ -167,7 +167,7 @@ class SimDevice:
         torch.ops.harness_sim.copy_touched(source.detach(), destination)
 
     def synchronize(self) -> None:
-        """Raises RuntimeError, worded as torch words it, once a kernel has faulted."""
+        """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
         error = self._sticky_error()
         if error:
             raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
@@ -178,11 +178,11 @@ class SimDevice:
         self._sample_blocks(-1 if count is None else count, seed)
 
     def limit_work(self, seconds: float | None) -> None:
-        """A launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
+        """Limit it: a launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
         self._limit_work(seconds or 0.0)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
-        """Findings and launches since the last call; errors that make later calls fail stay in force."""
+        """Return findings and launches since the last call; errors that make later calls fail stay in force."""
         self._read_report()
         taken = tuple(self._findings), self._launches
         self._findings, self._launches = [], 0
@@ -200,7 +200,7 @@ class SimDevice:
         self._trace(1)
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
-        """A row per kernel and per operator of torch that ran, at most `_MOST_ROWS` of a name; times mean nothing."""
+        """Make a row per kernel and per operator of torch that ran, at most `_MOST_ROWS` a name; times mean nothing."""
         ran = self._read_report().ran
         self._trace(0)
         if ran is None:
@@ -223,7 +223,7 @@ class SimDevice:
 
 
 def _rows(name: str, count: int, elements: int) -> Iterator[KernelRun]:
-    """All elements lie in the rows, however many of these are left out."""
+    """Make rows that hold all elements, however many rows are left out."""
     rows = min(count, _MOST_ROWS)
     for row in range(rows):
         yield KernelRun(name, 0, 0, 0, "kernel", elements=elements * (row + 1) // rows - elements * row // rows)
