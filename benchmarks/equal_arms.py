@@ -181,7 +181,7 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         checked = timed.check(lambda what: None)
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
-        return timed.measure({}, config, lambda what: None, workers.host.floors()).timing
+        return timed.measure({}, config, lambda what: None, workers.host.timer_overhead()).timing
 
 
 def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:

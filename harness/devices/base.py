@@ -11,7 +11,7 @@ from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Findi
 if TYPE_CHECKING:
     import torch
 
-    from harness.model.timing import Floors
+    from harness.model.timing import TimerOverhead
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Host(Protocol):
     def seen_gpu(self) -> SeenGpu | None:
         """Describe the device for workers that build; None if they have one of their own."""
 
-    def floors(self) -> Floors | None:
+    def timer_overhead(self) -> TimerOverhead | None:
         """Measure what the clock of a timed call shows by itself; None if nothing is timed."""
 
     def require_alive(self) -> None:

@@ -16,7 +16,7 @@ from harness.devices.cuda.gpus import equal_gpus, worker_environment
 from harness.devices.cuda.lead_in import LeadIn
 from harness.devices.cuda.meter import Meter, clock_ns
 from harness.errors import MachineError
-from harness.model.timing import Floors
+from harness.model.timing import TimerOverhead
 from harness.sandbox.wire.device import BufferHandle, SeenGpu
 
 _PROBE_ELEMENTS = 2**20
@@ -36,7 +36,7 @@ class CudaHost:
     torch_device = "cuda"
 
     def __init__(self) -> None:
-        self._floors: Floors | None = None
+        self._timer_overhead: TimerOverhead | None = None
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)
@@ -63,13 +63,13 @@ class CudaHost:
         texts = {name: value for name, value in named.items() if isinstance(value, str)}
         return SeenGpu({**texts, **{name: int(value) for name, value in named.items() if isinstance(value, int)}})
 
-    def floors(self) -> Floors | None:
+    def timer_overhead(self) -> TimerOverhead | None:
         """Measure it once; None if memory is too short."""
-        if self._floors is None:
+        if self._timer_overhead is None:
             with contextlib.suppress(torch.OutOfMemoryError):
-                self._floors = measure_floors()
+                self._timer_overhead = measure_timer_overhead()
             torch.cuda.empty_cache()
-        return self._floors
+        return self._timer_overhead
 
     def require_alive(self) -> None:
         run_probe_kernel()
@@ -100,14 +100,14 @@ def run_probe_kernel(timeout_s: float = _PROBE_TIMEOUT_S) -> None:
         raise MachineError(f"the GPU counts {result} where {_PROBE_ELEMENTS} is right; {_REMEDY}")
 
 
-def measure_floors() -> Floors:
+def measure_timer_overhead() -> TimerOverhead:
     """Measure what the clock of a timed call shows for nothing at all, and for an empty kernel; medians.
 
     Raises: DeviceFault, torch.OutOfMemoryError.
     """
     meter = Meter()
     lead_in, stream = LeadIn(meter), meter.stream()
-    return Floors(
+    return TimerOverhead(
         events_ns=_median_ns(meter, lead_in, _nothing, stream),
         kernel_ns=_median_ns(meter, lead_in, lead_in.nothing, stream),
         idle_ns=_median_until_idle_ns(meter, lead_in, stream),

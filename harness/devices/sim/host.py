@@ -14,7 +14,7 @@ from harness.devices.base import SharedBuffer
 from harness.sandbox.wire.device import BufferHandle
 
 if TYPE_CHECKING:
-    from harness.model.timing import Floors
+    from harness.model.timing import TimerOverhead
 
 _ALIGNMENT = 16
 """The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
@@ -70,7 +70,7 @@ class SimHost:
     def seen_gpu(self) -> None:
         return None
 
-    def floors(self) -> Floors | None:
+    def timer_overhead(self) -> TimerOverhead | None:
         return None
 
     def require_alive(self) -> None:
