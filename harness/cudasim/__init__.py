@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from harness.cudasim.cuda_in_files import cuda_texts as cuda_texts
     from harness.cudasim.diagnose import diagnose_build_log as diagnose_build_log
     from harness.cudasim.host_calls import host_calls_in as host_calls_in
+    from harness.cudasim.loaded import Runtime as Runtime
+    from harness.cudasim.loaded import load_runtime as load_runtime
     from harness.cudasim.source_lines import Instruction as Instruction
     from harness.cudasim.source_lines import SourceLine as SourceLine
     from harness.cudasim.source_lines import feeds_an_index as feeds_an_index
@@ -26,13 +28,12 @@ if TYPE_CHECKING:
     from harness.cudasim.toolkit import Toolkit as Toolkit
     from harness.cudasim.toolkit import ensure_toolkit as ensure_toolkit
     from harness.cudasim.toolkit import is_prepared as is_prepared
-    from harness.cudasim.torch_cuda import patch_torch as patch_torch
     from harness.cudasim.unsupported import UNSUPPORTED_MARK as UNSUPPORTED_MARK
 
 _HOMES = {
     "compiler": "SimUnavailable find_compiler find_torch untried_python",
     "toolkit": "Toolkit ensure_toolkit is_prepared",
-    "torch_cuda": "patch_torch",
+    "loaded": "Runtime load_runtime",
     "unsupported": "UNSUPPORTED_MARK",
     "cuda_in_files": "beyond_simulator cuda_texts",
     "diagnose": "diagnose_build_log",
