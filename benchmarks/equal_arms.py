@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from harness.builder.workers import Workers
-from harness.devices.cuda.telemetry import Telemetry
+from harness.devices import Telemetry
 from harness.model.arms import ArmName
 from harness.model.config import Config
 from harness.model.statistics import Interval, median
@@ -178,7 +178,7 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         checked = timed.check(lambda what: None)
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")
-        return timed.measure({}, config, lambda what: None, workers.host.floors()).timing
+        return timed.measure({}, config, lambda what: None, workers.host.timer_overhead()).timing
 
 
 def _row(name: str, timing: Timing, listener: Listener, seconds: float) -> Row:

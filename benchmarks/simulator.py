@@ -154,7 +154,7 @@ def run_on(cores: int, build: str, repeats: int) -> dict[str, dict[str, float]]:
 
 def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, float]]:
     """By kind: million threads a second at best, and nanoseconds of CPU time for a thread."""
-    from harness.cudasim.toolkit import ensure_toolkit
+    from harness.cudasim import ensure_toolkit
     from harness.devices.sim.device import activate
     from harness.run.cache import cache_folder
 

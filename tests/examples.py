@@ -15,7 +15,7 @@ from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, Work
 from harness.model.roofline import arithmetic_of, speed_of_light
-from harness.model.timing import Floors, GpuState, PeakMemory, Row, Timing, Turn
+from harness.model.timing import GpuState, PeakMemory, Row, TimerOverhead, Timing, Turn
 from harness.model.trace import Trace, TracedKernel
 from harness.model.verdict import Verdict
 
@@ -130,7 +130,7 @@ def measured(blocks: int = 12, turns: Callable[[Turn], Turn] = lambda turn: turn
     facts: dict[str, Any] = {
         "case": "full",
         "turns": tuple(turns(turn(arm, block, 1.0)) for block in range(blocks) for arm in order),
-        "floors": Floors(1_500.0, 2_400.0),
+        "floors": TimerOverhead(1_500.0, 2_400.0),
         "rows": (Row("gpu_warm", tuple(turn(arm, block, 0.8) for block in range(6) for arm in order)),),
         "memory": (PeakMemory("eager", 64_000_000, 71_000_000), PeakMemory("solution", 1_000_000, None)),
     }

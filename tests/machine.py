@@ -36,7 +36,7 @@ def why_no_nvcc() -> str | None:
 @functools.cache
 def why_no_sim() -> str | None:
     """The reason for skipping simulator tests; None where they can run."""
-    from harness.cudasim.compiler import SimUnavailable, find_compiler, find_torch
+    from harness.cudasim import SimUnavailable, find_compiler, find_torch
 
     try:
         find_torch()

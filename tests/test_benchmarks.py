@@ -17,7 +17,7 @@ import yaml
 import harness
 from harness.model.evaluation import Evaluation
 from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
-from harness.model.timing import Floors
+from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
 from harness.referee.setting import prepare_setting
 from harness.store.journal import Journal
@@ -221,7 +221,7 @@ def test_what_lies_between_events_beside_the_kernel_is_told(equal_arms: Any) -> 
     listener = equal_arms.Listener(equal_arms.Surroundings())
     assert listener.around_ns() is None
     listener.calls += [(18_600, 21_000), (18_500, 21_000), (18_700, 21_000)]
-    row = equal_arms._row("x2_20us", measured(floors=Floors(1_250.0, 3_100.0)), listener, 9.0)
+    row = equal_arms._row("x2_20us", measured(floors=TimerOverhead(1_250.0, 3_100.0)), listener, 9.0)
     assert row.around_us == 2.4
     assert "events beyond CUPTI 2.40 µs" in equal_arms._line(row)
 

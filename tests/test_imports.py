@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import harness
-from harness import reports
+from harness import cudasim, devices, reports
 
 ROOT = Path(harness.__file__).parent
 
@@ -49,9 +50,10 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("wire", "model"): {"harness.model.arms"},
     ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
-    ("worker", "devices"): {"harness.devices", "harness.devices.base"},
-    # The face of the room.
+    # The faces of rooms.
     ("cli", "reports"): {"harness.reports"},
+    **{(room, "cudasim"): {"harness.cudasim"} for room in ALLOWED},
+    **{(room, "devices"): {"harness.devices", "harness.devices.base"} for room in ALLOWED},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
@@ -124,21 +126,22 @@ def test_every_allowed_arrow_is_in_use(room: str) -> None:
     assert used == ALLOWED[room]
 
 
-def test_the_face_of_reports_names_what_is_there_and_in_use() -> None:
-    """What it offers to type checkers is what it imports, and no command forgot to drop a name."""
-    tree = ast.parse(MODULES["harness.reports"].read_text())
+@pytest.mark.parametrize("face", [reports, cudasim, devices], ids=lambda face: face.__name__)
+def test_a_face_names_what_is_there_and_in_use(face: ModuleType) -> None:
+    """What it offers to type checkers is what it imports, and no other room forgot to drop a name."""
+    tree = ast.parse(MODULES[face.__name__].read_text())
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(reports))
-    assert all(getattr(reports, name) is not None for name in dir(reports))
-    used = {
-        alias.name
-        for module, path in MODULES.items()
-        if _room(module) == "cli"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "harness.reports"
-        for alias in node.names
-    }
-    assert used == set(dir(reports))
+    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(face))
+    assert all(getattr(face, name) is not None for name in dir(face))
+    used = set()
+    for module, path in MODULES.items():
+        if _room(module) != _room(face.__name__):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module == face.__name__:
+                    used |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == face.__name__:
+                    used.add(node.attr)
+    assert used == set(dir(face))
 
 
 def test_every_room_has_its_rule() -> None:

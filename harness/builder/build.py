@@ -17,10 +17,8 @@ from harness.builder.extension_cache import log_of, nvcc_calls_of
 from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers
-from harness.cudasim.compiler import SimUnavailable, find_compiler
-from harness.cudasim.diagnose import diagnose_build_log
-from harness.cudasim.host_calls import host_calls_in
-from harness.devices.environment import FLAGS
+from harness.cudasim import SimUnavailable, diagnose_build_log, find_compiler, host_calls_in
+from harness.devices import FLAGS
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig

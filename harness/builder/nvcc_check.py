@@ -21,7 +21,7 @@ from harness.builder.compiler_log import kernel_resources, what_follows, without
 from harness.builder.extension_cache import keep_text
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
-from harness.devices.environment import Nvcc
+from harness.devices import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck
 from harness.model.config import NvccConfig

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.builder import extension_cache
+from harness.devices import AccountOfFindings, FindingsWithheld
 from harness.devices.base import Host
-from harness.devices.sim.account import AccountOfFindings, FindingsWithheld
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess

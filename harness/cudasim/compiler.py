@@ -16,7 +16,7 @@ from pathlib import Path
 
 OLDEST_GCC = 11
 _FILLS_LOCALS_SINCE = 12
-"""-ftrivial-auto-var-init, of GCC."""
+"""The first GCC that has -ftrivial-auto-var-init."""
 OLDEST_TORCH = (2, 6)
 TRIED_PYTHONS = ((3, 10), (3, 13))
 """The oldest and the newest Python that the simulator's tests have passed with."""
@@ -43,7 +43,7 @@ class Torch:
 
     @property
     def include_flags(self) -> list[str]:
-        """As torch's cpp_extension gives them; before them the C++ library's ABI, where it isn't g++'s own choice."""
+        """The folders that torch's cpp_extension names, after the C++ library's ABI if it isn't g++'s own choice."""
         abi = ["-D_GLIBCXX_USE_CXX11_ABI=0"] if self.has_old_strings else []
         folders = (self.root / "include", self.root / "include/torch/csrc/api/include")
         flags = [flag for folder in folders for flag in ("-isystem", str(folder))]
@@ -64,7 +64,7 @@ class Compiler:
 
 
 def find_torch() -> Torch:
-    """Raises SimUnavailable where the simulator doesn't fit the platform or the installed torch."""
+    """Find torch. Raises SimUnavailable if the simulator doesn't fit the platform or the installed torch."""
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise SimUnavailable(
             f"the simulator runs on Linux x86-64 only, not on {platform.system()} {platform.machine()}; "
@@ -93,7 +93,7 @@ def find_torch() -> Torch:
 
 
 def untried_python(version: tuple[int, int] = sys.version_info[:2]) -> str | None:
-    """A remark on a Python that the simulator's tests never ran with; it may do all the same."""
+    """Return a remark on a Python that the simulator's tests never ran with; it may still work."""
     if TRIED_PYTHONS[0] <= version <= TRIED_PYTHONS[1]:
         return None
     oldest, newest, this = (f"{major}.{minor}" for major, minor in (*TRIED_PYTHONS, version))
@@ -101,7 +101,7 @@ def untried_python(version: tuple[int, int] = sys.version_info[:2]) -> str | Non
 
 
 def find_compiler() -> Compiler:
-    """The user's CXX, else c++ or g++. Raises SimUnavailable if none is a g++ that is new enough."""
+    """Find the user's CXX, else c++ or g++. Raises SimUnavailable if none is a g++ that is new enough."""
     seen = []
     for candidate in (os.environ.get("CXX", ""), "c++", "g++"):
         command = shlex.split(candidate)
@@ -116,7 +116,7 @@ def find_compiler() -> Compiler:
 
 
 def _is_stand_in(program: str) -> bool:
-    """A worker's CXX is our own c++, which knows its compiler from the toolkit that this would build."""
+    """Tell our own c++, which a worker has as CXX: it knows its compiler from the toolkit that this would build."""
     return (Path(program).parent.parent / "toolkit.json").is_file()
 
 
@@ -151,6 +151,5 @@ def _machine_flags() -> tuple[str, ...]:
 
 
 def _locals_flags(version: str) -> tuple[str, ...]:
-    """A local variable that nobody has set holds no number that could pass for a right one: bytes of 0xFE (-1.7e38 as
-    a float)."""
+    """Fill local variables that nobody sets with bytes of 0xFE (-1.7e38 as a float), which pass for no right number."""
     return ("-ftrivial-auto-var-init=pattern",) if int(version.split(".")[0]) >= _FILLS_LOCALS_SINCE else ()

@@ -4,23 +4,26 @@ without pybind11 where functions are only declared."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from harness.cudasim.declared import bound_slimly
-from harness.cudasim.flags import DEVICE_FLAGS, HOST_FLAGS, without_tuning
-from harness.cudasim.nvcc import UNSUPPORTED_EXIT, UNSUPPORTED_MARK
-from harness.cudasim.slim import can_be_slim, was_too_slim
+from harness.cudasim.precompiled import DEVICE_FLAGS, HOST_FLAGS, can_be_slim, was_too_slim, without_tuning
 from harness.cudasim.tokens import tokenize
-from harness.cudasim.unsupported import Unsupported, refuse_unsupported_in_cpp
-from harness.cudasim.unused import without_dead
+from harness.cudasim.unsupported import (
+    UNSUPPORTED_EXIT,
+    UNSUPPORTED_MARK,
+    Unsupported,
+    refuse_unsupported_in_cpp,
+    without_dead,
+)
 
 _FIRST_LINE = "#include <torch/extension.h>\n"
 
 
 def main(arguments: list[str], toolkit: Path) -> int:
-    """The real compiler's exit status; nvcc's where it refuses what can't be simulated."""
+    """Compile, and return the real compiler's exit status, or UNSUPPORTED_EXIT for what can't be simulated."""
     result = _compile(arguments, toolkit)
     unsupported = _unsupported(arguments) if result.returncode else None
     if unsupported is not None:
@@ -52,7 +55,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _unsupported(arguments: list[str]) -> Unsupported | None:
-    """What of a file that doesn't compile the simulator lacks. One that compiles may hold it, behind an `#ifdef`."""
+    """Find what the simulator lacks in a file that doesn't compile; one that does may have it behind an `#ifdef`."""
     source = _source(arguments)
     name = Path(arguments[arguments.index("-c") + 1]).name if source else ""
     try:
@@ -70,7 +73,7 @@ def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]
     source = _source(arguments)
     if "-o" not in arguments[:-1] or not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
         return None
-    text = bound_slimly(source)
+    text = _bound_slimly(source)
     if text is None:
         return None
     rewritten = Path(arguments[arguments.index("-o") + 1]).with_suffix(".bound.cpp")
@@ -104,3 +107,31 @@ def _source(arguments: list[str]) -> str:
         return Path(arguments[arguments.index("-c") + 1]).read_text(errors="replace")
     except OSError:
         return ""
+
+
+# ---- main.cpp as torch generates it for declared functions, bound without pybind11: its headers make any file that
+# includes them take six seconds of a core, precompiled or not, since the templates are instantiated anew in each.
+
+
+_GENERATED = re.compile(
+    r"PYBIND11_MODULE\(TORCH_EXTENSION_NAME, m\) \{\n"
+    r'(m\.def\("(?P<name>\w+)", torch::wrap_pybind_function\((?P=name)\), "[^"\\\n]*"\);\n)+\}\s*\Z'
+)
+# What follows is compiled after the CUDA headers, which torch's own build of this file doesn't have: so nothing but
+# declarations, and no name that those may have brought.
+_ONLY_HERE = re.compile(
+    r"[{}]|\b(cuda|CUDA|cu[A-Z]|__|dim3|half|nv_|u?(char|short|int|long|longlong|float|double)[1-4]\b|(thread|block|grid)"
+    r"(Idx|Dim)|warpSize)|pybind11|\bpy::|\bPy"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def _bound_slimly(source: str) -> str | None:
+    """Rewrite the file; None if it holds more than declarations and what load_inline() generates for them."""
+    generated = _GENERATED.search(source)
+    if generated is None:
+        return None
+    declarations = source[: generated.start()]
+    if _ONLY_HERE.search(_COMMENT.sub("", declarations)):
+        return None
+    return f"{declarations}\n#include <harness/binding.h>\n{generated[0]}"

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Literal
 
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
-from harness.cudasim.unsupported import library_of
+from harness.cudasim.unsupported import UNSUPPORTED_MARK, library_of
 
 _SHOWN_ERRORS = 5
 _SHOWN_WIDTH = 160
@@ -71,7 +70,7 @@ class BuildDiagnosis:
     kind: Literal["compile_error", "unsupported"]
     summary: str
     is_of_device: bool = True
-    """Of CUDA code or of nvcc's command line, on which the real nvcc knows better; of C++ it is never asked."""
+    """Whether CUDA code or nvcc's command line is at fault: there nvcc itself knows better, which C++ never reaches."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,9 @@ class _CompilerError:
     message: str
     code: str
     is_in_device_code: bool
-    """Or in a header that such code includes."""
+    """Also true for a header that such code includes."""
     is_nobody_s: bool = False
-    """In a header of torch's or ours that no more than its inclusion led to."""
+    """Whether it lies in a header of torch's or ours and nothing but its inclusion led there."""
 
     def __str__(self) -> str:
         place = f"{PurePath(self.file).name}:{self.line}: {_shortened(self.message)}"
@@ -91,7 +90,7 @@ class _CompilerError:
 
 
 def diagnose_build_log(log: str) -> BuildDiagnosis:
-    """Reads what torch raised for a failed build: ninja's output with the compilers' messages in it."""
+    """Read what torch raised for a failed build: ninja's output with the compilers' messages in it."""
     lines = log.splitlines()
     errors = list(_errors(lines))
     device = [error for error in errors if error.is_in_device_code]
@@ -129,14 +128,14 @@ def _errors(lines: list[str]) -> Iterator[_CompilerError]:
 
 
 def _is_users(file: str) -> bool:
-    """A file of the solution's, or one that torch made of it."""
+    """Tell whether it is a file of the solution's, or one that torch made of it."""
     is_source = PurePath(file).suffix in (".cu", ".cuh") or PurePath(file).name == "main.cpp"
     return is_source and not _NOBODY_WROTE.search(file)
 
 
 def _place_of_use(lines: list[str], index: int) -> tuple[str, int] | None:
-    """For an error inside a header: the user's line that made a template or a macro of it what it is. g++ names the
-    former before it, the latter behind it."""
+    """Find the user's line that used the template or the macro in which an error lies. g++ names the use of a template
+    before the error, that of a macro behind it."""
     for i in [*_before(lines, index), *_behind(lines, index)]:
         match = _USE.match(lines[i])
         if match and _is_users(match["file"]):
@@ -186,7 +185,7 @@ def _lacks_cuda_name(error: _CompilerError) -> bool:
 
 @cache
 def _runtime_names() -> frozenset[str]:
-    """What our headers declare of the CUDA runtime: for whom it is undeclared, he has included none of them."""
+    """Read what our headers declare of the CUDA runtime: where that is undeclared, none of them was included."""
     folder = Path(__file__).parent / "include/sim"
     texts = ((folder / name).read_text() for name in ("runtime_api.h", "runtime_types.h"))
     return frozenset(name for text in texts for name in re.findall(r"\w+", text))
@@ -230,6 +229,6 @@ def _summary(errors: list[_CompilerError]) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Without the values of template parameters, and cut."""
+    """Cut a text, and leave out the values of template parameters."""
     text = re.sub(r" \[with .*", "", text)
     return text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 1] + "…"

@@ -11,13 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.cudasim.device_code import device_functions, first_call, kernel_of, refused_call
-from harness.cudasim.functions import Function, Source, functions_of, read_source
-from harness.cudasim.host_only import host_only
+from harness.cudasim.functions import (
+    HIDES,
+    Function,
+    Source,
+    device_functions,
+    first_call,
+    functions_of,
+    is_unevaluated,
+    kernel_of,
+    read_source,
+    refused_call,
+)
 from harness.cudasim.tokens import Token, Unbalanced, closing, opening
 
 HOST_CALL_MARK = "harness-sim-host-call:"
-"""Begins a line of the simulator's compiler, `file:line: what is wrong`."""
+"""Begins a line of the stand-in for nvcc: `file:line: what is wrong`."""
 
 _MOST_SHOWN = 5
 _LINE = re.compile(rf"^{HOST_CALL_MARK} (?P<what>.{{1,300}})$", re.MULTILINE)
@@ -26,7 +35,6 @@ _HARMLESS = frozenset({"__forceinline__", "__noinline__", "__inline__", "__inlin
 _SUSPECT = re.compile(r"[A-Z][A-Z0-9_]+|__\w+")
 """A macro, by its look: it may stand for anything."""
 _COMPILE_TIME = frozenset({"constexpr", "consteval", "operator", "friend", "using", "typedef"})
-_HIDES = frozenset({"struct", "class", "union"})
 _MATH = (
     "abs|labs|llabs|div|min|max|clamp|swap|a?(sin|cos|tan)h?(pi)?|sincos(pi)?|exp(2|10|m1)?|log(2|10|1p|b)?|r?sqrt|r?cbrt"
     "|pow|powi|fma|fmax|fmin|fabs|fmod|floor|ceil|round|l?lround|l?lrint|rint|trunc|nearbyint|erfc?(inv|x)?|[lt]gamma"
@@ -42,16 +50,16 @@ _OF_HEADERS = re.compile(rf"({_MATH})[fl]?|{_HALF}|u?l{{0,2}}(max|min)|__\w*|ato
 
 
 def host_calls(text: str, flags: Sequence[str] = ()) -> Iterator[tuple[int, str]]:
-    """Lines with what nvcc says of them. `flags` are those of its command line."""
+    """Yield line numbers with what nvcc says about them. `flags` are those of its command line."""
     source = read_source(text)
     functions = functions_of(source)
     yield from _calls(source, functions)
-    yield from host_only(source, functions, flags)
+    yield from _host_only(source, functions, flags)
     yield from _lambdas(source, functions, any("extended-lambda" in flag for flag in flags))
 
 
 def host_calls_in(log: str) -> tuple[str, ...]:
-    """What the simulator's compiler noted in its log, each once."""
+    """Read what the stand-in for nvcc noted in its log, each note once."""
     return tuple(dict.fromkeys(match["what"] for match in _LINE.finditer(log)))[:_MOST_SHOWN]
 
 
@@ -73,7 +81,7 @@ def _host_functions(source: Source, functions: Sequence[Function]) -> set[str]:
     for function in functions:
         named.setdefault(function.name, []).append(function)
     declared_as_type = {
-        after.text for before, after in zip(source.tokens, source.tokens[1:], strict=False) if before.text in _HIDES
+        after.text for before, after in zip(source.tokens, source.tokens[1:], strict=False) if before.text in HIDES
     }
     return {
         name
@@ -111,7 +119,7 @@ def _lambdas(source: Source, functions: Sequence[Function], is_extended: bool) -
 
 
 def _annotated(source: Source) -> Iterator[tuple[int, str]]:
-    """`[…] __device__ (…)` and `[…](…) __device__ {`: `]]` ends an attribute."""
+    """Find `[…] __device__ (…)` and `[…](…) __device__ {`; `]]` ends an attribute."""
     tokens = source.tokens
     for i in range(2, len(tokens)):
         if tokens[i].text != "__device__" or i in source.conditional:
@@ -148,7 +156,7 @@ def _passed_to_kernels(source: Source, body: range, templates: set[str]) -> Iter
 
 
 def _named_lambdas(tokens: list[Token], body: range) -> set[str]:
-    """`f` of `auto f = […](…) {…};`, where nothing else is declared by that name."""
+    """Collect each `f` of `auto f = […](…) {…};` if nothing else is declared by that name."""
     found: dict[str, list[bool]] = {}
     for i in body:
         if tokens[i].text == "auto" and tokens[i + 1].kind == "name":
@@ -159,7 +167,7 @@ def _named_lambdas(tokens: list[Token], body: range) -> set[str]:
 
 
 def _end(tokens: list[Token], start: int, end: int) -> int:
-    """Behind a lambda's body, in which semicolons end nothing."""
+    """Find the position behind a lambda's body, in which semicolons end nothing."""
     brace = next((i for i in range(start, end) if tokens[i].text == "{"), None)
     try:
         return end if brace is None else closing(tokens, brace) + 1
@@ -168,7 +176,7 @@ def _end(tokens: list[Token], start: int, end: int) -> int:
 
 
 def _is_plain_lambda(tokens: list[Token], argument: range) -> bool:
-    """`[…](…) {…}` and nothing besides, without an annotation."""
+    """Tell whether it is `[…](…) {…}` and nothing besides, without an annotation."""
     if len(argument) < 3 or tokens[argument.start].text != "[" or tokens[argument.stop - 1].text != "}":
         return False
     try:
@@ -183,7 +191,7 @@ def _is_plain_lambda(tokens: list[Token], argument: range) -> bool:
 
 
 def _arguments(tokens: list[Token], launch: int) -> Iterator[range]:
-    """Of the launch whose `<<<` stands there, each as the positions of its tokens."""
+    """Yield the arguments of the launch whose `<<<` stands there, each as the positions of its tokens."""
     try:
         i = launch
         while tokens[i].text != ">>>":
@@ -198,3 +206,100 @@ def _arguments(tokens: list[Token], launch: int) -> Iterator[range]:
             yield range(start, i)
             start = i + 1
         i = closing(tokens, i) + 1 if tokens[i].text in ("(", "[", "{") and i < right else i + 1
+
+
+# ---- Names of the C++ library that are for the host alone, and exceptions. Held against nvcc 13.0 with libstdc++ 12.
+# In C++20 std::vector, std::string and std::sort are constexpr, and with --expt-relaxed-constexpr, which torch passes,
+# nvcc compiles them for the device.
+
+
+_OBJECTS = frozenset({"vector", "string", "map", "function"})
+_CALLED = frozenset({"sort", "rand", "srand"})
+_STREAMS = frozenset({"cout"})
+_CONSTEXPR_SINCE_20 = frozenset({"vector", "string", "sort"})
+_OF_C = ("rand", "srand")
+_EXCEPTIONS = ("throw", "try")
+_STANDARD = re.compile(r"(?:--?std[= ]?)(?:c|gnu)\+\+(\d\w)")
+
+
+def _host_only(source: Source, functions: Sequence[Function], flags: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the first line of each function that uses one of them, and what nvcc says about it."""
+    if _defines_std(source):
+        return
+    own = {function.name for function in functions}
+    allowed = _CONSTEXPR_SINCE_20 if _is_relaxed(flags) else frozenset()
+    for function, body in device_functions(source, functions):
+        yield from _exceptions(source, body)
+        for name in sorted((_OBJECTS | _CALLED | _STREAMS) - allowed - source.macros):
+            use = next((i for i in body if _is_use(source, body, i, name)), None)
+            if use is None and name in _OF_C and name not in own:
+                use = first_call(source, function, body, name)
+            if use is not None:
+                shown = name if name in _OF_C else f"std::{name}"
+                yield source.tokens[use].line, refused_call(shown, function)
+
+
+def _defines_std(source: Source) -> bool:
+    """Whether the source adds to std, or names another one so."""
+    tokens = source.tokens
+    return "std" in source.macros or any(
+        one.text == "std" and before.text == "namespace" and after.text != ";"
+        for before, one, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    )
+
+
+def _is_relaxed(flags: Sequence[str]) -> bool:
+    """Whether constexpr functions of the host count as the device's, and the standard may be one that makes many so."""
+    line = " ".join(flags)
+    standard = _STANDARD.search(line)
+    return "expt-relaxed-constexpr" in line and (standard is None or standard[1] not in ("11", "14", "17"))
+
+
+def _exceptions(source: Source, body: range) -> Iterator[tuple[int, str]]:
+    for i in body:
+        text = source.tokens[i].text
+        if text in _EXCEPTIONS and i not in source.conditional and text not in source.macros:
+            yield source.tokens[i].line, "device code does not support exception handling"
+            return
+
+
+def _is_use(source: Source, body: range, i: int, name: str) -> bool:
+    """Whether `std::name` stands there and makes an object, is called or is written to."""
+    tokens = source.tokens
+    if tokens[i].text != name or i - 2 < body.start or i in source.conditional:
+        return False
+    if (tokens[i - 2].text, tokens[i - 1].text) != ("std", "::") or tokens[i - 3].text == "::":
+        return False
+    if is_unevaluated(tokens, i, body.start):
+        return False
+    after = i + 1
+    if name in _STREAMS:
+        return _shifts(tokens, after)
+    if name in _OBJECTS:
+        behind = _behind_arguments(tokens, after, body.stop)
+        return tokens[i - 3].text != "extern" and _makes_object(tokens, behind, before=tokens[i - 3].text)
+    return tokens[after].text == "("
+
+
+def _shifts(tokens: Sequence[Token], i: int) -> bool:
+    return tokens[i].text == tokens[i + 1].text == "<"
+
+
+def _behind_arguments(tokens: Sequence[Token], i: int, stop: int) -> int:
+    """Return the position behind `<…>`, or `i` if there are none."""
+    depth, at = 0, i
+    while at < stop and tokens[i].text == "<":
+        depth += {"<": 1, ">": -1, "<<<": 3, ">>>": -3}.get(tokens[at].text, 0)
+        at += 1
+        if depth <= 0:
+            return at
+    return at
+
+
+def _makes_object(tokens: Sequence[Token], i: int, before: str) -> bool:
+    """Tell `T name;` and its like, `T name(4)` and `= T(…)` from `T*`, `T&`, `T::size_type` and from functions such as
+    `T f(int)` and `<T(int)>`."""
+    if tokens[i].kind != "name":
+        return before in ("(", "=", "return") and tokens[i].text in ("(", "{") and tokens[i + 1].text != "*"
+    behind = tokens[i + 1].text
+    return behind in (";", "=", "{") or (behind == "(" and tokens[i + 2].kind in ("number", "string"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -11,16 +12,14 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cudasim.call_notes import note_call
-from harness.cudasim.flags import CHECKED_FLAGS, DEVICE_FLAGS, without_tuning
-from harness.cudasim.headers import Translation
-from harness.cudasim.nvcc_options import IGNORED_ALONE, IGNORED_WITH_VALUE
-from harness.cudasim.slim import can_be_slim, was_too_slim
-from harness.cudasim.source_texts import registrations
-from harness.cudasim.translate import Unsupported
+from harness.cudasim.host_calls import HOST_CALL_MARK, host_calls
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, can_be_slim, was_too_slim, without_tuning
+from harness.cudasim.translate import Translation, registrations
+from harness.cudasim.unsupported import UNSUPPORTED_EXIT, UNSUPPORTED_MARK, Unsupported
 
-UNSUPPORTED_MARK = "harness-sim-unsupported:"
-UNSUPPORTED_EXIT = 3
+CALL_SUFFIX = ".nvcc-call.json"
+"""Ends the name of what note_call() writes; sandbox.wire.layout.NVCC_CALL is the same."""
+_FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 _HOST_WITH_VALUE = ("-I", "-isystem", "-include", "-D", "-U")
 _LONG_HOST = {
@@ -64,7 +63,7 @@ class Invocation:
 
 
 def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
-    """nvcc's exit status; 3 for a construct that can't be simulated."""
+    """Compile, and return nvcc's exit status, or UNSUPPORTED_EXIT for a construct that can't be simulated."""
     if "--version" in arguments or "-V" in arguments:
         kind = "simulated, checked" if is_checked else "simulated"
         print(f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.0 ({kind})")
@@ -83,7 +82,7 @@ def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
 
 
 def parse(arguments: list[str]) -> Invocation:
-    """Raises UsageError for an option that nvcc doesn't know."""
+    """Read a command line. Raises UsageError for an option that nvcc doesn't know."""
     invocation = Invocation()
     rest = [argument for argument in arguments if argument.strip()]
     while rest:
@@ -119,9 +118,9 @@ def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
         invocation.host += [_LONG_HOST.get(name, name), value()]
     elif option.startswith(_HOST_WITH_VALUE):
         invocation.host.append(option)
-    elif option in IGNORED_ALONE:
+    elif option in _IGNORED_ALONE:
         pass
-    elif name in IGNORED_WITH_VALUE:
+    elif name in _IGNORED_WITH_VALUE:
         value()
     elif not re.match(r"-[lLt].", option):
         raise UsageError(f"Unknown option '{option}'")
@@ -153,7 +152,7 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
 
 
 def _user_folders(invocation: Invocation) -> list[Path]:
-    """The folders of -I: torch names its own and the toolkit's with -isystem."""
+    """List the folders of -I: torch names its own and the toolkit's with -isystem."""
     options = iter(invocation.host)
     named = [next(options) if option == "-I" else option[2:] for option in options if option.startswith("-I")]
     return [Path(os.path.abspath(folder)) for folder in named]
@@ -180,3 +179,54 @@ def _run_compiler(
         *["-c", str(translated), "-o", str(output)],
     ]
     return subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+
+
+def note_call(arguments: list[str]) -> None:
+    """Write what the real nvcc would be asked into the build's folder, for a machine that has one, even if we can't
+    simulate it or don't know an option. For a machine without one, print what nvcc would surely refuse.
+
+    Does nothing if no source can be read.
+    """
+    source = next((argument for argument in reversed(arguments) if _is_source(argument)), None)
+    try:
+        text = Path(source).read_text(errors="replace") if source else ""
+    except OSError:
+        return
+    if not source or not text:
+        return
+    name = hashlib.sha256(source.encode()).hexdigest()[:16]
+    Path(f"{name}{CALL_SUFFIX}").write_text(json.dumps({"arguments": arguments, "source": source, "text": text}))
+    for line, what in host_calls(text, [*arguments, *(os.environ.get(name, "") for name in _FLAG_VARIABLES)]):
+        print(f"{HOST_CALL_MARK} {Path(source).name}:{line}: {what}", file=sys.stderr)
+
+
+def _is_source(argument: str) -> bool:
+    return argument.endswith(".cu") and not argument.startswith("-")
+
+
+# ---- Options that mean nothing to a CPU, in long and short spelling, as `nvcc --help` of CUDA 13 has them.
+
+
+_WITH_VALUE = """
+    -arch --gpu-architecture -code --gpu-code -gencode --generate-code -Xptxas --ptxas-options -Xlinker
+    --linker-options -Xcudafe -Xnvlink --nvlink-options -Xarchive -Xfatbin -maxrregcount --maxrregcount -ccbin
+    --compiler-bindir -diag-suppress --diag-suppress -diag-error --diag-error -diag-warn --diag-warn -threads
+    --threads -t -split-compile --split-compile -rdc --relocatable-device-code -odir --output-directory -cudart
+    --cudart -ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt -fmad --fmad -default-stream --default-stream
+    -x --x -l --library -L --library-path -m --machine -Werror --Werror -optf --options-file
+"""
+
+_ALONE = """
+    -c --compile -dc --device-c -dw -g --debug -G --device-debug -lineinfo --generate-line-info -use_fast_math
+    --use_fast_math -O -O0 -O1 -O2 -O3 -w --disable-warnings -v --verbose -keep --keep -pg --profile -m64
+    -expt-relaxed-constexpr --expt-relaxed-constexpr -expt-extended-lambda --expt-extended-lambda -extended-lambda
+    --extended-lambda -shared --shared -restrict --restrict -res-usage --resource-usage -allow-unsupported-compiler
+    --allow-unsupported-compiler -extra-device-vectorization --extra-device-vectorization -dlto --dlink-time-opt
+    -Wno-deprecated-gpu-targets -Wno-deprecated-declarations -Wreorder -Wext-lambda-captures-this
+    -forward-unknown-to-host-compiler --forward-unknown-to-host-compiler -src-in-ptx --source-in-ptx -time --time
+    -display-error-number --display-error-number -no-display-error-number --no-display-error-number
+    -err-no -M -MM -MP --generate-dependency-targets
+"""
+
+_IGNORED_WITH_VALUE = frozenset(_WITH_VALUE.split())
+_IGNORED_ALONE = frozenset(_ALONE.split())

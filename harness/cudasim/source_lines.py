@@ -1,7 +1,8 @@
-"""From an instruction to the user's line that it comes from, by the extension's debug information."""
+"""The user's line that an instruction comes from, by the extension's debug information, and what its text says."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +26,9 @@ class SourceLine:
 
 
 def source_line(trace: Sequence[Instruction]) -> SourceLine | None:
-    """The user's line that is nearest: `trace` leads from the instruction outwards through its callers, and what lies
-    in the simulator's, torch's or the system's headers was called from somewhere. None where nothing tells, as without
-    addr2line."""
+    """Find the nearest line of the user's. `trace` leads from the instruction outwards through its callers, since what
+    lies in the simulator's, torch's or the system's headers was called from somewhere. None if nothing tells, as
+    without addr2line."""
     for instruction in trace:
         for line in _lines(instruction):
             if not _is_a_header_of_others(Path(line.file)):
@@ -36,7 +37,7 @@ def source_line(trace: Sequence[Instruction]) -> SourceLine | None:
 
 
 def _lines(instruction: Instruction) -> list[SourceLine]:
-    """Innermost first: what is inlined has several."""
+    """List its lines, the innermost first: an inlined instruction has several."""
     command = ["addr2line", "-i", "-e", instruction.library, hex(instruction.offset)]
     try:
         output = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
@@ -55,3 +56,128 @@ def _is_a_header_of_others(file: Path) -> bool:
         return True
     is_system_s = file.is_relative_to("/usr") or "/torch/include/" in str(file)
     return is_system_s or any((folder / "toolkit.json").is_file() for folder in file.parents)
+
+
+# ---- What the text of a kernel says about an arithmetic fault in it, which the instruction alone doesn't.
+
+
+_NAME = r"[A-Za-z_]\w*"
+_ASSIGNMENT = re.compile(rf"\b({_NAME})\s*(?:[-+*/]|<<)?=(?!=)(.*)", re.DOTALL)
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)(?=\])")
+_UNMASKED_IN_BRACKETS = re.compile(r"\[([^\[\]&%]*)(?=\])")
+_ARITHMETIC = re.compile(r"[-+*]")
+_CONDITION = re.compile(r"\b(if|while|for)\b")
+_POINTER_MADE = re.compile(rf"\*(?:const\b|__restrict__\b|\s)*{_NAME}\s*=(?!=)")
+_HEAD = re.compile(r"[ \t]*(?:else[ \t]+)?(?:if|while|for)[ \t]*\(")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_INCLUSION = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.MULTILINE)
+_TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
+_MASKING = re.compile(r"[&%^]")
+_MOST_STEPS = 4
+_MOST_NAMES = 500
+"""With more names than these, what becomes of a number isn't followed, and it counts as an index."""
+
+
+def feeds_an_index(source: str, line: int) -> bool:
+    """Whether what the statement at `line` computes is used as an index or compared with a bound, directly or by way
+    of other variables. Where it is masked on the way, as a hash is, it may wrap on purpose."""
+    source = _without_words(source)
+    statement = _statement(source, line)
+    if any(_ARITHMETIC.search(index) for index in _IN_BRACKETS.findall(statement)):
+        return True
+    if _CONDITION.search(statement) or _POINTER_MADE.search(statement):
+        return True
+    assignments = [part.partition("=") for part in re.split(r"[;{}]", source) if "=" in part]
+    known, new = set[str](), _assigned(statement)
+    for _ in range(_MOST_STEPS):
+        if len(known | new) > _MOST_NAMES or any(_is_index(name, source) for name in new):
+            return True
+        known |= new
+        new = {target for name in new for target in _made_from(name, assignments)} - known
+    return False
+
+
+def is_row_of_shared_array(source: str, line: int) -> bool:
+    """Whether the line indexes a shared array of several dimensions: beyond a row there is the next one."""
+    above = "".join(source.splitlines(keepends=True)[:line])
+    names = re.findall(rf"\b({_NAME})\s*\[[^\[\]]*\]\s*\[", _statement(source, line))
+    return any(_is_shared(name, above) for name in names)
+
+
+def _is_shared(name: str, above: str) -> bool:
+    """Whether its last declaration says so: an array of a thread's own may have the name of another kernel's tile."""
+    array = rf"\b{name}\s*\[[^\[\]]*\]\s*\["
+    shared = _last_shared(array, above)
+    own = _last(rf"[;{{}}]\s*(?:const\s+|volatile\s+)*(?!return\b|else\b|do\b)[\w:]*\w\s+{array}", above)
+    return shared > own
+
+
+def _last(pattern: str, text: str) -> int:
+    """Return where the pattern's last match ends; -1 if there is none."""
+    return max((match.end() for match in re.finditer(pattern, text)), default=-1)
+
+
+def _last_shared(array: str, text: str) -> int:
+    """Do the same for the array in a statement that says `__shared__` before it."""
+    end, found = 0, -1
+    for statement in text.split(";"):
+        word = re.search(r"\b__shared__\b", statement)
+        declared = _last(array, statement[word.end() :]) if word else -1
+        if word and declared >= 0:
+            found = end + word.end() + declared
+        end += len(statement) + 1
+    return found
+
+
+def _without_words(source: str) -> str:
+    """Remove what looks like a comparison and is none, and no line: comments, inclusions, arrows, templates' heads."""
+    code = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), source)
+    return _TEMPLATE.sub(" ", _INCLUSION.sub("", code).replace("->", "."))
+
+
+def _statement(source: str, line: int) -> str:
+    """Return the text between semicolons or braces around the first word of a line. If the line begins with the head of
+    a loop or a condition that does no arithmetic, return the text behind it."""
+    lines = source.splitlines(keepends=True)
+    start = sum(map(len, lines[: line - 1]))
+    line_end = start + len(lines[line - 1]) if line <= len(lines) else len(source)
+    begin = _behind_heads(source, start, line_end)
+    if begin is None:
+        begin = max(source.rfind(mark, 0, start) for mark in ";{}") + 1
+    end = source.find(";", max(start, begin))
+    return source[begin : end if end >= 0 else len(source)]
+
+
+def _behind_heads(source: str, start: int, line_end: int) -> int | None:
+    """Find where the statement behind all heads at the beginning of a line begins; None if there is no head."""
+    begin = None
+    while head := _HEAD.match(source, start, line_end):
+        depth, close = 1, head.end()
+        while close < line_end and depth:
+            depth += (source[close] == "(") - (source[close] == ")")
+            close += 1
+        counting = re.sub(r"\+\+|--", "", source[head.end() : close])
+        if depth or _ARITHMETIC.search(counting) or not source[close:line_end].strip("{ \t\r\n"):
+            return begin
+        begin = start = close
+    return begin
+
+
+def _assigned(statement: str) -> set[str]:
+    match = _ASSIGNMENT.search(statement)
+    return {match[1]} if match and not _MASKING.search(match[2]) else set()
+
+
+def _made_from(name: str, assignments: list[tuple[str, str, str]]) -> set[str]:
+    used = re.compile(rf"\b{name}\b")
+    return {t for left, mark, right in assignments if used.search(right) for t in _assigned(left + mark + right)}
+
+
+def _is_index(name: str, source: str) -> bool:
+    word = re.compile(rf"\b{name}\b")
+    return bool(
+        any(word.search(index) for index in _UNMASKED_IN_BRACKETS.findall(source))
+        or re.search(rf"\b{name}\s*\[", source)
+        or re.search(rf"\b{name}\b\s*[<>]=?(?![<>])", source)
+        or re.search(rf"(?<![<>])[<>]=?\s*{name}\b", source)
+    )

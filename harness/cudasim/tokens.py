@@ -42,22 +42,22 @@ class Token:
 
 
 def tokenize(source: str) -> list[Token]:
-    """All of `source`; a `#define` ends after its name's keyword, so that its body is looked at like code."""
+    """Split all of `source`. A `#define` ends after that word, so that its body is read like code."""
     return _fold_directives(_split(source))
 
 
 def next_visible(tokens: list[Token], index: int) -> int | None:
-    """The first visible token after `index`."""
+    """Find the first visible token after `index`."""
     return next((i for i in range(index + 1, len(tokens)) if tokens[i].is_visible), None)
 
 
 def previous_visible(tokens: list[Token], index: int) -> int | None:
-    """The last visible token before `index`."""
+    """Find the last visible token before `index`."""
     return next((i for i in range(index - 1, -1, -1) if tokens[i].is_visible), None)
 
 
 def closing(tokens: list[Token], index: int) -> int:
-    """The bracket that closes the one at `index`."""
+    """Find the bracket that closes the one at `index`."""
     depth = 0
     for i in range(index, len(tokens)):
         depth += _depth_change(tokens[i])
@@ -67,13 +67,18 @@ def closing(tokens: list[Token], index: int) -> int:
 
 
 def opening(tokens: list[Token], index: int) -> int:
-    """The bracket that is closed by the one at `index`."""
+    """Find the bracket that the one at `index` closes."""
     depth = 0
     for i in range(index, -1, -1):
         depth -= _depth_change(tokens[i])
         if depth == 0:
             return i
     raise Unbalanced(tokens[index].text)
+
+
+def plain_text(tokens: list[Token]) -> str:
+    """Join the text without comments, which could swallow what is written behind it; their newlines stay."""
+    return "".join("\n" * t.text.count("\n") + " " if t.kind == "comment" else t.text for t in tokens)
 
 
 def _depth_change(token: Token) -> int:

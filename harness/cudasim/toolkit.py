@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cudasim.compiler import Compiler, SimUnavailable, Torch, find_compiler, find_torch
+from harness.cudasim.compiler import Compiler, Torch, find_compiler, find_torch
 from harness.cudasim.toolkit_build import (
     BINDING,
     RUNTIME_FILE,
@@ -24,8 +24,6 @@ from harness.cudasim.toolkit_build import (
     precompile_checked,
 )
 
-__all__ = ["SimUnavailable", "Toolkit", "ensure_toolkit"]
-
 _PACKAGE = Path(__file__).parent
 _KEPT_TOOLKITS = 2
 _IN_USE = "in-use"
@@ -34,12 +32,12 @@ _MANIFEST = "toolkit.json"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A built toolkit. Workers get its `root` and `environment()`. `is_checked`: for `--sanitize`."""
+    """A built toolkit. Workers get its `root` and `environment()`. `is_checked` is for `--sanitize`."""
 
     root: Path
     is_checked: bool = False
     in_use: int | None = field(default=None, compare=False, repr=False)
-    """A descriptor: as long as it is open, which is until this process ends, nobody removes the toolkit."""
+    """A descriptor. While it is open, which is until this process ends, nobody removes the toolkit."""
 
     @property
     def nvcc(self) -> Path:
@@ -55,8 +53,8 @@ class Toolkit:
 
     @property
     def runtime(self) -> Path:
-        """What libcudart.so leads to. A file of that name would have torch load CUDA's libraries, where there are any
-        (torch/__init__.py looks for it among what is loaded)."""
+        """The file that libcudart.so links to. Under that name torch would load CUDA's libraries where there are any:
+        torch/__init__.py looks for it among the loaded ones."""
         return self.libraries / RUNTIME_FILE
 
     @property
@@ -64,7 +62,7 @@ class Toolkit:
         return self.libraries / "libc10_cuda.so"
 
     def stand_ins(self) -> list[Path]:
-        """For the libraries of CUDA that this torch is linked to; for a CPU build an empty libtorch_cuda alone."""
+        """List the stand-ins for CUDA libraries that torch is linked to: for a CPU build, an empty libtorch_cuda."""
         return sorted((self.root / STAND_INS).iterdir())
 
     def environment(self) -> dict[str, str]:
@@ -80,8 +78,8 @@ class Toolkit:
 
 
 def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: bool = False) -> Toolkit:
-    """The toolkit of this machine in `cache`, built on first use (about half a minute, as long again when it is first
-    to be a checked one).
+    """Return this machine's toolkit in `cache`. The first use builds it, in about half a minute; the first checked one
+    takes as long again.
 
     Raises SimUnavailable where the platform, torch or the compiler is not one that the simulator knows.
     """
@@ -115,7 +113,8 @@ def _is_built(root: Path) -> bool:
 
 
 def _used(root: Path) -> int | None:
-    """A descriptor that holds it for this process, however that ends; None where it isn't built or is being removed."""
+    """Hold the toolkit for this process, however it ends, and return the descriptor; None where the toolkit isn't built
+    or is being removed."""
     try:
         descriptor = os.open(root / _IN_USE, os.O_RDWR | os.O_CREAT)
     except FileNotFoundError:
@@ -129,7 +128,7 @@ def _used(root: Path) -> int | None:
 
 
 def _build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """Precompiled headers don't bear being moved, so it is built in place; the manifest, written last, makes it one."""
+    """Build in place, since precompiled headers can't be moved. The manifest comes last and makes it a toolkit."""
     shutil.rmtree(root, ignore_errors=True)
     try:
         build_toolkit(root, torch, compiler, progress)
@@ -144,14 +143,14 @@ def _build(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """The kernel drops the lock with its process, however that ends."""
+    """Hold a lock that the kernel drops with this process, however it ends."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _remove_old(cache: Path, keep: Path) -> None:
-    """Bounds the disk: of those that no process uses the newest stays, beside `keep`."""
+    """Remove all toolkits that no process uses but `keep` and the newest other."""
     others = [path for path in cache.glob("sim-*") if path != keep and path.is_dir()]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[_KEPT_TOOLKITS - 1 :]:
@@ -174,4 +173,4 @@ def _sources() -> Iterator[Path]:
     for folder in ("runtime", "include"):
         yield from (path for path in (_PACKAGE / folder).rglob("*") if path.is_file())
     yield from BINDING.iterdir()
-    yield from (_PACKAGE / name for name in ("elf.py", "flags.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))
+    yield from (_PACKAGE / name for name in ("precompiled.py", "stand_ins.py", "toolkit.py", "toolkit_build.py"))

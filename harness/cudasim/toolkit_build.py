@@ -1,5 +1,5 @@
-"""How a toolkit is compiled: two libraries, two precompiled headers, launchers for the compilers' stand-ins, and
-stand-ins for the libraries of CUDA that a CUDA build of torch is linked to."""
+"""Compiling a toolkit: two libraries, two precompiled headers, launchers for the stand-in compilers, and stand-ins for
+the CUDA libraries that a CUDA build of torch is linked to."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.cudasim.compiler import Compiler, SimUnavailable, Torch
-from harness.cudasim.flags import (
-    CHECKED_FLAGS,
-    DEVICE_FLAGS,
-    HOST_FLAGS,
-    TORCH_DEFINITIONS,
-)
+from harness.cudasim.precompiled import CHECKED_FLAGS, DEVICE_FLAGS, HOST_FLAGS, TORCH_DEFINITIONS
 from harness.cudasim.stand_ins import StandIn, stand_ins
 
 _PACKAGE = Path(__file__).parent
@@ -27,8 +22,8 @@ BINDING = _PACKAGE.parent / "worker/headers/harness"
 RUNTIME_FILE = "sim_runtime.so"
 STAND_INS = "stand-ins"
 SOURCES_VARIABLE = "HARNESS_SIM_SOURCES"
-"""Names the folder from which the stand-ins import harness, since a toolkit serves every copy that would make the same;
-without it, that of the copy which made it."""
+"""Names the folder from which the stand-in compilers import harness: a toolkit serves every copy of harness that would
+build the same one. Without it they import the copy that built it."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing")
 _FAKE_DEVICE_FLAGS = ("-O1", "-fPIC")
@@ -60,12 +55,12 @@ sys.path.insert(0, os.environ.get({variable!r}, {builder!r}))
 
 from harness.cudasim.{module} import main
 
-sys.exit(main(sys.argv[1:], Path({root!r})))
+sys.exit(main(sys.argv[1:], Path({root!r}){option}))
 """
 
 
 def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """Fills the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
+    """Fill the folder `root`. Raises SimUnavailable with the compiler's words if something doesn't compile."""
     progress("compiling the simulator's runtime and precompiling torch's headers (once, about half a minute)")
     # Compilers of a build that was killed may live on for a while: they must not write where we do.
     objects = root / f"objects-{os.getpid()}"
@@ -73,7 +68,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
         folder.mkdir(parents=True)
     _copy_headers(root / "headers")
     _write_launcher(root, "nvcc", "nvcc")
-    _write_launcher(root, "nvcc-checked", "nvcc_checked")
+    _write_launcher(root, "nvcc-checked", "nvcc", option=", is_checked=True")
     _write_launcher(root, "c++", "cxx")
     # The longest first.
     commands = [
@@ -91,7 +86,7 @@ def build_toolkit(root: Path, torch: Torch, compiler: Compiler, progress: Callab
 
 
 def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: Callable[[str], None]) -> None:
-    """What the checked build needs besides: another precompiled header. Raises SimUnavailable as build_toolkit()."""
+    """Add the precompiled header of the checked build. Raises SimUnavailable as build_toolkit() does."""
     progress("precompiling torch's headers for --sanitize (once, about half a minute)")
     part = root / f"checked-{os.getpid()}.gch"
     flags = [*CHECKED_FLAGS, *compiler.machine_flags, *_device_header_flags(root, torch)]
@@ -104,7 +99,7 @@ def precompile_checked(root: Path, torch: Torch, compiler: Compiler, progress: C
 
 
 def checked_header(root: Path) -> Path:
-    """Where the checked build's precompiled header lies."""
+    """Return the path of the checked build's precompiled header."""
     return root / "headers/sim/prelude_checked_slim.h.gch"
 
 
@@ -122,11 +117,11 @@ def _copy_headers(headers: Path) -> None:
             (headers / name).write_text(f"#pragma once\n#include <{target}>\n")
 
 
-def _write_launcher(root: Path, name: str, module: str) -> None:
-    script, launcher = root / "bin" / f"{module}.py", root / "bin" / name
-    script.write_text(
-        _SCRIPT.format(variable=SOURCES_VARIABLE, builder=str(_PACKAGE.parents[1]), module=module, root=str(root))
-    )
+def _write_launcher(root: Path, name: str, module: str, option: str = "") -> None:
+    """Write a compiler called `name` that calls main() of one of this package's modules."""
+    script, launcher = root / "bin" / f"{name}.py", root / "bin" / name
+    facts = {"variable": SOURCES_VARIABLE, "builder": str(_PACKAGE.parents[1]), "root": str(root)}
+    script.write_text(_SCRIPT.format(module=module, option=option, **facts))
     launcher.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable), script=shlex.quote(str(script))))
     launcher.chmod(0o755)
 
@@ -174,7 +169,7 @@ def _link(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
 
 
 def _link_stand_ins(root: Path, objects: Path, torch: Torch, compiler: Compiler) -> None:
-    """Their files bear other names than the libraries that they stand for, as the runtime's does."""
+    """Link the stand-ins under other file names than those of the libraries that they stand for, as for the runtime."""
     folder = root / STAND_INS
     folder.mkdir()
     for number, library in enumerate(stand_ins(torch.libraries) if torch.cuda else [StandIn("libtorch_cuda.so")]):

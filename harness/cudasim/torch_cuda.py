@@ -14,14 +14,14 @@ import torch
 import torch.cuda
 import torch.cuda.nvtx
 
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
+from harness.cudasim.unsupported import UNSUPPORTED_MARK
 
 _GiB = 1 << 30
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """An H100's, as far as solutions ask for them."""
+    """An H100's properties, those that solutions ask for."""
 
     name: str = "Simulated sm_90"
     major: int = 9
@@ -40,7 +40,7 @@ class DeviceProperties:
 
 
 class Event:
-    """Ordered like a real one; its times are those of the CPU."""
+    """An event, ordered like a real one; its times are the CPU's."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self._recorded_s = 0.0
@@ -58,7 +58,7 @@ class Event:
         return True
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds."""
+        """Return milliseconds."""
         return (end._recorded_s - self._recorded_s) * 1e3
 
 
@@ -105,7 +105,7 @@ class Stream:
 
 
 def patch_torch(synchronize: Callable[[], None]) -> None:
-    """Replaces what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
+    """Replace what torch without a GPU refuses to do for CUDA; `synchronize` raises pending errors."""
     _patch_presence()
     _patch_device()
     _patch_generator()
@@ -164,7 +164,7 @@ def _patch_device() -> None:
 
 
 def _patch_generator() -> None:
-    """CUDA builds of torch 2.6 make a GPU's generator themselves; others ask the simulator for one."""
+    """Give torch a generator where it has none: CUDA builds of torch 2.6 make a GPU's themselves."""
     try:
         torch.Generator("cuda")
     except RuntimeError:
@@ -172,7 +172,7 @@ def _patch_generator() -> None:
 
 
 class Generator(torch.Generator):
-    """The CPU's, whatever device was asked for."""
+    """The CPU's generator, whatever device was asked for."""
 
     def __new__(cls, device: object = None) -> Generator:
         return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # torch's stubs have an __init__ instead
@@ -183,7 +183,7 @@ def _device_context(device: object) -> AbstractContextManager[None]:
 
 
 def _seed(seed: int) -> None:
-    """The device's random numbers come from the CPU's generator."""
+    """Seed the CPU's generator, from which the device's random numbers come."""
     torch.default_generator.manual_seed(seed)
 
 
@@ -238,12 +238,12 @@ def _patch_memory() -> None:
 
 
 def _hide_triton() -> None:
-    """Its kernels would look for a GPU. Who imports it is told that it isn't there, torch as well."""
+    """Make importing Triton fail, for torch as well: its kernels would look for a GPU."""
     sys.modules["triton"] = None  # type: ignore[assignment]  # how Python says so
 
 
 def _patch_tools() -> None:
-    """Marks for profilers, and a pause: nothing that a result depends on."""
+    """Silence marks for profilers, and a pause: no result depends on them."""
     _set(_sleep=_always(None))
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
         setattr(torch.cuda.nvtx, name, _always(0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.cudasim.tokens import Token, next_visible, previous_visible
 
@@ -31,7 +33,7 @@ _HEADERS = {
     r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
 }
-"""By a header's name: what it is of, and the names by which a source uses it; None where none would tell."""
+"""For a header's name: its library, and the names by which a source uses that; None if no name would tell."""
 
 _NAMES = {
     r"asm|__asm|__asm__": "inline PTX (asm)",
@@ -72,7 +74,7 @@ _NAMESPACES = {
 }
 
 DYNAMIC_PARALLELISM = "dynamic parallelism"
-"""Launches in code of the device, which no name tells."""
+"""Launches in code of the device; no name gives them away."""
 
 _OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
 
@@ -92,6 +94,10 @@ _WORD = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+UNSUPPORTED_MARK = "harness-sim-unsupported:"
+"""Begins a line of the stand-in compilers, and the words of an exception, that name what can't be simulated."""
+UNSUPPORTED_EXIT = 3
+
 
 class Unsupported(Exception):
     """The source uses something that the simulator can't run. No verdict on the solution."""
@@ -105,7 +111,7 @@ class Unsupported(Exception):
 
 
 def refuse_unsupported(tokens: list[Token]) -> None:
-    """Raises Unsupported for the first construct of the tables above."""
+    """Raise Unsupported for the first construct of the tables above."""
     for index, token in enumerate(tokens):
         construct = _construct(tokens, index)
         if construct is not None:
@@ -113,7 +119,7 @@ def refuse_unsupported(tokens: list[Token]) -> None:
 
 
 def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
-    """The same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
+    """Do the same for C++ of the host's, where assembly and torch's own kernels for the CPU are nothing special."""
     for index, token in enumerate(tokens):
         construct = _construct(tokens, index)
         if construct is not None and construct not in _FINE_IN_CPP:
@@ -121,13 +127,13 @@ def refuse_unsupported_in_cpp(tokens: list[Token], file: str) -> None:
 
 
 def library_of(header: str) -> str | None:
-    """That a header is of, by its name."""
+    """Return the library that a header belongs to, by its name."""
     return _first_match(_HEADER_PATTERN, header, re.Pattern.search)
 
 
 def constructs_in(text: str) -> set[str]:
-    """What of the tables a text of CUDA uses, read in one pass whatever it holds: for who only wants to know whether
-    the simulator may have refused it."""
+    """Find what a text of CUDA uses of the tables, in one pass whatever it holds: enough to know whether the simulator
+    may have refused it."""
     words = list(_WORD.finditer(text))
     names = {word["name"] for word in words if word["name"]}
     found = {_NAMESPACES[word["name"]] for word in words if word["colons"] and word["name"] in _NAMESPACES}
@@ -170,3 +176,49 @@ def _names_namespace(tokens: list[Token], index: int) -> bool:
     before, after = previous_visible(tokens, index), next_visible(tokens, index)
     is_used = before is not None and tokens[before].text == "namespace"
     return is_used or (after is not None and tokens[after].text == "::")
+
+
+# ---- What nobody compiles or uses: code behind `#if 0`, headers of libraries of which no name is used.
+
+
+_CONDITIONAL = re.compile(r"#\s*(?P<word>ifdef|ifndef|if|elif|else|endif)\b\s*(?P<condition>.*)", re.DOTALL)
+_NEVER = re.compile(r"(0|false)\s*(//.*|/\*.*)?", re.DOTALL)
+_INCLUDE = re.compile(r"#\s*include\s*<(?P<header>[^>]+)>")
+"""Matches headers of libraries: what stands in quotes may be the solution's own, whatever its name."""
+
+
+def without_unused(tokens: Sequence[Token]) -> list[Token]:
+    """Empty what nobody compiles or uses; lines stay where they are."""
+    living = without_dead(tokens)
+    names = {token.text for token in living if token.kind == "name"}
+    return [_emptied(token) if _is_unused(token, names) else token for token in living]
+
+
+def without_dead(tokens: Sequence[Token]) -> list[Token]:
+    """Empty what no compiler reads; lines stay where they are."""
+    living: list[Token] = []
+    dead: list[bool] = []
+    """For each open conditional, whether its present branch is never compiled."""
+    for token in tokens:
+        conditional = _CONDITIONAL.match(token.text) if token.kind == "directive" else None
+        if conditional is None:
+            living.append(_emptied(token) if any(dead) else token)
+            continue
+        word = conditional["word"]
+        if word in ("if", "ifdef", "ifndef"):
+            dead.append(word == "if" and _NEVER.fullmatch(conditional["condition"]) is not None)
+        elif word == "endif":
+            del dead[-1:]
+        elif dead:
+            dead[-1] = word == "elif" and _NEVER.fullmatch(conditional["condition"]) is not None
+        living.append(token)
+    return living
+
+
+def _is_unused(token: Token, names: set[str]) -> bool:
+    include = _INCLUDE.match(token.text) if token.kind == "directive" else None
+    return include is not None and not is_used(include["header"], names)
+
+
+def _emptied(token: Token) -> Token:
+    return replace(token, kind="space", text="\n" * token.text.count("\n"))

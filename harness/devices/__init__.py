@@ -1,21 +1,69 @@
-"""Where kernels execute. A backend serves both sides: memory for the referee, a device for the worker."""
+"""Where kernels execute. A device serves both sides: memory and facts for the referee, the calls for a worker.
+
+Everything that others may use is named here, but for the interfaces of the two sides in `harness.devices.base`. A name
+is imported when it is first used: the simulator must be there before torch is, and the GPU's part is for a GPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from harness.devices.base import WorkerDevice
+if TYPE_CHECKING:
+    from harness.devices.choice import Choice as Choice
+    from harness.devices.choice import activate_worker as activate_worker
+    from harness.devices.choice import choose_backend as choose_backend
+    from harness.devices.choice import open_host as open_host
+    from harness.devices.choice import require_simulator as require_simulator
+    from harness.devices.cuda.clocks import SmClock as SmClock
+    from harness.devices.cuda.clocks import left_locked as left_locked
+    from harness.devices.cuda.gpus import compute_capability as compute_capability
+    from harness.devices.cuda.gpus import equal_gpus as equal_gpus
+    from harness.devices.cuda.gpus import gpu_uuid as gpu_uuid
+    from harness.devices.cuda.gpus import is_only_gpu as is_only_gpu
+    from harness.devices.cuda.gpus import worker_environment as worker_environment
+    from harness.devices.cuda.host import CudaHost as CudaHost
+    from harness.devices.cuda.nvml import NvmlUnavailable as NvmlUnavailable
+    from harness.devices.cuda.nvml import Sample as Sample
+    from harness.devices.cuda.nvml import opened_first as opened_first
+    from harness.devices.cuda.telemetry import Telemetry as Telemetry
+    from harness.devices.cuda.tracer import END as END
+    from harness.devices.cuda.tracer import EVICT as EVICT
+    from harness.devices.cuda.tracer import LEAD_IN as LEAD_IN
+    from harness.devices.cuda.tracer import STRIDED_COPY as STRIDED_COPY
+    from harness.devices.environment import FLAGS as FLAGS
+    from harness.devices.environment import Nvcc as Nvcc
+    from harness.devices.environment import driver_version as driver_version
+    from harness.devices.environment import find_nvcc as find_nvcc
+    from harness.devices.environment import host_compiler_version as host_compiler_version
+    from harness.devices.environment import nvcc_version as nvcc_version
+    from harness.devices.environment import read_environment as read_environment
+    from harness.devices.sim.account import AccountOfFindings as AccountOfFindings
+    from harness.devices.sim.account import FindingsWithheld as FindingsWithheld
+    from harness.devices.sim.host import SimHost as SimHost
+
+_HOMES = {
+    "choice": "Choice activate_worker choose_backend open_host require_simulator",
+    "environment": "FLAGS Nvcc driver_version find_nvcc host_compiler_version nvcc_version read_environment",
+    "cuda.clocks": "SmClock left_locked",
+    "cuda.gpus": "compute_capability equal_gpus gpu_uuid is_only_gpu worker_environment",
+    "cuda.host": "CudaHost",
+    "cuda.nvml": "NvmlUnavailable Sample opened_first",
+    "cuda.telemetry": "Telemetry",
+    "cuda.tracer": "END EVICT LEAD_IN STRIDED_COPY",
+    "sim.account": "AccountOfFindings FindingsWithheld",
+    "sim.host": "SimHost",
+}
 
 
-def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
-    """Turn this process into one whose children are workers of the backend. Called once, before torch is imported."""
-    if name == "sim":
-        from pathlib import Path
+if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
 
-        from harness.cudasim.toolkit import Toolkit
-        from harness.devices.sim.device import activate
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names.split():
+                return getattr(importlib.import_module(f"harness.devices.{home}"), name)
+        raise AttributeError(f"module 'harness.devices' has no attribute '{name}'")
 
-        return activate(Toolkit(Path(options[0]), is_checked="checked" in options[1:]))
-    from harness.devices.cuda.device import activate as activate_gpu
 
-    return activate_gpu()
+def __dir__() -> list[str]:
+    return sorted(" ".join(_HOMES.values()).split())

@@ -1,4 +1,4 @@
-"""What a backend owes the two sides: memory that both see, and a device on which a worker runs."""
+"""The two sides of a device: the memory that both see, and what a worker runs on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Findi
 if TYPE_CHECKING:
     import torch
 
-    from harness.model.timing import Floors
+    from harness.model.timing import TimerOverhead
 
 
 @dataclass(frozen=True)
@@ -32,31 +32,31 @@ class Measured:
 
 
 class WorkerDevice(Protocol):
-    """The device as a worker uses it. One per process."""
+    """The device as a worker uses it; there is one per process."""
 
     torch_device: str
     """Always 'cuda': a solution can't tell the simulator by the device's name."""
 
     def warm_up(self) -> None:
-        """Pay now what the first use of the device costs. Before any code of a solution."""
+        """Pay now, before any code of a solution, what the first use of the device costs."""
 
     def show(self, gpu: SeenGpu) -> None:
         """Have torch speak of a GPU that this process doesn't hold. Tensors that are to be on it stay on the CPU."""
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
-        """A one-dimensional uint8 tensor on the device that aliases the shared buffer."""
+        """Return a one-dimensional uint8 tensor on the device that aliases the shared buffer."""
 
     def close_buffer(self, buffer: torch.Tensor) -> None:
         """Unmap a buffer that open_buffer() gave; its tensors are dead afterwards."""
 
     def begin(self, conditions: Conditions) -> None:
-        """Before the calls of a turn, and after start_trace() where it is traced."""
+        """Begin a turn, before its calls, and after start_trace() if it is traced."""
 
     def peak_bytes(self) -> int | None:
-        """What a call since begin() took of torch's allocator at most; None where that doesn't tell."""
+        """Return the most that a call since begin() took of torch's allocator; None if that doesn't tell."""
 
     def allocated_bytes(self) -> int | None:
-        """What torch's allocator has given out now; None where that doesn't tell."""
+        """Return what torch's allocator has given out now; None if that doesn't tell."""
 
     def measure(
         self,
@@ -72,29 +72,29 @@ class WorkerDevice(Protocol):
         """Record every kernel, copy and fill from now on."""
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
-        """What ran since start_trace(), which ends with it; None where no trace can be had here."""
+        """End the trace, and return what ran since start_trace(); None if no trace can be had here."""
 
     def can_trace(self) -> bool:
-        """Whether take_trace() gives what runs. Tried, which may take a while; before any code of a solution."""
+        """Try whether take_trace() returns what runs. May take a while, and comes before any code of a solution."""
 
     def synchronize(self) -> None:
         """Wait for all work; raises what the device reports (RuntimeError)."""
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
-        """From now on run only `count` blocks of each launch (first, last, random), or none for 0; None for all."""
+        """Run only `count` blocks of each launch from now on (first, last, random), none for 0, or all for None."""
 
     def limit_work(self, seconds: float | None) -> None:
         """Give up launches that would take longer together from now on, by what their first blocks take; None for any
         time. For a device that runs blocks one after another."""
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
-        """Faults seen and kernels launched since the last call."""
+        """Return faults seen and the number of kernels launched since the last call."""
 
     def give_back(self) -> None:
-        """To others, of memory, what is kept for later calls."""
+        """Give memory that is kept for later calls back to others."""
 
     def account(self) -> Account | None:
-        """Of all that was seen up to the last take_findings(); None where the backend keeps none."""
+        """Return the account of all that was seen up to the last take_findings(); None if the device keeps none."""
 
 
 @dataclass(frozen=True)
@@ -108,29 +108,29 @@ class SharedBuffer:
 
 
 class Host(Protocol):
-    """A backend as the referee uses it."""
+    """The device as the referee uses it."""
 
     name: Literal["cuda", "sim"]
     torch_device: str
     """Where the referee's own tensors live: the GPU, or the CPU under the simulator."""
 
     def allocate(self, nbytes: int) -> SharedBuffer:
-        """Fresh shared memory. Raises: MemoryError."""
+        """Allocate fresh shared memory. Raises: MemoryError."""
 
     def worker_arguments(self) -> list[str]:
-        """What `python -m harness.worker` needs to know beyond the cache."""
+        """List what `python -m harness.worker` needs to know beyond the cache."""
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
-        """Environment variables of a worker; a building one doesn't see the GPU."""
+        """Return the environment variables of a worker; one that builds doesn't see the GPU."""
 
     def seen_gpu(self) -> SeenGpu | None:
-        """What workers that build are told of the device; None where they have one of their own."""
+        """Describe the device for workers that build; None if they have one of their own."""
 
-    def floors(self) -> Floors | None:
-        """What the clock of a timed call shows by itself; None where nothing is timed."""
+    def timer_overhead(self) -> TimerOverhead | None:
+        """Measure what the clock of a timed call shows by itself; None if nothing is timed."""
 
     def require_alive(self) -> None:
-        """Raises: MachineError where the device doesn't do in time what it is told."""
+        """Run a probe kernel. Raises: MachineError if the device doesn't do in time what it is told."""
 
     def free_bytes(self) -> int | None:
-        """The device's memory that nobody holds; None where that is the host's."""
+        """Return how much of the device's memory is free; None if that is the host's."""

@@ -1,24 +1,24 @@
-"""Which backend a run uses, made ready for it."""
+"""Which backend a run uses, made ready for it on either side."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from harness.devices.base import Host
+from harness.devices.base import Host, WorkerDevice
 from harness.errors import MachineError, UsageError
 
 Choice = Literal["auto", "cuda", "sim"]
 _LETTERS = 200
-"""Of an error that has no short form."""
+"""At most so many are shown of an error that has no short form."""
 
 
 def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
-    """'auto' takes the GPU where there is one. Raises: UsageError for another word; MachineError with the remedy."""
+    """Choose: 'auto' takes the GPU if there is one. Raises: UsageError for another word, MachineError."""
     if choice not in get_args(Choice):
         raise UsageError(f"no backend {choice!r}. Valid: {', '.join(get_args(Choice))}.")
     import torch
@@ -30,7 +30,7 @@ def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:
 
 
 def require_simulator(choice: Choice, sanitize: bool) -> None:
-    """Raises: UsageError where the simulator's checks are asked of a GPU."""
+    """Refuse the simulator's checks on a GPU. Raises: UsageError."""
     if sanitize and choice == "cuda":
         raise UsageError(
             "--sanitize (correctness.sanitize) checks every access on the simulator: add --backend sim; "
@@ -39,7 +39,7 @@ def require_simulator(choice: Choice, sanitize: bool) -> None:
 
 
 def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sanitize: bool = False) -> Host:
-    """The referee's side of the chosen backend; `sanitize` asks for the simulator's checked build.
+    """Open the referee's side of the chosen backend; `sanitize` asks for the simulator's checked build.
 
     Raises: MachineError with the remedy; UsageError for `sanitize` where the GPU is used.
     """
@@ -55,8 +55,21 @@ def open_host(choice: Choice, cache: Path, progress: Callable[[str], None], sani
         raise MachineError(f"the cache {cache} can't be used: {why}; free space there, or set HARNESS_CACHE") from error
 
 
+def activate_worker(name: str, options: Sequence[str]) -> WorkerDevice:
+    """Turn this process into one whose children are workers of the backend. Called once, before torch is imported.
+    `options` are the host's worker_arguments()."""
+    if name == "sim":
+        from harness.cudasim import Toolkit
+        from harness.devices.sim.device import activate
+
+        return activate(Toolkit(Path(options[0]), is_checked="checked" in options[1:]))
+    from harness.devices.cuda.device import activate as activate_gpu
+
+    return activate_gpu()
+
+
 def _is_of(cache: Path, error: OSError) -> bool:
-    """Whether the folder is at fault. shutil's error has a list of what couldn't be copied there, and no words."""
+    """Tell whether the folder is at fault. shutil's error lists what couldn't be copied there, and has no words."""
     named = Path(os.fsdecode(error.filename or ""))
     has_no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return has_no_room or isinstance(error, shutil.Error) or named.is_relative_to(cache) or named in cache.parents
@@ -69,7 +82,7 @@ def _cuda_host() -> Host:
 
 
 def _sim_host(cache: Path, progress: Callable[[str], None], sanitize: bool) -> Host:
-    from harness.cudasim.toolkit import SimUnavailable, ensure_toolkit
+    from harness.cudasim import SimUnavailable, ensure_toolkit
     from harness.devices.sim.host import SimHost
 
     try:

@@ -1,4 +1,4 @@
-"""Reading the facts of this machine that a number depends on."""
+"""The facts of this machine that a number depends on, as they are read."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ VARIABLES = (
     "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
 )
-"""What decides how kernels are compiled and stands in no file (gcc(1), nvcc's manual, torch.utils.cpp_extension)."""
+"""Variables that decide how kernels are compiled (gcc(1), nvcc's manual, torch.utils.cpp_extension)."""
 
 
 def read_environment(backend: BackendName, workspace: Path) -> Environment:
-    """The environment of an evaluation on this machine, now. Which of several GPUs it will be isn't known yet."""
+    """Read the environment of an evaluation on this machine. Which of several GPUs it will be isn't known yet."""
     on_gpu = backend == "cuda"
     properties = torch.cuda.get_device_properties(0) if on_gpu else None
     return Environment(
@@ -69,7 +69,7 @@ def read_environment(backend: BackendName, workspace: Path) -> Environment:
 
 @functools.cache
 def nvcc_version() -> str | None:
-    """'13.0.88', or None without nvcc: of the nvcc that torch.utils.cpp_extension builds with."""
+    """Return '13.0.88' for the nvcc that torch.utils.cpp_extension builds with; None without one."""
     match = re.search(r"V([\d.]+)", _output(_nvcc(), "--version") or "")
     return match[1] if match else None
 
@@ -83,7 +83,7 @@ class Nvcc:
 
 
 def find_nvcc() -> Nvcc | None:
-    """The nvcc of nvcc_version(), where it is a program by itself."""
+    """Find the nvcc of nvcc_version(), if it is a program by itself."""
     path, version = shutil.which(_nvcc()), nvcc_version()
     return Nvcc(os.path.abspath(path), version) if path and version else None
 
@@ -98,13 +98,13 @@ def _nvcc() -> str:
 
 @functools.cache
 def host_compiler_version() -> str | None:
-    """The first line of the C++ compiler's --version, or None."""
+    """Return the first line of the C++ compiler's --version, or None."""
     text = _output(os.environ.get("CXX", "c++"), "--version")
     return text.splitlines()[0] if text else None
 
 
 def driver_version() -> str | None:
-    """'580.65.06', or None where nvidia-smi does not answer."""
+    """Return '580.65.06', or None if nvidia-smi doesn't answer."""
     text = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return text.splitlines()[0].strip() if text else None
 

@@ -78,7 +78,7 @@ class Turn:
 
 
 @dataclass(frozen=True, config=RECORD)
-class Floors:
+class TimerOverhead:
     """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
     the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
     launch of an empty kernel until the device is idle."""
@@ -105,7 +105,7 @@ class MetricTiming:
     turns: tuple[Turn, ...]
     baselines: tuple[Baseline, ...] = ("eager",)
     metric: Metric = "gpu_cold"
-    floors: Floors | None = None
+    floors: TimerOverhead | None = None
     fresh_at: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from harness.model.arms import OF_PRECISION, ArmName, Baseline, Metric
 from harness.model.config import TimingConfig
-from harness.model.metric_timing import SHORT_NS, Floors, GpuState, MetricTiming, Turn
+from harness.model.metric_timing import SHORT_NS, GpuState, MetricTiming, TimerOverhead, Turn
 from harness.model.noise import is_doubtful, reasons, reasons_over, remarks
 from harness.model.record import RECORD
 from harness.model.statistics import LITTLE_SCATTER, MANY, Interval, between_processes, between_workers, paired_ratio
@@ -20,7 +20,7 @@ from harness.model.statistics import LITTLE_SCATTER, MANY, Interval, between_pro
 __all__ = [
     "SHORT_NS",
     "Fastest",
-    "Floors",
+    "TimerOverhead",
     "GpuState",
     "PeakMemory",
     "Row",

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
+from harness.devices import SimHost
 from harness.devices.base import Host, SharedBuffer
-from harness.devices.sim.host import SimHost
 from harness.model.check import Check, OutputComparison, Scope, Tolerance
 from harness.model.config import Config
 from harness.model.verdict import Verdict

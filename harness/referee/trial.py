@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from harness.builder.workers import Workers
-from harness.devices.cuda.telemetry import Telemetry
-from harness.devices.environment import FLAGS
+from harness.devices import FLAGS, Telemetry
 from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
-from harness.model.timing import Floors
+from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
@@ -116,7 +115,7 @@ class Trial:
         timing = self._subject.config.timing
         outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
-            floors = self._workers.host.floors()
+            floors = self._workers.host.timer_overhead()
             if floors is None:
                 self._found.remarks += (_NO_FLOORS,)
             else:
@@ -179,7 +178,7 @@ class Trial:
         references: dict[ReferenceArm, WorkerProcess],
         stack: ExitStack,
         series: Series,
-        floors: Floors | None,
+        floors: TimerOverhead | None,
         repeat: int,
     ) -> TimedOutcome:
         # The table goes before the workers that sit at it.

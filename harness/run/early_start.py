@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.devices.choice import require_simulator
-from harness.devices.cuda.driver import compute_capability, is_only_gpu, worker_environment
+from harness.devices import compute_capability, is_only_gpu, require_simulator, worker_environment
 from harness.run.cache import cache_folder
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.start import Surroundings, make_launch, surroundings_of

@@ -87,8 +87,7 @@ def locks_folder() -> Path:
 def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
     """Nobody else measures meanwhile on the first visible GPU, whose clock is reset where a killed run left it locked.
     Raises: MachineError."""
-    from harness.devices.cuda.clocks import SmClock
-    from harness.devices.cuda.gpus import equal_gpus
+    from harness.devices import SmClock, equal_gpus
 
     gpu = equal_gpus()[0]
     with GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()).held(threading.Event(), notify):

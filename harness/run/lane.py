@@ -87,7 +87,7 @@ class LocalLane:
         """With the GPU that this lane has."""
         if self.lock is None:
             return assignment.environment
-        from harness.devices.cuda.gpus import gpu_uuid
+        from harness.devices import gpu_uuid
 
         return replace(assignment.environment, gpu_uuid=gpu_uuid())
 
@@ -99,7 +99,7 @@ class LocalLane:
         if self.lock is None:
             yield
             return
-        from harness.devices.cuda.clocks import SmClock
+        from harness.devices import SmClock
 
         config, driver = assignment.job.config.timing, assignment.environment.driver
         clock = SmClock(self.lock.key, self.workers.cache)

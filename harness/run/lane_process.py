@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
-    from harness.devices.choice import open_host
+    from harness.devices import open_host
     from harness.referee.unchanged import remember_harness
 
     remember_harness()

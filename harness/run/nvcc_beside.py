@@ -9,7 +9,7 @@ from harness.builder.build import BuildOutcome, CompilerRefused
 from harness.builder.nvcc_check import Opinions, SimulatedBuild, ask_nvcc
 from harness.builder.second_opinion import of_build
 from harness.builder.workers import Workers
-from harness.devices.environment import Nvcc, find_nvcc
+from harness.devices import Nvcc, find_nvcc
 from harness.model.config import NvccConfig
 from harness.referee.evaluation import Job
 from harness.run.cores import keep_thread_to

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.builder.workers import Workers
-from harness.devices.choice import Choice, choose_backend, open_host
-from harness.devices.environment import read_environment
+from harness.devices import Choice, choose_backend, open_host, read_environment
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
@@ -109,8 +108,7 @@ def open_session(
 
 def _require_clock(mhz: int, cache: Path) -> None:
     """Before anything is built; all GPUs of a run are of one model. Whether it may be locked shows when it is."""
-    from harness.devices.cuda.clocks import SmClock
-    from harness.devices.cuda.gpus import equal_gpus
+    from harness.devices import SmClock, equal_gpus
 
     SmClock(equal_gpus()[0].key, cache).require_supported(mhz)
 
@@ -118,7 +116,7 @@ def _require_clock(mhz: int, cache: Path) -> None:
 def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
     """A lane for every GPU, with cores of its own; in this process where it is the one that torch sees first. GPUs on
     which other runs measure come last: few tasks go to the first lanes."""
-    from harness.devices.cuda.gpus import equal_gpus
+    from harness.devices import equal_gpus
 
     locks = {gpu: GpuLock(gpu.key, f"GPU {gpu.index}", locks_folder()) for gpu in equal_gpus()}
     gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]

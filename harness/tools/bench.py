@@ -14,7 +14,7 @@ from harness.builder.build import BuildOutcome, build
 from harness.builder.extension_cache import lend
 from harness.builder.solution_files import seen_files
 from harness.builder.workers import Workers
-from harness.devices.cuda.host import CudaHost
+from harness.devices import CudaHost
 from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig

@@ -18,7 +18,7 @@ from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.tools.protections import examine_protections
 
 if TYPE_CHECKING:
-    from harness.devices.cuda.nvml import Sample
+    from harness.devices import Sample
 
 _LEAST_DISK_GIB = 5
 _LEAST_MEMORY_GIB = 4
@@ -45,7 +45,7 @@ def _torch() -> MachineFinding:
 
 
 def _host_compiler() -> MachineFinding:
-    from harness.devices.environment import host_compiler_version
+    from harness.devices import host_compiler_version
 
     version = host_compiler_version()
     if version is None:
@@ -54,7 +54,7 @@ def _host_compiler() -> MachineFinding:
 
 
 def _nvcc() -> MachineFinding:
-    from harness.devices.environment import nvcc_version
+    from harness.devices import nvcc_version
 
     version = nvcc_version()
     if version is None:
@@ -66,7 +66,7 @@ def _nvcc() -> MachineFinding:
 
 def _nvcc_beside() -> MachineFinding:
     """Whether nvcc and the host compiler that it finds get along, tried on a kernel of one line."""
-    from harness.devices.environment import find_nvcc
+    from harness.devices import find_nvcc
 
     name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
     nvcc = find_nvcc()
@@ -113,7 +113,7 @@ def _gpu() -> MachineFinding:
 
 
 def _driver() -> MachineFinding:
-    from harness.devices.environment import driver_version
+    from harness.devices import driver_version
 
     version = driver_version()
     if version is None:
@@ -122,7 +122,7 @@ def _driver() -> MachineFinding:
 
 
 def _nvml() -> MachineFinding:
-    from harness.devices.cuda.nvml import NvmlUnavailable, opened_first
+    from harness.devices import NvmlUnavailable, opened_first
 
     try:
         with opened_first() as gpu:
@@ -148,7 +148,7 @@ def _told(sample: Sample) -> str:
 
 def _clocks() -> list[MachineFinding]:
     """Of each GPU whose clock is locked by a run; with none there is nothing to say."""
-    from harness.devices.cuda.clocks import left_locked
+    from harness.devices import left_locked
 
     findings = []
     for clock in left_locked(cache_folder()):
@@ -195,7 +195,7 @@ def _try_cuda(cache: Path) -> str:
     import torch
 
     from harness.builder.workers import Workers
-    from harness.devices.choice import open_host
+    from harness.devices import open_host
     from harness.sandbox.wire.messages import Attach, Detach
 
     if not torch.cuda.is_available():
@@ -214,8 +214,7 @@ def _try_cuda(cache: Path) -> str:
 
 
 def _try_sim(cache: Path) -> str:
-    from harness.cudasim.compiler import find_compiler, find_torch
-    from harness.cudasim.toolkit import is_prepared
+    from harness.cudasim import find_compiler, find_torch, is_prepared
 
     torch, compiler = find_torch(), find_compiler()
     told = f"CUDA C++ compiled for the CPU with g++ {compiler.version}"
@@ -225,7 +224,7 @@ def _try_sim(cache: Path) -> str:
 
 
 def _untried_python() -> list[MachineFinding]:
-    from harness.cudasim.compiler import untried_python
+    from harness.cudasim import untried_python
 
     remark = untried_python()
     if remark is None:

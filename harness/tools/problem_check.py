@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.devices.choice import Choice, choose_backend
-from harness.devices.environment import driver_version
+from harness.devices import Choice, choose_backend, driver_version
 from harness.model.ceilings import Ceilings
 from harness.model.problem_check import ProblemCheck
 from harness.referee.ceilings.ceilings import device_ceilings

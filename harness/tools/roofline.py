@@ -25,7 +25,7 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
     """`again`: measure, whatever is known. Raises: MachineError without a GPU, a driver, or memory to measure in."""
     import torch
 
-    from harness.devices.environment import driver_version
+    from harness.devices import driver_version
     from harness.referee.ceilings.ceilings import ceilings_path, known_ceilings, renew_ceilings
 
     if not torch.cuda.is_available():

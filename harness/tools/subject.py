@@ -95,7 +95,7 @@ def _run(assignment: Assignment, protocol: _Protocol) -> None:
 
 def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _Protocol) -> Any:
     """The solution's model, with the extensions that the build step has left."""
-    from harness.devices.environment import FLAGS
+    from harness.devices import FLAGS
     from harness.sandbox.wire.messages import Construct, Load
     from harness.sandbox.wire.values import encode_value
     from harness.worker.arm import Arm

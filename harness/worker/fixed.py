@@ -24,8 +24,9 @@ FIXED = {
     "harness.devices.cuda.snapshot.Snapshots": "_meter _strided_copy _random",
     "harness.devices.cuda.tracer.Tracer": "_register _register_clock _timestamp _enable _disable _flush _next "
     "_callbacks _clock _buffers",
-    "harness.devices.sim.device.SimDevice": "_report _error_string _sticky_error _reset_errors _sample_blocks "
-    "_limit_work _trace",
+    "harness.cudasim.loaded.Runtime": "_report _error_string _sticky_error _reset_errors _sample_blocks _limit_work "
+    "_trace",
+    "harness.devices.sim.device.SimDevice": "_runtime",
     "harness.worker.arm.Arm": "device extensions _buffers _sharing",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",
 }

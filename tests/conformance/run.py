@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit
 from harness.devices.sim.device import SimDevice, activate
 
 if TYPE_CHECKING:

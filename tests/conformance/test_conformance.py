@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.cudasim.toolkit import SimUnavailable, ensure_toolkit
+from harness.cudasim import SimUnavailable, ensure_toolkit
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
 from tests.conformance.table import PAGE, with_tables

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.cudasim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
+from harness.cudasim import SimUnavailable, Toolkit, ensure_toolkit
 
 ROOT = Path(__file__).parents[2]
 

@@ -151,7 +151,7 @@ def drained(device: SimDevice, extension: Any) -> object:
     x = _vector(8)
     device.start_trace()
     extension.vector_add(x, x)
-    device._report()
+    device._runtime.take_report()
     return [row.name for row in device.take_trace() or ()]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cudasim import SimUnavailable, Toolkit, ensure_toolkit
 from harness.cudasim.compiler import find_compiler
-from harness.cudasim.toolkit import SimUnavailable, Toolkit, ensure_toolkit
 from harness.devices.sim.account import HarmlessFindings
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.sandbox.wire.device import Finding

@@ -1,4 +1,4 @@
-"""A solution's own headers are translated with its sources."""
+"""A solution's own headers are translated with its sources, and the text of both travels in what is built."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cudasim.headers import Translation
-from harness.cudasim.translate import Unsupported
+from harness.cudasim.translate import Translation, registrations
+from harness.cudasim.unsupported import Unsupported
 
 
 @pytest.fixture
@@ -60,3 +60,21 @@ def test_ninja_looks_at_the_originals(folder: Path) -> None:
     depfile.write_text(f"kernel.o: {translation.copies[folder / 'parts/tile.cuh']}\n")
     translation.name_originals(depfile)
     assert depfile.read_text() == f"kernel.o: {folder}/parts/tile.cuh\n"
+
+
+def test_text_is_written_in_octal_but_for_letters_and_digits() -> None:
+    assert registrations({Path("/b/cuda.cu"): 'a("ü\\n");\n'}).splitlines() == [
+        "",
+        'static const bool sim_source_is_known_0 = sim_add_source("\\057b\\057cuda\\056cu",',
+        '"a\\050\\042\\303\\274\\134n\\042\\051\\073\\012");',
+    ]
+
+
+def test_long_text_is_cut_into_several_literals() -> None:
+    assert registrations({Path("c"): "x" * 20_000}).count('\n"x') == 3
+
+
+def test_a_source_and_its_headers_are_known_apart() -> None:
+    text = registrations({Path("a.cu"): "x", Path("b.cuh"): "y"})
+    assert "sim_source_is_known_0" in text
+    assert "sim_source_is_known_1" in text

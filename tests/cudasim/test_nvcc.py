@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.cudasim import cxx, nvcc
-from harness.cudasim.call_notes import CALL_SUFFIX, note_call
 from harness.cudasim.host_calls import host_calls_in
+from harness.cudasim.nvcc import CALL_SUFFIX, note_call
 from harness.sandbox.wire.layout import NVCC_CALL
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cudasim.elf import Definition, Reference, read_library
-from harness.cudasim.stand_ins import stand_ins
+from harness.cudasim.stand_ins import Definition, Reference, read_library, stand_ins
 from harness.cudasim.toolkit import Toolkit
 
 pytestmark = pytest.mark.sim

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cudasim.translate import Unsupported, translate
-from harness.cudasim.unsupported import CONSTRUCTS
+from harness.cudasim.translate import translate
+from harness.cudasim.unsupported import CONSTRUCTS, Unsupported
 
 
 def body(source: str) -> str:

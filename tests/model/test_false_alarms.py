@@ -10,7 +10,7 @@ import pytest
 
 from harness.model.arms import ArmName
 from harness.model.statistics import BETWEEN_WORKERS, LEAST_DELTA, median, paired_ratio, pairs, speed_verdict
-from harness.model.timing import Floors, Timing, Turn
+from harness.model.timing import TimerOverhead, Timing, Turn
 from tests.coverage import covers
 
 RUNS = 400
@@ -62,7 +62,7 @@ def test_a_host_that_is_late_now_and_then_makes_nothing_noisy(blocks: int) -> No
                 queued = tuple(rng.random() > 0.002 for _ in range(12))
                 ns = tuple(int(15_000 * rng.gauss(1, 0.015)) + (0 if in_time else 100_000) for in_time in queued)
                 turns.append(Turn(arm, block, ns, sum(ns) + 50, queued=queued))
-        found = Timing("full", tuple(turns), floors=Floors(1_500.0, 2_400.0))
+        found = Timing("full", tuple(turns), floors=TimerOverhead(1_500.0, 2_400.0))
         assert found.is_averaged
         noisy += found.noise is not None
     assert noisy <= 0.01 * RUNS
@@ -102,9 +102,9 @@ def test_an_effect_of_the_size_of_delta_is_left_open() -> None:
     assert found["inconclusive"] > 0.9 * RUNS
 
 
-@pytest.mark.parametrize(("floors", "least", "most"), [(None, 0, 0.1), (Floors(300.0, 400.0), 0.85, 1)])
+@pytest.mark.parametrize(("floors", "least", "most"), [(None, 0, 0.1), (TimerOverhead(300.0, 400.0), 0.85, 1)])
 def test_a_mean_sees_a_gain_that_is_smaller_than_the_clocks_step(
-    floors: Floors | None, least: float, most: float
+    floors: TimerOverhead | None, least: float, most: float
 ) -> None:
     """5.2 µs against 5.0 µs, on a clock that goes on by 0.5 µs: medians of blocks are equal to the step."""
     covered = 0

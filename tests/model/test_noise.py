@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.model.arms import ArmName, Metric
-from harness.model.timing import Floors, GpuState, Row, Timing, Turn
+from harness.model.timing import GpuState, Row, TimerOverhead, Timing, Turn
 from tests.examples import measured, timing
 
 QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)
@@ -62,14 +62,14 @@ def test_each_clock_has_a_floor_of_its_own() -> None:
     def short(turn: Turn) -> Turn:
         return replace(turn, call_ns=(21_000, 21_000), wall_ns=63_000)
 
-    floors = Floors(1_500.0, 2_400.0, idle_ns=7_100.0)
+    floors = TimerOverhead(1_500.0, 2_400.0, idle_ns=7_100.0)
     assert measured(turns=short, floors=floors).noise is None
     by_host = measured(turns=short, floors=floors, metric="end_to_end")
     assert by_host.speedup is None
     assert by_host.noise == (
         "the median of eager, 21 µs, is below three times that of an empty kernel (7.1 µs): no ratio is claimed"
     )
-    older = Floors(1_500.0, 2_400.0)
+    older = TimerOverhead(1_500.0, 2_400.0)
     assert measured(turns=short, floors=older, metric="end_to_end").noise is None
 
 
@@ -177,7 +177,7 @@ def test_memory_that_was_busy_before_the_turns_of_all() -> None:
 
 def test_memory_that_is_busy_since_the_solution_was_loaded() -> None:
     def since(still_ns: float | None) -> tuple[str, ...]:
-        floors = Floors(1_500.0, 2_400.0, still_ns)
+        floors = TimerOverhead(1_500.0, 2_400.0, still_ns)
         return measured(turns=lambda turn: replace(turn, fill_ns=96_000), floors=floors).noises
 
     assert since(90_000) == (
@@ -252,7 +252,7 @@ def test_of_short_calls_fewer_may_be_late(late: int, noisy: bool) -> None:
         queued = (*turns(turn).queued, True) if turn.arm == "eager" else ()
         return replace(turn, call_ns=(9_000, 9_100, 9_050), tail_ns=(), launch_ns=(), queued=queued)
 
-    found = measured(turns=short, floors=Floors(1_500.0, 2_400.0))
+    found = measured(turns=short, floors=TimerOverhead(1_500.0, 2_400.0))
     assert found.is_averaged
     words = f"in {late} of 72 calls of eager the device waited for the host"
     assert any(words in reason for reason in found.noises) is noisy
@@ -287,7 +287,7 @@ def test_first_calls_that_differ_alike_or_by_little_are_none(turns: Callable[[Tu
 
 @pytest.mark.parametrize(
     "changes",
-    [{"metric": "end_to_end"}, {"floors": Floors(1_500.0, 400_000.0)}],
+    [{"metric": "end_to_end"}, {"floors": TimerOverhead(1_500.0, 400_000.0)}],
     ids=["the host's", "below the floor"],
 )
 def test_first_calls_say_nothing_where_the_host_is_measured_or_no_ratio_is_claimed(changes: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.model.config import TimingConfig
-from harness.model.timing import Floors, Timing, Turn, missed_precision
+from harness.model.timing import TimerOverhead, Timing, Turn, missed_precision
 from tests.examples import measured
 
 PUBLISH = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)
@@ -23,7 +23,7 @@ def three(*speedups: float, blocks: int = 12, scatter: float = 0.0, solution_ns:
             Turn("eager", block, (round(eager_ns),), 10**9),
             Turn("solution", block, (solution_ns,), 10**9),
         ]
-    return Timing("full", tuple(turns), floors=Floors(1_250.0, 3_000.0), fresh_at=(blocks, 2 * blocks))
+    return Timing("full", tuple(turns), floors=TimerOverhead(1_250.0, 3_000.0), fresh_at=(blocks, 2 * blocks))
 
 
 def test_what_is_as_narrow_as_asked_has_missed_nothing() -> None:
@@ -74,7 +74,7 @@ def scattered(processes: int, blocks: int, scatter: float, outlier: float = 0.0)
     for block in range(processes * blocks):
         off = rng.gauss(1, scatter) * (1 + (outlier if block >= (processes - 1) * blocks else 0))
         turns += [Turn("eager", block, (round(2e7 * off),), 10**9), Turn("solution", block, (10_000_000,), 10**9)]
-    floors = Floors(1_250.0, 3_000.0)
+    floors = TimerOverhead(1_250.0, 3_000.0)
     return Timing("full", tuple(turns), floors=floors, fresh_at=tuple(range(blocks, processes * blocks, blocks)))
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.model.arms import ArmName
-from harness.model.timing import Floors, Row, Timing, Turn
+from harness.model.timing import Row, TimerOverhead, Timing, Turn
 from harness.store.line import from_line, to_line
 from tests.examples import measured, passed, timing
 
@@ -100,7 +100,9 @@ def test_reports_name_the_control_before_the_solution() -> None:
     assert timing().arms == ("eager", "solution")
 
 
-def short(solution_ns: tuple[int, ...], floors: Floors | None = Floors(500.0, 900.0), blocks: int = 6) -> Timing:
+def short(
+    solution_ns: tuple[int, ...], floors: TimerOverhead | None = TimerOverhead(500.0, 900.0), blocks: int = 6
+) -> Timing:
     turns = [
         turn for b in range(blocks) for turn in (turn_of("eager", b, 19_000), turn_of("solution", b, *solution_ns))
     ]
@@ -121,7 +123,7 @@ def test_both_arms_are_averaged_where_one_is_short() -> None:
         tuple(
             t for b in range(6) for t in (turn_of("eager", b, 30_000, 30_000, 45_000), turn_of("solution", b, 19_999))
         ),
-        floors=Floors(500.0, 900.0),
+        floors=TimerOverhead(500.0, 900.0),
     )
     assert found.is_averaged
     assert found.block_ns("eager") == (35_000.0,) * 6
@@ -129,7 +131,7 @@ def test_both_arms_are_averaged_where_one_is_short() -> None:
 
 def test_calls_of_twenty_microseconds_keep_their_median() -> None:
     turns = [t for b in range(6) for t in (turn_of("eager", b, 20_000), turn_of("solution", b, 20_000, 20_000, 60_000))]
-    found = Timing("full", tuple(turns), floors=Floors(500.0, 900.0))
+    found = Timing("full", tuple(turns), floors=TimerOverhead(500.0, 900.0))
     assert not found.is_averaged
     assert found.block_ns("solution") == (20_000,) * 6
 
@@ -151,7 +153,7 @@ def test_the_hosts_clock_has_other_floors() -> None:
 def test_a_further_baseline_below_the_floor_takes_nothing_from_the_headline() -> None:
     times: dict[ArmName, int] = {"eager": 9_000, "compile": 2_000, "solution": 4_500}
     turns = [turn_of(arm, block, ns) for block in range(6) for arm, ns in times.items()]
-    found = Timing("full", tuple(turns), ("eager", "compile"), floors=Floors(500.0, 900.0))
+    found = Timing("full", tuple(turns), ("eager", "compile"), floors=TimerOverhead(500.0, 900.0))
     assert found.speedup is not None
     assert found.speedup_over("compile") is None
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit
 from harness.devices.base import Measured
 from harness.devices.sim.host import SimHost
 from harness.model.config import Config, CorrectnessConfig

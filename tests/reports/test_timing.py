@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.model.config import Config
-from harness.model.timing import Floors, GpuState, Timing, Turn
+from harness.model.timing import GpuState, TimerOverhead, Timing, Turn
 from harness.reports.blocks import Report
 from harness.reports.export import timings_csv
 from harness.reports.run import run_report
@@ -78,7 +78,7 @@ def test_the_circumstances_are_told() -> None:
 
 
 def test_the_floor_of_the_hosts_clock_is_told_where_it_was_measured() -> None:
-    lines = printed(of_timing(measured(floors=Floors(1_500.0, 2_400.0, idle_ns=7_250.0))), width=120)
+    lines = printed(of_timing(measured(floors=TimerOverhead(1_500.0, 2_400.0, idle_ns=7_250.0))), width=120)
     floors = next(line for line in lines if line.startswith("timer overhead"))
     assert floors.endswith("2.40 µs for an empty kernel, 7.25 µs by the host's clock until idle")
 

@@ -17,7 +17,7 @@ from harness.sandbox.wire.device import SeenGpu
 
 
 def show_absent(gpu: SeenGpu) -> None:
-    """For this thread, to its end."""
+    """Show the GPU to this thread, to its end."""
     properties = SimpleNamespace(**gpu.properties)
     answers: dict[str, object] = {
         "is_available": True,

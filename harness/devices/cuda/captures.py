@@ -19,7 +19,7 @@ class Captures:
     def __init__(self) -> None:
         self._newest: torch.cuda.CUDAGraph | None = None
         self._stream: torch.cuda.Stream | None = None
-        """Of all captures: a pool's blocks belong to a stream."""
+        """The stream of all captures: a pool's blocks belong to one."""
 
     def start_over(self) -> None:
         """Give the pool's memory and all that is cached besides back to the driver."""
@@ -27,7 +27,7 @@ class Captures:
         torch.cuda.empty_cache()
 
     def capture(self, call: Callable[[], object]) -> Callable[[], object]:
-        """What is returned replays the call into the outputs of its capture.
+        """Capture a call. What is returned replays it into the outputs of its capture.
 
         Raises: RuntimeError where it can't be captured, as where it synchronises; after that nothing can be.
         """

@@ -61,12 +61,12 @@ class SmClock:
             self._note.unlink()
 
     def require_supported(self, mhz: int) -> None:
-        """Raises: UsageError where the GPU has no such clock, MachineError where it can't be locked at all."""
+        """Check a clock. Raises: UsageError if the GPU has no such clock, MachineError if none can be locked."""
         with self._opened() as gpu:
             _require_supported(gpu, mhz)
 
     def left_at(self) -> int | None:
-        """The clock in MHz that a run has locked and not reset, unless the machine was restarted since; else None."""
+        """Return the MHz that a run has locked and not reset, unless the machine was restarted since; else None."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(self._note.read_text(encoding="utf-8"))
             if note["boot"] == _boot():
@@ -75,7 +75,7 @@ class SmClock:
 
     @property
     def remedy(self) -> str:
-        """How a person resets it."""
+        """Say how a person resets it."""
         return f"reset it with 'sudo nvidia-smi --id={self.key} --reset-gpu-clocks' and remove {self._note}"
 
     @property
@@ -83,7 +83,7 @@ class SmClock:
         return self.cache / _FOLDER / f"{re.sub('[^A-Za-z0-9-]', '_', self.key)}.json"
 
     def _leave_note(self, mhz: int) -> None:
-        """Raises: MachineError."""
+        """Write the note. Raises: MachineError."""
         try:
             self._note.parent.mkdir(parents=True, exist_ok=True)
             self._note.write_text(json.dumps({"gpu": self.key, "sm_mhz": mhz, "boot": _boot()}), encoding="utf-8")
@@ -94,7 +94,7 @@ class SmClock:
             ) from None
 
     def _reset(self, gpu: NvmlGpu) -> None:
-        """The note stays where this fails. Raises: MachineError."""
+        """Reset the clock; the note stays if this fails. Raises: MachineError."""
         _change(gpu, "reset the clock", lambda: gpu.library.nvmlDeviceResetGpuLockedClocks(gpu.board), self.remedy)
         self._note.unlink(missing_ok=True)
 
@@ -108,7 +108,7 @@ class SmClock:
 
 
 def left_locked(cache: Path) -> list[SmClock]:
-    """The clocks for which notes lie in this cache: of runs that measure just now, or that were killed."""
+    """List the clocks with notes in this cache: those of runs that measure just now, or that were killed."""
     clocks = [SmClock(path.stem, cache) for path in sorted((cache / _FOLDER).glob("*.json"))]
     return [clock for clock in clocks if clock.left_at() is not None]
 
@@ -147,7 +147,7 @@ def _change(gpu: NvmlGpu, what: str, change: Callable[[], None], remedy: str | N
 
 
 def _boot() -> str | None:
-    """Names the time since the machine started (proc(5)), after which no lock holds."""
+    """Name the time since the machine started (proc(5)); no lock outlasts it."""
     with contextlib.suppress(OSError):
         return _BOOT_ID.read_text(encoding="ascii").strip()
     return None

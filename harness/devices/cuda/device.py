@@ -15,19 +15,18 @@ from harness.devices.cuda import runtime
 from harness.devices.cuda.absent_gpu import show_absent
 from harness.devices.cuda.captures import Captures
 from harness.devices.cuda.lead_in import Extent, LeadIn
-from harness.devices.cuda.markers import END_BYTES, bounded, with_calls
 from harness.devices.cuda.meter import DeviceFault, Meter, clock_ns
 from harness.devices.cuda.snapshot import Snapshots, extent, holds_numbers
-from harness.devices.cuda.tracer import Tracer, open_cupti
+from harness.devices.cuda.tracer import END_BYTES, Tracer, bounded, open_cupti, with_calls
 from harness.sandbox.wire.device import MADE_TWICE, Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
 _POISON = 0xFF
 """NaN in every floating dtype, −1 in integers."""
 _SLOW_POISON_NS = 500_000
 _MOST_SLOW_POISONS = 4
-"""A solution that empties the allocator's cache in each call is not to pay for memory that only the poison needs."""
+"""A solution that empties the allocator's cache in each call shouldn't pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
-"""Half of what a message may have (protocol.frames)."""
+"""Half of what a message may have (sandbox.wire.frames)."""
 
 _MOST_PLACES = 16
 _PLACES_BYTES = 2**30
@@ -46,8 +45,8 @@ _reset_peak = getattr(torch._C, "_cuda_resetPeakMemoryStats", None)
 
 
 def activate() -> CudaDevice:
-    """Imports what asks for a device when it is imported, without an answer: torch refuses CUDA to the children of a
-    process that has counted its devices, as torch.utils.cpp_extension does to say where no GPU is."""
+    """Import what looks for a device when it is imported, without an answer: torch refuses CUDA to the children of a
+    process that has counted its devices, as torch.utils.cpp_extension does to report a machine without one."""
     is_available = torch.cuda.is_available
     torch.cuda.is_available = lambda: True
     try:
@@ -79,7 +78,7 @@ class CudaDevice:
         self._peak_bytes: int | None = None
 
     def warm_up(self) -> None:
-        """The context and the first kernel take a second; a worker that only builds sees no GPU and needs none."""
+        """Create the context and run a first kernel, which takes a second; a worker that only builds needs no GPU."""
         if torch.cuda.is_available():
             self._ready().await_idle()
 
@@ -110,8 +109,8 @@ class CudaDevice:
     def measure(
         self, call: Callable[[], object], fitting: Callable[[object], Pairs], inputs: Sequence[torch.Tensor] = ()
     ) -> Measured:
-        """A clock on torch's current stream around the call; at once behind, on the same stream, the copies of what it
-        returned; then the time until the whole context is idle.
+        """Clock the call on torch's current stream; at once behind, on the same stream, copy what it returned; then
+        take the time until the whole context is idle.
 
         Raises: DeviceFault, and what the call raises.
         """
@@ -143,7 +142,8 @@ class CudaDevice:
         return replace(clocked, gpu_ns=gpu_ns, tail_ns=tail_ns, unasked=unasked)
 
     def _may_be_late(self, value: torch.Tensor) -> bool:
-        """A call that is made with others in their place first could run out of bounds by indices in disorder."""
+        """Tell whether it may: a call that is first made with others in their place could run out of bounds by indices
+        in disorder."""
         return self._metric not in MADE_TWICE or holds_numbers(value)
 
     def _note_peak(self, held_bytes: int | None) -> None:
@@ -154,8 +154,8 @@ class CudaDevice:
     def _clock_on_stream(
         self, meter: Meter, call: Callable[[], object], stream: int, late: Sequence[Extent]
     ) -> Measured:
-        """Between two events. The device is held meanwhile, so that no launch is waited for in between; whether that
-        was long enough shows in the first event, which then hasn't passed when the call returns. `late` is memory that
+        """Clock between two events. The device is held meanwhile, so that it waits for no launch in between. If the
+        hold was long enough, the first event hasn't passed when the call returns. `late` is memory that
         holds its values again on the stream, once the device is free."""
         if self._metric == "graph":  # a sample without any of it in the cache
             self._lead_in.exchange_halves(late, stream)
@@ -181,7 +181,7 @@ class CudaDevice:
     def _clock_from_call_to_idle(
         self, meter: Meter, call: Callable[[], object], stream: int, late: Sequence[Extent]
     ) -> Measured:
-        """By the host's clock, beginning on an idle device."""
+        """Clock by the host's clock, beginning on an idle device."""
         self._lead_in.exchange_halves(late, stream)
         self._lead_in.clear_cache(0, stream)
         meter.await_idle()
@@ -263,14 +263,14 @@ class CudaDevice:
         self._slow_poisons += not is_new and is_slow
 
     def _give_back(self, blocks: Sequence[int]) -> None:
-        """Of those put aside."""
+        """Free blocks that were put aside."""
         for address in tuple(blocks):
             assert _give_block is not None
             self._aside.remove(address)
             _give_block(address)
 
     def _ready(self) -> Meter:
-        """With torch's context, and everything looked up that measuring takes."""
+        """Create torch's context, and look up everything that measuring takes."""
         if self._meter is None:
             torch.cuda.init()  # type: ignore[no-untyped-call]
             self._meter = Meter()
@@ -284,18 +284,18 @@ class CudaDevice:
 
 
 def _times_asked() -> int | None:
-    """How often torch's allocator has asked the driver for memory so far; None where it doesn't tell."""
+    """Return how often torch's allocator has asked the driver for memory so far; None if it doesn't tell."""
     return None if _memory_stats is None else int(_memory_stats(0)["num_device_alloc"])
 
 
 def _allocated(which: Literal["current", "peak"]) -> int | None:
-    """Bytes that torch's allocator has given out now, or the most at once since that was last begun anew; None where it
+    """Return the bytes that torch's allocator has given out now, or the most at once since the last reset; None if it
     doesn't tell."""
     return None if _memory_stats is None else int(_memory_stats(0)["allocated_bytes"]["all"][which])
 
 
 def _most_allocated_anew() -> int | None:
-    """Begins anew with what is given out now."""
+    """Reset the peak to what is given out now, and return that."""
     if _reset_peak is not None:
         _reset_peak(0)
     return _allocated("peak")

@@ -1,11 +1,15 @@
-"""Which GPUs this process may use, and how to name one to another process."""
+"""Which GPUs this process may use, and how to name one to another process.
+
+Whoever asks the driver alone does without torch, which takes two seconds to be imported.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from dataclasses import dataclass
 
-import torch
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*, cuda.h
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Gpu:
 
     @property
     def key(self) -> str:
-        """The same for every process that may use this GPU."""
+        """A name that is the same for every process that may use this GPU."""
         return self.uuid or f"number-{self._visible_as}"
 
     @property
@@ -37,25 +41,60 @@ class Gpu:
 
     @property
     def _visible_as(self) -> str:
-        """As CUDA_VISIBLE_DEVICES names it; what that leaves out has no index."""
+        """The name that CUDA_VISIBLE_DEVICES has for it; what that leaves out has no index."""
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
         names = [name.strip() for name in visible.split(",")] if visible else []
         return names[self.index] if self.index < len(names) else str(self.index)
 
 
 def equal_gpus() -> list[Gpu]:
-    """The first visible GPU and all of its model: results of one run are compared, so they come from one kind."""
+    """List the first visible GPU and all of its model: results of one run are compared, so they come from one kind."""
+    import torch
+
     gpus = [_gpu(index) for index in range(torch.cuda.device_count())]
     return [gpu for gpu in gpus if gpu.model == gpus[0].model]
 
 
 def gpu_uuid(index: int = 0) -> str | None:
-    """'GPU-…' of torch's GPU of this number; None where torch is too old to tell."""
+    """Return 'GPU-…' for torch's GPU of this number; None if torch is too old to tell."""
+    import torch
+
     uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
     return None if uuid is None else f"GPU-{uuid}"
 
 
+def compute_capability() -> str | None:
+    """Return '9.0' for the first visible GPU; None without a driver or a GPU."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    codes = (
+        driver.cuInit(0),
+        driver.cuDeviceGet(ctypes.byref(device), 0),
+        driver.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device),
+        driver.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device),
+    )
+    return None if any(codes) else f"{major.value}.{minor.value}"
+
+
+def is_only_gpu() -> bool:
+    """Tell whether only one GPU is visible, once compute_capability() has found one."""
+    count = ctypes.c_int()
+    return ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value == 1
+
+
+def worker_environment(capability: str, for_build: bool) -> dict[str, str]:
+    """Return a worker's variables. A build needs the architecture's name, not the GPU, which measures meanwhile."""
+    architecture = os.environ.get("TORCH_CUDA_ARCH_LIST") or capability
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if for_build else {}
+    return {"TORCH_CUDA_ARCH_LIST": architecture, **hidden}
+
+
 def _gpu(index: int) -> Gpu:
+    import torch
+
     properties = torch.cuda.get_device_properties(index)
     model = f"{properties.name}, {properties.total_memory >> 20} MiB, {properties.major}.{properties.minor}"
     return Gpu(index, model, gpu_uuid(index))

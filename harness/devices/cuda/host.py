@@ -1,19 +1,32 @@
-"""The referee's GPU: the memory it shares, and how its workers start."""
+"""The referee's GPU: the memory that it shares, how its workers start, whether it is well, what its clock shows."""
 
 from __future__ import annotations
 
 import contextlib
+import statistics
+import time
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 
 from harness.devices.base import SharedBuffer
-from harness.devices.cuda import health, runtime
-from harness.devices.cuda.driver import worker_environment
-from harness.devices.cuda.floors import measure_floors
-from harness.devices.cuda.gpus import equal_gpus
-from harness.model.timing import Floors
+from harness.devices.cuda import runtime
+from harness.devices.cuda.gpus import equal_gpus, worker_environment
+from harness.devices.cuda.lead_in import LeadIn
+from harness.devices.cuda.meter import Meter, clock_ns
+from harness.errors import MachineError
+from harness.model.timing import TimerOverhead
 from harness.sandbox.wire.device import BufferHandle, SeenGpu
+
+_PROBE_ELEMENTS = 2**20
+_PROBE_TIMEOUT_S = 30.0
+"""A kernel of another process that was ended may run on until the driver resets its channel, which takes seconds."""
+_PROBE_POLL_S = 0.001
+_REMEDY = "look at 'nvidia-smi' and the kernel's log (dmesg, Xid), reset the GPU ('nvidia-smi --gpu-reset') or reboot"
+
+_OVERHEAD_SAMPLES = 50
+_OVERHEAD_HOLD_NS = 300_000
 
 
 class CudaHost:
@@ -23,7 +36,7 @@ class CudaHost:
     torch_device = "cuda"
 
     def __init__(self) -> None:
-        self._floors: Floors | None = None
+        self._timer_overhead: TimerOverhead | None = None
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         address = runtime.allocate(nbytes)
@@ -38,7 +51,7 @@ class CudaHost:
         return []
 
     def worker_environment(self, for_build: bool) -> dict[str, str]:
-        """Of several GPUs a worker sees the one that it is measured on."""
+        """Return a worker's variables; of several GPUs it sees the one that it is measured on."""
         environment = worker_environment("{}.{}".format(*torch.cuda.get_device_capability()), for_build)
         if for_build or torch.cuda.device_count() == 1:
             return environment
@@ -50,19 +63,80 @@ class CudaHost:
         texts = {name: value for name, value in named.items() if isinstance(value, str)}
         return SeenGpu({**texts, **{name: int(value) for name, value in named.items() if isinstance(value, int)}})
 
-    def floors(self) -> Floors | None:
-        """None where memory is too short to ask."""
-        if self._floors is None:
+    def timer_overhead(self) -> TimerOverhead | None:
+        """Measure it once; None if memory is too short."""
+        if self._timer_overhead is None:
             with contextlib.suppress(torch.OutOfMemoryError):
-                self._floors = measure_floors()
+                self._timer_overhead = measure_timer_overhead()
             torch.cuda.empty_cache()
-        return self._floors
+        return self._timer_overhead
 
     def require_alive(self) -> None:
-        health.require_alive()
+        run_probe_kernel()
 
     def free_bytes(self) -> int | None:
         try:
             return int(torch.cuda.mem_get_info()[0])
         except RuntimeError:  # require_alive() says what is wrong
             return None
+
+
+def run_probe_kernel(timeout_s: float = _PROBE_TIMEOUT_S) -> None:
+    """Check that the GPU still computes the right result, within a time limit. Takes a tenth of a millisecond on a GPU
+    that is well. Raises: MachineError."""
+    try:
+        total = torch.ones(_PROBE_ELEMENTS, dtype=torch.int32, device="cuda").sum()
+        done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        done.record()
+        deadline = time.monotonic() + timeout_s
+        while not done.query():  # type: ignore[no-untyped-call]  # synchronize() would never come back from a GPU that is stuck
+            if time.monotonic() > deadline:
+                raise MachineError(f"the GPU didn't finish a small kernel within {timeout_s:g} s; {_REMEDY}")
+            time.sleep(_PROBE_POLL_S)
+        result = int(total.item())
+    except RuntimeError as error:
+        raise MachineError(f"the GPU fails ({str(error).splitlines()[0]}); {_REMEDY}") from error
+    if result != _PROBE_ELEMENTS:
+        raise MachineError(f"the GPU counts {result} where {_PROBE_ELEMENTS} is right; {_REMEDY}")
+
+
+def measure_timer_overhead() -> TimerOverhead:
+    """Measure what the clock of a timed call shows for nothing at all, and for an empty kernel; medians.
+
+    Raises: DeviceFault, torch.OutOfMemoryError.
+    """
+    meter = Meter()
+    lead_in, stream = LeadIn(meter), meter.stream()
+    return TimerOverhead(
+        events_ns=_median_ns(meter, lead_in, _nothing, stream),
+        kernel_ns=_median_ns(meter, lead_in, lead_in.nothing, stream),
+        idle_ns=_median_until_idle_ns(meter, lead_in, stream),
+    )
+
+
+def _nothing(stream: int) -> None:
+    """Launch nothing, not even a kernel."""
+
+
+def _median_ns(meter: Meter, lead_in: LeadIn, work: Callable[[int], None], stream: int) -> float:
+    samples = []
+    for _ in range(_OVERHEAD_SAMPLES):
+        lead_in.clear_cache(_OVERHEAD_HOLD_NS, stream)
+        meter.record_start(stream)
+        work(stream)
+        meter.record_end(stream)
+        meter.await_idle()
+        samples.append(meter.elapsed_ns())
+    return statistics.median(samples)
+
+
+def _median_until_idle_ns(meter: Meter, lead_in: LeadIn, stream: int) -> float:
+    samples = []
+    for _ in range(_OVERHEAD_SAMPLES):
+        lead_in.clear_cache(0, stream)
+        meter.await_idle()
+        started = clock_ns()
+        lead_in.nothing(stream)
+        meter.await_idle()
+        samples.append(clock_ns() - started)
+    return statistics.median(samples)

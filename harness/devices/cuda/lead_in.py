@@ -1,4 +1,4 @@
-"""What runs on the device before a timed call: reads that clear the L2 cache, a pause in which the call's launches are
+"""The kernels before a timed call: reads that clear the L2 cache, and a hold during which the call's launches are
 queued."""
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import torch
 
-from harness.devices.cuda.markers import EVICT, LEAD_IN
 from harness.devices.cuda.meter import Meter, clock_ns
+from harness.devices.cuda.tracer import EVICT, LEAD_IN
 
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20
 _TIMES_CACHE = 4
-"""Read so many times the cache's size: lines are not replaced strictly in the order of their use."""
+"""How many times the cache's size is read: lines aren't replaced strictly in the order of their use."""
 _THREADS = 256
 _LOAD_BYTES = 16
 _MOST_WAITING_NS = 2_000_000_000
-"""For the device to be there: others may have it for a time slice."""
+"""How long to wait for the device: others may have it for a time slice."""
 
 
 _PART_OF_CACHE = 32
@@ -35,7 +35,7 @@ _WIDEST = 16
 
 
 class LeadIn:
-    """Kernels of ours on whichever stream. Holds the memory that is read."""
+    """Kernels of ours on any stream, and the memory that they read."""
 
     def __init__(self, meter: Meter) -> None:
         properties = torch.cuda.get_device_properties(0)
@@ -60,32 +60,35 @@ class LeadIn:
         self._nothing = meter.kernel(ptx, b"harness_nothing")
 
     def clear_cache(self, hold_ns: int, stream: int) -> bool:
-        """Read memory until nothing of what was there is left in the L2 cache, and hold the device until so long after
-        the beginning. Reading leaves no dirty lines, whose writing back would fall into the call; and since all of the
-        device is held, no other stream gets ahead of the clock. Whether it is known to be held when this returns."""
+        """Read memory until nothing of what was there is left in the L2 cache, and hold the device until `hold_ns`
+        after the beginning. Returns whether it is known to be held.
+
+        Reading leaves no dirty lines, whose writing back would fall into the call; and since all of the device is held,
+        no other stream gets ahead of the clock.
+        """
         return self._lead(self._loads, hold_ns, stream)
 
     def clear_idle(self, stream: int) -> bool:
-        """The same, but for that the device is idle a few µs later, as in a program that had nothing to do before:
-        whoever leaves work on a stream that nobody waits for can't have it done before the clock ends."""
+        """Clear the cache, with the device idle a few µs later, as in a program that had nothing to do before. Work on
+        a stream that nobody waits for can't be done then before the clock ends."""
         arguments = _pointers(*map(ctypes.c_uint64, (self._address, self._loads, self._sink_address)))
         self._meter.launch(self._evict, self._blocks, _THREADS, arguments, stream)
         self._meter.await_idle()
         return self.hold(0, stream)
 
     def hold(self, nanoseconds: int, stream: int) -> bool:
-        """As clear_cache, with the cache as it is."""
+        """Hold the device as clear_cache() does, and leave the cache as it is."""
         return self._lead(0, nanoseconds, stream)
 
     def pieces(self, memory: Sequence[Extent]) -> list[Extent]:
-        """A piece of each, at a place drawn anew: in all so little of the L2 cache that it keeps what it holds. Whoever
-        would know whether he has seen these values before has to read all of them."""
+        """Draw a piece of each: together they take so little of the L2 cache that it keeps what it holds. To know
+        whether values were there before, a solution has to read all of them."""
         most = self._kept_bytes // max(1, len(memory)) // _ALIGNED * _ALIGNED
         return [_piece(address, nbytes, most) for address, nbytes in memory]
 
     def exchange_halves(self, memory: Sequence[Extent], stream: int) -> None:
-        """Of the first bytes of each: values as good as the right ones, which nobody can tell from them. Once more, and
-        they are right again. Single elements stay as they are.
+        """Exchange the halves of the first bytes of each. The values are as good as the right ones, and nobody can tell
+        them apart; a second exchange makes them right again. Single elements stay as they are.
 
         The memory that is read holds zeros afterwards, as in every other process: what it holds makes a difference to
         the power that reading takes.
@@ -105,11 +108,11 @@ class LeadIn:
             self._meter.fill(self._address, 0, most_used, stream)
 
     def nothing(self, stream: int) -> None:
-        """An empty kernel."""
+        """Launch an empty kernel."""
         self._meter.launch(self._nothing, 1, 1, _pointers(), stream)
 
     def mark_end(self, nbytes: int, stream: int) -> None:
-        """A fill of a peculiar size."""
+        """Mark the end of a call by a fill of a peculiar size."""
         self._meter.fill(self._address, 0, nbytes, stream)
 
     def _lead(self, loads: int, nanoseconds: int, stream: int) -> bool:
@@ -128,7 +131,8 @@ class LeadIn:
         return True
 
     def _count_anew(self, stream: int) -> None:
-        """The count isn't what it must be: a kernel of the solution's has written over it, or the device is wedged."""
+        """Reset the count if it isn't what it must be: a kernel of the solution's has written over it, or the device is
+        stuck."""
         self._meter.await_idle()
         self._meter.fill(self._counts_address, 0, 16, stream)
         self._here.value = self._number = 0
@@ -142,7 +146,7 @@ def _piece(address: int, nbytes: int, most: int) -> Extent:
 
 
 def _pointers(*values: ctypes.c_uint64 | ctypes.c_uint32) -> ctypes.Array[ctypes.c_void_p]:
-    """A launch's arguments. cuLaunchKernel copies what they point to before it returns; until then the array's own
+    """Make a launch's arguments. cuLaunchKernel copies what they point to before it returns; until then the array's own
     `kept` holds them."""
     array = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(value) for value in values))
     array.kept = values  # type: ignore[attr-defined]

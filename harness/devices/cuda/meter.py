@@ -52,7 +52,7 @@ class Meter:
         self._milliseconds = ctypes.c_float()
 
     def stream(self) -> int:
-        """torch's current stream, on which the call's work is expected; the thread is back in torch's context."""
+        """Return torch's current stream, where the call's work is expected; the thread is back in torch's context."""
         self.check(self._set_context(self._context))
         return _current_stream(0)
 
@@ -63,14 +63,14 @@ class Meter:
         self.check(self._record(self._end, ctypes.c_void_p(stream)))
 
     def has_started(self) -> bool:
-        """Whether the device has passed the start."""
+        """Tell whether the device has passed the start."""
         code = self._query(self._start)
         if code != _NOT_READY:
             self.check(code)
         return code != _NOT_READY
 
     def forget_persisting(self) -> None:
-        """Lines of the L2 cache that a solution has set aside for itself become ordinary ones."""
+        """Make lines of the L2 cache ordinary ones that a solution has set aside for itself."""
         self.check(self._reset_persisting())
 
     def await_stored(self, stream: int) -> None:
@@ -79,12 +79,12 @@ class Meter:
         self.check(self._await_event(self._stored))
 
     def elapsed_ns(self) -> int:
-        """From start to end, once both have passed."""
+        """Return the time from start to end, once both have passed."""
         self.check(self._elapsed(ctypes.byref(self._milliseconds), self._start, self._end))
         return max(1, round(self._milliseconds.value * 1e6))
 
     def await_idle(self) -> int:
-        """Wait until nothing runs on the device for this process; how long that took, in ns."""
+        """Wait until nothing runs on the device for this process; return how long that took, in ns."""
         started = clock_ns()
         self.check(self._await_device())
         return clock_ns() - started
@@ -104,7 +104,7 @@ class Meter:
         )
 
     def host_number(self) -> ctypes.c_uint32:
-        """Zero, in memory of the host that kernels can write (at the same address, by unified addressing)."""
+        """Return a zero in memory of the host that kernels can write (at the same address, by unified addressing)."""
         address = ctypes.c_void_p()
         self.check(self._allocate_host(ctypes.byref(address), ctypes.c_size_t(ctypes.sizeof(ctypes.c_uint32)), 0))
         assert address.value is not None
@@ -113,7 +113,7 @@ class Meter:
         return number
 
     def kernel(self, ptx: bytes, name: bytes) -> ctypes.c_void_p:
-        """A kernel of ours, compiled by the driver."""
+        """Load a kernel of ours, which the driver compiles."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(self._load_module(ctypes.byref(module), ptx))
         self.check(self._get_function(ctypes.byref(function), module, name))
@@ -131,7 +131,7 @@ class Meter:
         self.check(self._launch(function, *size, ctypes.c_void_p(stream), arguments, None))
 
     def check(self, code: int) -> None:
-        """Raises: DeviceFault."""
+        """Check a call's code. Raises: DeviceFault."""
         if code == 0:
             return
         text = ctypes.c_char_p()
@@ -144,7 +144,7 @@ class Meter:
         return event
 
     def _function(self, *names: str) -> _Function:
-        """By the first of these names that this driver knows."""
+        """Look up the first of these names that this driver knows."""
         for name in names:
             if found := getattr(self._driver, name, None):
                 return found  # type: ignore[no-any-return]

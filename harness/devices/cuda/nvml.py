@@ -1,4 +1,4 @@
-"""One GPU as its driver tells it through NVML (NVIDIA's management library, by nvidia-ml-py).
+"""One GPU as its driver describes it through NVML (NVIDIA's management library, by nvidia-ml-py).
 
 What a driver doesn't tell is None. Only clocks.py changes anything.
 """
@@ -29,7 +29,7 @@ _REASONS = {
     0x200: "board limit",
     0x400: "reliability",
 }
-"""nvmlClocksEventReason* and nvmlClocksThrottleReason* of nvml.h, by their bits."""
+"""The names of nvmlClocksEventReason* and nvmlClocksThrottleReason* in nvml.h, by their bits."""
 _IDLE = 0x001
 _LOOK = "look whether 'nvidia-smi' answers; without NVML records lack clocks, power and temperature"
 
@@ -75,12 +75,12 @@ class NvmlGpu:
         )
 
     def processes(self) -> dict[int, int | None] | None:
-        """Processes that compute on it, with the bytes of its memory that each uses."""
+        """List the processes that compute on it, with the bytes of its memory that each uses."""
         found = self._told(self.library.nvmlDeviceGetComputeRunningProcesses, self._device)
         return None if found is None else {one.pid: one.usedGpuMemory or None for one in found}
 
     def sm_clocks_mhz(self) -> tuple[int, ...]:
-        """The clocks that can be asked for, the lowest first; empty where the driver doesn't tell."""
+        """List the clocks that can be locked, the lowest first; none if the driver doesn't tell."""
         memory = self._told(self.library.nvmlDeviceGetSupportedMemoryClocks, self.board)
         if not memory:
             return ()
@@ -88,8 +88,8 @@ class NvmlGpu:
         return tuple(sorted(clocks or ()))
 
     def _power_w(self) -> float | None:
-        """Of this moment. nvmlDeviceGetPowerUsage averages over a second on an A100's successors, says nvml.h, which is
-        longer than most turns; it is asked where the field isn't known."""
+        """Read the power of this moment. nvmlDeviceGetPowerUsage averages over a second on an A100's successors, says
+        nvml.h, which is longer than most turns; it is read if the field isn't known."""
         library = self.library
         fields = self._told(library.nvmlDeviceGetFieldValues, self.board, [library.NVML_FI_DEV_POWER_INSTANT])
         if fields and fields[0].nvmlReturn == library.NVML_SUCCESS:
@@ -109,7 +109,7 @@ OpenGpu = Callable[[], AbstractContextManager[NvmlGpu]]
 
 @contextmanager
 def opened(gpu: Gpu, library: Library | None = None) -> Iterator[NvmlGpu]:
-    """NVML, ready to be asked about a GPU of torch's. Raises: NvmlUnavailable."""
+    """Open NVML for a GPU of torch's. Raises: NvmlUnavailable."""
     library = library or load_library()
     try:
         library.nvmlInit()
@@ -123,7 +123,7 @@ def opened(gpu: Gpu, library: Library | None = None) -> Iterator[NvmlGpu]:
 
 @contextmanager
 def opened_first() -> Iterator[NvmlGpu]:
-    """The GPU that torch sees first. Raises: NvmlUnavailable."""
+    """Open the GPU that torch sees first. Raises: NvmlUnavailable."""
     gpus = equal_gpus()
     if not gpus:
         raise NvmlUnavailable("torch sees no GPU", "there is nothing to watch without one")
@@ -132,7 +132,7 @@ def opened_first() -> Iterator[NvmlGpu]:
 
 
 def load_library() -> Library:
-    """Raises: NvmlUnavailable."""
+    """Import pynvml. Raises: NvmlUnavailable."""
     try:
         import pynvml
     except ImportError:
@@ -141,14 +141,14 @@ def load_library() -> Library:
 
 
 def reason_names(bits: int) -> tuple[str, ...]:
-    """Why clocks are held back, in NVML's words; that a GPU is idle is no such reason."""
+    """Say why clocks are held back, in NVML's words; that a GPU is idle is no such reason."""
     known = [name for bit, name in _REASONS.items() if bits & bit]
     unknown = bits & ~(_IDLE | sum(_REASONS))
     return (*known, *([f"reason {unknown:#x}"] if unknown else []))
 
 
 def _handle(library: Library, gpu: Gpu) -> Any:
-    """Never by torch's index alone: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER change what that counts."""
+    """Find NVML's handle, never by torch's index alone: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER change it."""
     for name in gpu.nvml_names:
         try:
             return library.nvmlDeviceGetHandleByUUID(name)

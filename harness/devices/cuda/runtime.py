@@ -28,7 +28,7 @@ class _IpcHandle(ctypes.Structure):
 
 
 def allocate(nbytes: int) -> int:
-    """Address of fresh device memory. Raises: MemoryError, CudaRuntimeError."""
+    """Return the address of fresh device memory. Raises: MemoryError, CudaRuntimeError."""
     address = ctypes.c_void_p()
     size = -(-max(nbytes, 1) // _GRANULE) * _GRANULE
     code = _library().cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size))
@@ -48,14 +48,14 @@ def free(address: int) -> None:
 
 
 def ipc_token(address: int) -> str:
-    """The handle under which another process opens the allocation, in hexadecimal."""
+    """Return the handle under which another process opens the allocation, in hexadecimal."""
     handle = _IpcHandle()
     _check(_library().cudaIpcGetMemHandle(ctypes.byref(handle), ctypes.c_void_p(address)), "cudaIpcGetMemHandle")
     return bytes(handle).hex()
 
 
 def open_ipc(token: str) -> int:
-    """Address in this process of another process's allocation."""
+    """Open another process's allocation, and return its address in this process."""
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(token))
     address = ctypes.c_void_p()
     flags = ctypes.c_uint(_IPC_LAZY_ENABLE_PEER_ACCESS)
@@ -69,7 +69,7 @@ def close_ipc(address: int) -> None:
 
 
 def take_last_error() -> str | None:
-    """The error of an earlier call that nobody has asked about; it is forgotten thereby (cudaGetLastError).
+    """Return the error of an earlier call that nobody has asked about, and forget it (cudaGetLastError).
 
     A failed launch leaves one behind and so do honest questions, as for an event that isn't ready: a launch of too many
     threads is the same 'invalid argument' as a pointer that the runtime doesn't know.
@@ -83,7 +83,7 @@ def take_last_error() -> str | None:
 
 
 def as_bytes(address: int, nbytes: int) -> torch.Tensor:
-    """A one-dimensional uint8 CUDA tensor over foreign memory; the caller keeps the memory alive."""
+    """Make a one-dimensional uint8 CUDA tensor over foreign memory, which the caller keeps alive."""
     return torch.as_tensor(_DeviceArray(address, nbytes), device="cuda")
 
 
@@ -110,7 +110,7 @@ def _check(code: int, call: str) -> None:
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """The very libcudart that torch has loaded; a second one would be a second runtime."""
+    """Open the very libcudart that torch has loaded; a second one would be a second runtime."""
     torch.cuda.init()  # type: ignore[no-untyped-call]
     for line in Path("/proc/self/maps").read_text().splitlines():
         if match := re.search(r"(/\S*libcudart[^/\s]*\.so[^/\s]*)$", line):

@@ -28,7 +28,7 @@ _plainly = torch._C.DisableTorchFunction
 
 
 class _Walk(ctypes.Structure):
-    """As kernels/strided_copy.cu declares it; steps in bytes."""
+    """The struct that kernels/strided_copy.cu declares; steps in bytes."""
 
     _fields_ = [
         ("to", ctypes.c_uint64),
@@ -58,7 +58,7 @@ class _Layout:
 
 
 def extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """Where its first element lies, and how many bytes there are up to its last."""
+    """Return where its first element lies, and how many bytes there are up to its last."""
     layout = _Layout.of(tensor)
     if 0 in layout.shape:
         return layout.address, 0
@@ -67,7 +67,7 @@ def extent(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def holds_numbers(tensor: torch.Tensor) -> bool:
-    """Rather than indices, flags or the like, of which not any order is valid."""
+    """Tell numbers from indices, flags and the like, which aren't valid in any order."""
     with _plainly():
         dtype = _dtype(tensor)
     return dtype.is_floating_point or dtype.is_complex
@@ -91,7 +91,7 @@ class Snapshots:
         self._random = random.SystemRandom()  # without a state that a solution could seed or copy
 
     def store(self, source: torch.Tensor, destination: torch.Tensor, stream: int) -> int:
-        """Same shape and dtype. The number of bytes."""
+        """Copy to a tensor of the same shape and dtype; return the number of bytes."""
         taken, given = _Layout.of(source), _Layout.of(destination)
         dimensions = merged(given.shape, given.strides, taken.strides, given.width)
         nbytes = given.width
@@ -108,7 +108,7 @@ class Snapshots:
         return nbytes
 
     def _copy_in_pieces(self, destination: int, source: int, nbytes: int, stream: int) -> None:
-        """In an order drawn anew: work that still goes on elsewhere can't keep ahead of the copy."""
+        """Copy pieces in an order drawn anew: work that still goes on elsewhere can't keep ahead of the copy."""
         pieces = list(in_pieces(nbytes))
         self._random.shuffle(pieces)
         for begin, end in pieces:
@@ -131,7 +131,7 @@ class Snapshots:
 
 
 def in_pieces(nbytes: int) -> list[tuple[int, int]]:
-    """From where to where; one piece where it is short."""
+    """Cut a length into pieces, from where to where; a short one stays whole."""
     size = max(_LEAST_PIECE, -(-nbytes // _PIECES))
     return [(begin, min(begin + size, nbytes)) for begin in range(0, nbytes, size)]
 
@@ -139,7 +139,7 @@ def in_pieces(nbytes: int) -> list[tuple[int, int]]:
 def merged(
     shape: Sequence[int], to_strides: Sequence[int], source_strides: Sequence[int], width: int
 ) -> tuple[Dimension, ...]:
-    """The fewest dimensions that walk both layouts, outermost of the destination first."""
+    """Find the fewest dimensions that walk both layouts, outermost of the destination first."""
     walked = [
         Dimension(size, to * width, source * width)
         for size, to, source in zip(shape, to_strides, source_strides, strict=True)
@@ -163,8 +163,8 @@ def merged(
 
 
 def tiled(dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
-    """The same elements, walked in tiles where source and destination run along different dimensions: neighbouring
-    threads read neighbouring addresses, and what they write comes together in the L2 cache."""
+    """Walk the same elements in tiles if source and destination run along different dimensions: neighbouring threads
+    read neighbouring addresses, and what they write comes together in the L2 cache."""
     along_to = min(range(len(dimensions)), key=lambda number: dimensions[number].to_step)
     along_source = min(range(len(dimensions)), key=lambda number: dimensions[number].source_step or 2**62)
     if along_to == along_source or len(dimensions) > _MOST_DIMENSIONS - 2:
@@ -182,5 +182,5 @@ def tiled(dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
 
 
 def _divisor(size: int) -> int:
-    """The longest side of a tile that divides the dimension."""
+    """Find the longest side of a tile that divides the dimension."""
     return max(side for side in range(1, _TILE + 1) if size % side == 0)

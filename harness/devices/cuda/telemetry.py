@@ -48,7 +48,7 @@ class Telemetry:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What couldn't be recorded, and why, each once."""
+        """What couldn't be recorded and why, each remark once."""
         return tuple(self._remarks)
 
     @contextmanager
@@ -76,7 +76,7 @@ class Telemetry:
         self._stack.close()
 
     def _count_others(self, gpu: NvmlGpu, own_pids: Collection[int]) -> int | None:
-        """None where this very process isn't listed: a container hides processes, or numbers them otherwise."""
+        """Count others; None if this process isn't listed: a container hides processes, or numbers them otherwise."""
         processes = gpu.processes()
         if processes is None or os.getpid() not in processes:
             self._remark(
@@ -108,8 +108,8 @@ class Watch:
         self.other_processes: int | None = None
 
     def state(self) -> GpuState | None:
-        """What was seen, once the watch has ended: the lowest memory clock, the highest power and temperature, every
-        reason. None without NVML.
+        """Summarise what was seen, once the watch has ended: the lowest memory clock, the highest power and
+        temperature, every reason. None without NVML.
 
         Of a turn under 0.1 s it is the last sample alone, which may be of the turn before.
         """
@@ -141,7 +141,7 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        """The first sample comes an interval after the start; of a shorter turn there is one, right at its end."""
+        """Sample, first an interval after the start; a shorter turn has one sample, right at its end."""
         assert self._gpu is not None
         while True:
             is_over = self._pause(self._ended)

@@ -1,4 +1,5 @@
-"""Every kernel, copy and fill that the device runs, as CUPTI's activity records tell it.
+"""Every kernel, copy and fill that the device runs, as CUPTI's activity records show it. Among them are the marks of
+the worker's device itself: kernels of ours and a fill of a peculiar size show where each call began and ended.
 
 CUPTI instead of torch.profiler: nothing of torch that a solution could replace lies between, and the first use is
 cheaper. Of each record only the first fields are read: they have stood where they stand since CUDA 11.0 (CUPTI 13.0's
@@ -9,21 +10,33 @@ Memset4), and an unknown version gives no trace.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import os
 import re
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness.devices.cuda.markers import END, LEAD_IN
 from harness.sandbox.wire.device import KernelRun
+
+END_BYTES = 5009
+"""The size of a fill just behind what is timed: a prime, which hardly anybody fills."""
+
+END = f"fill of {END_BYTES} bytes"
+LEAD_IN, EVICT = "harness_lead_in", "harness_evict"
+"""The call begins when the former ends."""
+STRIDED_COPY = "harness_strided_copy"
+_NAME_CHARS = 2000
+"""The most of a row's name, which the compiler makes of all template arguments: torch's have up to some hundreds."""
+_ROW_CHARS = 150
+"""What a row's numbers take as JSON."""
 
 _KINDS = {"copy": 1, "fill": 2, "kernel": 10}  # CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET, _CONCURRENT_KERNEL
 _BUFFER_BYTES = 4 * 2**20
 _ALIGNMENT = 8
 _MOST_ROWS = 200_000
-"""More than that of one turn isn't kept, but for marks: a solution could launch without end."""
+"""Rows that are kept of one turn, marks apart: a solution could launch without end."""
 _NO_RECORD = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 _MARKS = frozenset({LEAD_IN, END})
 _COMPLETE, _FORCED = 0, 1  # without and with CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
@@ -33,7 +46,7 @@ _KERNEL_STREAM, _KERNEL_NAME = 48, 104
 _MOVE_STREAM, _MOVE_BYTES = 40, 8
 
 _ANOTHER_CLOCK_NS = 1_000_000_000
-"""CUPTI tells times by the system's clock (cupti_activity.h), if nobody has given it another."""
+"""CUPTI takes times from the system's clock (cupti_activity.h) if nobody has given it another."""
 _SYSTEM_CLOCK = "_ZNSt6chrono3_V212system_clock3nowEv"  # std::chrono::system_clock::now(): uint64_t (*)(), in ns
 
 _Requested = ctypes.CFUNCTYPE(
@@ -65,8 +78,8 @@ class Tracer:
         self._rows: list[KernelRun] = []
 
     def start(self) -> bool:
-        """Whether it records from now on. torch.profiler, with which a solution may have chosen among its kernels, has
-        left callbacks and a clock of its own with CUPTI: there is one of each, and who comes last is asked."""
+        """Return whether it records from now on. torch.profiler, with which a solution may have chosen among its
+        kernels, has left callbacks and a clock of its own with CUPTI, which keeps the last of each."""
         is_registered = self._register(*self._callbacks) == 0
         self._put_the_clock_right()
         self._flush(_COMPLETE)  # buffers of others, whole by now, come here
@@ -74,7 +87,7 @@ class Tracer:
         return is_registered and all(self._enable(kind) == 0 for kind in _KINDS.values())
 
     def take(self) -> tuple[KernelRun, ...]:
-        """What has run since start(), in the order of beginning. The device must be idle."""
+        """Return what has run since start(), in the order of beginning. The device must be idle."""
         self._flush(_FORCED)
         for kind in _KINDS.values():
             self._disable(kind)
@@ -82,7 +95,7 @@ class Tracer:
         return tuple(sorted(rows, key=lambda row: (row.start_ns, row.end_ns)))
 
     def _put_the_clock_right(self) -> None:
-        """Kineto has CUPTI count the processor's ticks, and leaves it at that."""
+        """Have CUPTI use the system's clock again: Kineto has it count the processor's ticks, and leaves it at that."""
         now = ctypes.c_uint64()
         if (
             self._timestamp(ctypes.byref(now)) == 0
@@ -115,8 +128,30 @@ class Tracer:
                 yield row
 
 
+def with_calls(rows: Sequence[KernelRun]) -> tuple[KernelRun, ...]:
+    """Give each of the rows, in order of time, the number of the call that had begun last before it."""
+    found, call = [], -1
+    for row in rows:
+        if row.name == LEAD_IN:
+            call += 1
+        found.append(dataclasses.replace(row, call=call) if call >= 0 else row)
+    return tuple(found)
+
+
+def bounded(rows: Sequence[KernelRun], most_chars: int) -> tuple[KernelRun, ...]:
+    """Leave out rows, in order of time, that ran inside a call once the names add up to `most_chars`. Marks and what no
+    call accounts for always stay. Names are cut, or a few kernels with endless ones would leave out all that follow."""
+    kept, chars, is_inside = [], 0, False
+    for row in (dataclasses.replace(row, name=row.name[:_NAME_CHARS]) for row in rows):
+        is_inside = row.name != END and (is_inside or row.name == LEAD_IN)
+        chars += len(row.name) + _ROW_CHARS
+        if chars <= most_chars or not is_inside or row.name == LEAD_IN:
+            kept.append(row)
+    return tuple(kept)
+
+
 def open_cupti() -> ctypes.CDLL | None:
-    """The CUPTI that torch brings along, else the toolkit's; None where there is none of a known version."""
+    """Open the CUPTI that torch brings along, else the toolkit's; None if none of a known version is there."""
     for path in _candidates():
         try:
             library = ctypes.CDLL(path)
@@ -129,7 +164,7 @@ def open_cupti() -> ctypes.CDLL | None:
 
 
 def _system_clock() -> Callable[..., int] | None:
-    """Native: CUPTI asks it in threads of its own, where Python's lock could be waited for."""
+    """Find a native clock: CUPTI calls it in threads of its own, where Python's lock could be waited for."""
     try:
         return getattr(ctypes.CDLL("libstdc++.so.6"), _SYSTEM_CLOCK, None)
     except OSError:
@@ -137,7 +172,7 @@ def _system_clock() -> Callable[..., int] | None:
 
 
 def _is_known(version: int) -> bool:
-    """18 to 28 are CUDA 11.8 to 12.9, 13xxyy is CUDA 13 (cupti_version.h)."""
+    """Tell known versions: 18 to 28 are CUDA 11.8 to 12.9, 13xxyy is CUDA 13 (cupti_version.h)."""
     return 18 <= version <= 28 or 130_000 <= version < 140_000
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from harness.cudasim.cuda_texts import cuda_texts
+from harness.cudasim import cuda_texts
 from harness.devices.sim.findings import HARMLESS_FINDINGS, RUNTIMES_KIND, counted_as, kind_by_text
 from harness.sandbox.wire.device import Account, Finding
 from harness.sandbox.wire.messages import Raised, Reply, Request, TakeTurn, TurnTaken

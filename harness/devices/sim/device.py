@@ -1,16 +1,11 @@
-"""The simulated device inside a worker: what `harness.devices.base.WorkerDevice` asks for."""
+"""The simulated device inside a worker, a `harness.devices.base.WorkerDevice`."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cudasim.compiler import find_torch
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Runtime, Toolkit, load_runtime
 from harness.devices.base import Measured
 from harness.devices.sim.findings import Report, parse_report
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
@@ -18,8 +13,6 @@ from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Findi
 if TYPE_CHECKING:
     import torch
 
-_FIRST_OF_TORCH = "libc10.so"
-_TORCH_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
 _MOST_ROWS = 1_000
 _ENDS_A_KERNEL = {
     *("illegal-address", "host-pointer", "freed-pointer", "shared-out-of-bounds", "misaligned-address"),
@@ -30,62 +23,17 @@ _ENDS_A_KERNEL = {
 
 
 def activate(toolkit: Toolkit) -> SimDevice:
-    """Makes this process see one CUDA device. Must come before `import torch`, which looks for devices once.
-
-    Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not one that can be simulated.
-    """
-    if "torch" in sys.modules:
-        raise RuntimeError("the simulator must be activated before torch is imported in this process")
-    torch_libraries = find_torch().libraries
-    _load(torch_libraries / _FIRST_OF_TORCH)  # and with it the C++ library that torch is built for
-    runtime = _load(toolkit.runtime)
-    # Before torch's own, which take them for the ones that they are linked to.
-    for library in toolkit.stand_ins():
-        _load(library)
-    for name in _TORCH_LIBRARIES:
-        _load(torch_libraries / name)
-    _load(toolkit.fake_device)
-    os.environ.update(toolkit.environment())
-
-    import torch
-
-    from harness.cudasim.torch_cuda import patch_torch
-
-    runtime.sim_torch_is_loaded()
-    runtime.sim_check(int(toolkit.is_checked))
-    device = SimDevice(runtime)
-    patch_torch(device.synchronize)
-
-    import torch.utils.cpp_extension  # says that there is no device, where it finds none
-
-    torch.utils.cpp_extension.CUDA_HOME = str(toolkit.root)
-    return device
-
-
-def _load(library: Path) -> ctypes.CDLL:
-    return ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    """Make this process see one CUDA device, as load_runtime() does."""
+    return SimDevice(load_runtime(toolkit))
 
 
 class SimDevice:
-    """One per process, from `activate`."""
+    """The simulator as a worker uses it: one per process, from activate()."""
 
     torch_device = "cuda"
 
-    def __init__(self, runtime: ctypes.CDLL) -> None:
-        runtime.sim_take_report.restype = ctypes.c_char_p
-        runtime.sim_error_string.restype = ctypes.c_char_p
-        runtime.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
-        runtime.sim_sample_blocks.restype = None
-        runtime.sim_limit_work.argtypes = (ctypes.c_double,)
-        runtime.sim_limit_work.restype = None
-        runtime.sim_trace.argtypes = (ctypes.c_int,)
-        runtime.sim_trace.restype = None
-        runtime.sim_reset_errors.restype = None
-        # Each looked up here, where the guard knows it: what a library has by name can be given anew.
-        self._report, self._error_string = runtime.sim_take_report, runtime.sim_error_string
-        self._sticky_error, self._reset_errors = runtime.sim_sticky_error, runtime.sim_reset_errors
-        self._sample_blocks, self._limit_work = runtime.sim_sample_blocks, runtime.sim_limit_work
-        self._trace = runtime.sim_trace
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._is_sampling = False
         self._launches = 0
         self._findings: list[Finding] = []
@@ -98,7 +46,7 @@ class SimDevice:
         raise ValueError("a simulated device is always there")
 
     def open_buffer(self, handle: BufferHandle, fd: int | None) -> torch.Tensor:
-        """A one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
+        """Map a one-dimensional uint8 'cuda' tensor over the descriptor's memory, between inaccessible pages.
 
         The tensor keeps its own mapping: `fd` may be closed afterwards. What is written to a `periodic_memfd`
         stays in this process.
@@ -129,7 +77,7 @@ class SimDevice:
         fitting: Callable[[object], Sequence[tuple[torch.Tensor, torch.Tensor]]],
         inputs: Sequence[torch.Tensor] = (),
     ) -> Measured:
-        """The call's result, its outputs stored; simulated time means nothing."""
+        """Call and store the outputs; simulated time means nothing."""
         result = call()
         for number, (source, destination) in enumerate(fitting(result)):
             self._require_written(number, source)
@@ -137,7 +85,7 @@ class SimDevice:
         return Measured(result, None, None)
 
     def _require_written(self, number: int, output: torch.Tensor) -> None:
-        """A finding where kernels left elements out, in the checked build; of sampled blocks it is expected."""
+        """Note a finding if kernels left elements out, in the checked build; sampled blocks are expected to."""
         import torch
 
         count, first = torch.ops.harness_sim.count_unwritten(output) if not self._is_sampling else (0, 0)
@@ -168,22 +116,20 @@ class SimDevice:
         torch.ops.harness_sim.copy_touched(source.detach(), destination)
 
     def synchronize(self) -> None:
-        """Raises RuntimeError, worded as torch words it, once a kernel has faulted."""
-        error = self._sticky_error()
-        if error:
-            raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
+        """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
+        self._runtime.synchronize()
 
     def sample_blocks(self, count: int | None, seed: int) -> None:
         """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
         self._is_sampling = bool(count)
-        self._sample_blocks(-1 if count is None else count, seed)
+        self._runtime.sample_blocks(count, seed)
 
     def limit_work(self, seconds: float | None) -> None:
-        """A launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
-        self._limit_work(seconds or 0.0)
+        """Limit it: a launch that is given up is a finding, `too-much-work`, and fails as one that has timed out."""
+        self._runtime.limit_work(seconds)
 
     def take_findings(self) -> tuple[tuple[Finding, ...], int]:
-        """Findings and launches since the last call; errors that make later calls fail stay in force."""
+        """Return findings and launches since the last call; errors that make later calls fail stay in force."""
         self._read_report()
         taken = tuple(self._findings), self._launches
         self._findings, self._launches = [], 0
@@ -198,33 +144,30 @@ class SimDevice:
         return True
 
     def start_trace(self) -> None:
-        self._trace(1)
+        self._runtime.trace(True)
 
     def take_trace(self) -> tuple[KernelRun, ...] | None:
-        """A row per kernel and per operator of torch that ran, at most `_MOST_ROWS` of a name; times mean nothing."""
+        """Make a row per kernel and per operator of torch that ran, at most `_MOST_ROWS` a name; times mean nothing."""
         ran = self._read_report().ran
-        self._trace(0)
+        self._runtime.trace(False)
         if ran is None:
             return None
         return tuple(row for name, (count, elements) in ran.items() for row in _rows(name, count, elements))
 
     def _read_report(self) -> Report:
-        report = self._take_report()
+        report = parse_report(self._runtime.take_report())
         self._findings += report.findings
         self._launches += report.launches
         self._account = report.account
         return report
 
-    def _take_report(self) -> Report:
-        return parse_report(self._report().decode(errors="replace"))
-
     def reset_errors(self) -> None:
         """Forget a fault, as a new process would."""
-        self._reset_errors()
+        self._runtime.reset_errors()
 
 
 def _rows(name: str, count: int, elements: int) -> Iterator[KernelRun]:
-    """All elements lie in the rows, however many of these are left out."""
+    """Make rows that hold all elements, however many rows are left out."""
     rows = min(count, _MOST_ROWS)
     for row in range(rows):
         yield KernelRun(name, 0, 0, 0, "kernel", elements=elements * (row + 1) // rows - elements * row // rows)

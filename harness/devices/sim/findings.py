@@ -7,19 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.cudasim.index_use import feeds_an_index, is_row_of_shared_array
-from harness.cudasim.source_lines import Instruction, SourceLine, source_line
+from harness.cudasim import Instruction, SourceLine, feeds_an_index, is_row_of_shared_array, source_line
 from harness.sandbox.wire.device import Account, Finding
 
 RUNTIMES_KIND = {"index-overflow": "signed-overflow", "array-row-overrun": "array-index-out-of-bounds"}
-"""How the runtime calls what only the source's text tells from it."""
+"""The runtime's name for a kind that only the source's text tells from it."""
 
 HARMLESS_FINDINGS = {"signed-overflow": "index-overflow", "array-row-overrun": "array-index-out-of-bounds"}
 """Remarks that only the source's text tells from a fault."""
 
 
 def kind_by_text(runtimes_kind: str, text: str, line: int) -> str:
-    """What a finding of the runtime's is, by the text that it happened in."""
+    """Decide what a finding of the runtime's is, by the text that it happened in."""
     if runtimes_kind == "signed-overflow" and feeds_an_index(text, line):
         return "index-overflow"
     if runtimes_kind == "array-index-out-of-bounds" and is_row_of_shared_array(text, line):
@@ -28,7 +27,7 @@ def kind_by_text(runtimes_kind: str, text: str, line: int) -> str:
 
 
 def counted_as(finding: Finding) -> str:
-    """By what name the runtime's totals have it: with its line where that decides what it is."""
+    """Return the name that the runtime's totals have for it: with its line if that decides what it is."""
     kind = RUNTIMES_KIND.get(finding.kind, finding.kind)
     is_told_by_its_line = kind in RUNTIMES_KIND.values() and finding.line
     return f"{kind} at {finding.file}:{finding.line}: {finding.code or ''}" if is_told_by_its_line else kind
@@ -36,7 +35,7 @@ def counted_as(finding: Finding) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """What the runtime has seen since the last one, and its account of all. `ran`: kernels and operators of torch by
+    """What the runtime has seen since the last report, and its account of all. `ran`: kernels and operators of torch by
     name, since the trace began, how often and with how many elements; None where none has begun."""
 
     findings: tuple[Finding, ...]
@@ -46,7 +45,7 @@ class Report:
 
 
 def parse_report(report: str) -> Report:
-    """From the runtime's JSON."""
+    """Read the runtime's JSON."""
     data = json.loads(report)
     findings = _one_a_line(_finding(entry, data["sources"]) for entry in data["findings"])
     totals = data["totals"]
@@ -76,7 +75,7 @@ def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # A
 
 
 def _one_a_line(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The first of each kind, counted for all of them: a line of a kernel makes several instructions."""
+    """Keep the first of each kind and place, with the count of all: a line of a kernel makes several instructions."""
     first: dict[object, Finding] = {}
     for finding in findings:
         place = (finding.kind, finding.kernel, finding.file, finding.line or finding.detail)

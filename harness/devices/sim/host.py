@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit
 from harness.devices.base import SharedBuffer
 from harness.sandbox.wire.device import BufferHandle
 
 if TYPE_CHECKING:
-    from harness.model.timing import Floors
+    from harness.model.timing import TimerOverhead
 
 _ALIGNMENT = 16
 """The widest access of a CUDA thread: data may end this close to a guard page and still be aligned."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-"""A worker that keeps the descriptor could cut the memory short: who reads behind its end is killed by SIGBUS, and that
-would be the referee."""
+"""A worker that keeps the descriptor could cut the memory short, and the referee, which reads behind the end, would be
+killed by SIGBUS."""
 
 
 class SimHost:
@@ -33,7 +33,7 @@ class SimHost:
         self._toolkit = toolkit
 
     def allocate(self, nbytes: int) -> SharedBuffer:
-        """Pages are taken only when touched, so a huge buffer costs what is written to it."""
+        """Reserve pages, which are taken only when touched: a huge buffer costs what is written to it."""
         size = -(-max(nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         offset = (size - nbytes) // _ALIGNMENT * _ALIGNMENT
         descriptor = os.memfd_create("harness", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -48,7 +48,7 @@ class SimHost:
         )
 
     def allocate_periodic(self, nbytes: int, stretch: torch.Tensor) -> SharedBuffer:
-        """`nbytes` of address space over which the bytes of `stretch` (whole pages) repeat."""
+        """Reserve `nbytes` of address space over which the bytes of `stretch` (whole pages) repeat."""
         period = stretch.numel()
         if period % mmap.PAGESIZE:
             raise ValueError(f"a period of {period} bytes is no whole number of pages")
@@ -70,11 +70,11 @@ class SimHost:
     def seen_gpu(self) -> None:
         return None
 
-    def floors(self) -> Floors | None:
+    def timer_overhead(self) -> TimerOverhead | None:
         return None
 
     def require_alive(self) -> None:
-        """Nothing of a worker's stays in this process."""
+        """Do nothing: nothing of a worker's stays in this process."""
 
     def free_bytes(self) -> None:
         return None

@@ -1,6 +1,6 @@
 """A traced turn as the device ran it: what lies inside the calls, and what lies outside.
 
-The worker's device holds the GPU before a timed call and marks its end (devices.cuda.markers); neither mark may be
+The worker's device holds the GPU before a timed call and marks its end (devices.cuda.tracer); neither mark may be
 missing. It also runs kernels of its own around the calls. Before the lead-in of each call that begins on an idle device
 it clears the L2 cache; directly behind the mark at a call's end, on the same stream, it stores the outputs one by one,
 by copies where an output lies in one piece, else by one kernel. A kernel of these names is the device's own only there.
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices import END, EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.answers.reference import OutputSpec
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from harness.devices.cuda.gpus import gpu_uuid
-from harness.devices.cuda.telemetry import Telemetry
+from harness.devices import Telemetry, gpu_uuid
 from harness.model.ceilings import Ceilings, read_ceilings, write_ceilings
 from harness.referee.ceilings.rates import (
     measure_cache_copy,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from harness.devices.environment import FLAGS
+from harness.devices import FLAGS
 from harness.model.ceilings import Ceilings
 from harness.model.check import DerivedTolerance
 from harness.model.evaluation import Work

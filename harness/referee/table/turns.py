@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.builder.build import compile_failure
-from harness.cudasim.nvcc import UNSUPPORTED_MARK
-from harness.devices.environment import FLAGS
+from harness.cudasim import UNSUPPORTED_MARK
+from harness.devices import FLAGS
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.devices.environment import FLAGS
+from harness.devices import FLAGS
 from harness.model.arms import Baseline
 from harness.model.environment import Flag
 from harness.sandbox.wire.messages import Optimization

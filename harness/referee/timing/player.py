@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from harness.devices.cuda.telemetry import Telemetry
+from harness.devices import Telemetry
 from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.check import Check
 from harness.model.config import Config

@@ -14,7 +14,7 @@ from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.build import CompiledBaseline
 from harness.model.check import Check
 from harness.model.config import Config, LimitsConfig
-from harness.model.timing import SHORT_NS, Floors, Row, Timing
+from harness.model.timing import SHORT_NS, Row, TimerOverhead, Timing
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.correctness import CaseOutcome, Notify, check_seated, take_first
@@ -110,7 +110,7 @@ class TimedCase:
         references: Mapping[ReferenceArm, WorkerProcess],
         config: Config,
         notify: Notify,
-        floors: Floors | None = None,
+        floors: TimerOverhead | None = None,
     ) -> TimedOutcome:
         """Measure the solution against the first baseline and `references`, and judge some of its timed calls.
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from harness.model.arms import ArmName, Metric, ReferenceArm
 from harness.model.config import TimingConfig
 from harness.model.statistics import median
-from harness.model.timing import Floors, GpuState, Row, Timing, Turn
+from harness.model.timing import GpuState, Row, TimerOverhead, Timing, Turn
 from harness.referee.table.lengths import drawn_lengths
 from harness.referee.timing.series import Series
 
@@ -75,7 +75,7 @@ def measure(
     most_calls: int,
     series: Series,
     progress: Progress = lambda done, total: None,
-    floors: Floors | None = None,
+    floors: TimerOverhead | None = None,
 ) -> Timing:
     """Warm all arms up, then measure blocks until that is enough for the `series`, there are as many as the config
     allows or its share of the budget is spent (never under six).

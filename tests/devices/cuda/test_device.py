@@ -14,8 +14,8 @@ import torch
 
 from harness.devices.base import Measured
 from harness.devices.cuda.device import CudaDevice
-from harness.devices.cuda.floors import measure_floors
-from harness.devices.cuda.markers import END, EVICT, LEAD_IN
+from harness.devices.cuda.host import measure_timer_overhead
+from harness.devices.cuda.tracer import END, EVICT, LEAD_IN
 from harness.model.arms import Metric
 from harness.referee.timing.pacing import Pacing
 from harness.sandbox.wire.device import Conditions
@@ -277,10 +277,10 @@ def test_peak_memory_is_that_of_the_calls(device: CudaDevice) -> None:
 
 
 def test_nothing_takes_a_little_time_and_an_empty_kernel_more() -> None:
-    floors = measure_floors()
-    assert 100 < floors.events_ns < floors.kernel_ns < 20_000
-    assert floors.idle_ns is not None
-    assert floors.kernel_ns < floors.idle_ns < 100_000
+    overhead = measure_timer_overhead()
+    assert 100 < overhead.events_ns < overhead.kernel_ns < 20_000
+    assert overhead.idle_ns is not None
+    assert overhead.kernel_ns < overhead.idle_ns < 100_000
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

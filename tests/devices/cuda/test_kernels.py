@@ -9,7 +9,7 @@ import pytest
 
 from tests.machine import ROOT
 
-KERNELS = ROOT / "harness" / "backends" / "cuda" / "kernels"
+KERNELS = ROOT / "harness" / "devices" / "cuda" / "kernels"
 
 
 @pytest.mark.parametrize("source", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.stem)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.devices.cuda.markers import EVICT, STRIDED_COPY
+from harness.devices import EVICT, STRIDED_COPY
 from harness.model.arms import ArmName
 from harness.model.evaluation import Work
 from harness.model.verdict import Verdict

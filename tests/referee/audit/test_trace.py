@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.devices.cuda.markers import END, LEAD_IN
+from harness.devices import END, LEAD_IN
 from harness.referee.audit import trace
 from harness.referee.audit.observed import ArmTurns
 from harness.referee.audit.traced_turn import TracedCall, TracedTurn, read_traced_turn

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.devices.cuda.markers import EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices import EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.trace import require_nothing_outside
 from harness.referee.audit.traced_turn import AroundCalls, OutputSize, read_traced_turn
 from harness.sandbox.outcome import SolutionFailed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.devices.cuda.markers import END, EVICT, LEAD_IN, STRIDED_COPY
+from harness.devices import END, EVICT, LEAD_IN, STRIDED_COPY
 from harness.referee.audit.traced_turn import AroundCalls, OutputSize
 from harness.sandbox.wire.device import KernelRun
 

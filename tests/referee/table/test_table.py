@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.cudasim.toolkit import Toolkit
+from harness.cudasim import Toolkit
 from harness.devices.sim.host import SimHost
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, OutputSpec

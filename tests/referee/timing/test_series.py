@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.timing import Floors, PeakMemory, Row, Timing, Turn
+from harness.model.timing import PeakMemory, Row, TimerOverhead, Timing, Turn
 from harness.referee.timing.series import Series, joined
 
 THREE = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)
@@ -94,14 +94,14 @@ def test_nobody_goes_on_for_what_no_further_block_can_give(second: float, is_eno
 
 
 def test_below_the_floor_the_last_process_waits_for_nobody() -> None:
-    floors = Floors(1e8, 1e8)
+    floors = TimerOverhead(1e8, 1e8)
     short = part(2.02, floors=floors)
     assert short.speedup is None
     assert series_of(part(floors=floors), part(floors=floors)).is_enough(short)
 
 
 def test_where_all_together_are_below_the_floor_the_last_process_waits_for_nobody() -> None:
-    floors = Floors(1e7, 6.67e7)
+    floors = TimerOverhead(1e7, 6.67e7)
     last = part(2.02, scatter=0.01, floors=floors)
     last = replace(last, turns=tuple(replace(turn, call_ns=(turn.call_ns[0] + 10**6,)) for turn in last.turns))
     assert not last.is_below_floor("solution")

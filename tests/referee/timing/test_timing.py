@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.timing import Floors, Timing
+from harness.model.timing import TimerOverhead, Timing
 from harness.referee.timing.series import Clock, Series
 from harness.referee.timing.timing import ArmTurn, looks, measure_row
 from harness.referee.timing.timing import measure as measure_in
@@ -49,7 +49,7 @@ def measure(
     most_calls: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
     clock: Clock = time.monotonic,
-    floors: Floors | None = None,
+    floors: TimerOverhead | None = None,
 ) -> Timing:
     """A measurement by itself, the first of a series."""
     return measure_in(player, config, rng, most_calls, Series(config, clock), progress, floors)
@@ -262,7 +262,7 @@ def test_measuring_goes_on_while_it_is_not() -> None:
 
 def test_calls_below_the_floor_are_not_measured_for_long() -> None:
     config = replace(CONFIG, blocks=50)
-    floors = Floors(1_200.0, 3_000.0)
+    floors = TimerOverhead(1_200.0, 3_000.0)
     short = measure(ScriptedPlayer(20_000, 8_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
     assert (len(short.block_ns("solution")), short.speedup) == (6, None)
     longer = measure(ScriptedPlayer(20_000, 10_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)

@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.spread import fences
 from harness.model.spread import spread as spread_of
-from harness.model.timing import Floors, Timing, Turn
+from harness.model.timing import TimerOverhead, Timing, Turn
 from harness.reports.pictures.arms import ArmSamples, Samples, counts, samples_of
 from tests.examples import timing
 
@@ -172,7 +172,7 @@ def test_outliers_are_those_that_other_reports_count() -> None:
 
 def test_blocks_of_short_calls_are_averaged_as_elsewhere() -> None:
     turns = [turn(arm, block, 1000, 1000, 1450) for block in range(6) for arm in ("eager", "solution")]
-    picture = samples_of(Timing("full", tuple(turns), floors=Floors(100, 200)))
+    picture = samples_of(Timing("full", tuple(turns), floors=TimerOverhead(100, 200)))
     assert picture.is_averaged
     assert {block.ns for arm in picture.arms for block in arm.blocks} == {1150}
     assert picture.arms[-1].typical_ns == 1150

@@ -32,9 +32,9 @@ extension = load_inline(
 def drain():
     frame = sys._getframe()
     while frame is not None:
-        one = frame.f_locals.get("self")
-        if hasattr(one, "_report"):
-            one._report()
+        runtime = getattr(frame.f_locals.get("self"), "_runtime", None)
+        if runtime is not None:
+            runtime._report()
         frame = frame.f_back
 
 

@@ -7,22 +7,22 @@ import time
 import pytest
 import torch
 
-from harness.devices.cuda.health import require_alive
+from harness.devices.cuda.host import run_probe_kernel
 from harness.errors import MachineError
 
 pytestmark = pytest.mark.gpu
 
 
 def test_a_gpu_that_is_well_costs_no_time() -> None:
-    require_alive()  # loads the kernels
+    run_probe_kernel()  # loads the kernels
     started = time.monotonic()
-    require_alive()
+    run_probe_kernel()
     assert time.monotonic() - started < 0.005
 
 
 def test_a_gpu_that_is_stuck_is_told_of_and_not_waited_for() -> None:
     torch.cuda._sleep(2_000_000_000)  # a second or more
     with pytest.raises(MachineError, match=r"didn't finish a small kernel within 0\.05 s; look at 'nvidia-smi'"):
-        require_alive(timeout_s=0.05)
+        run_probe_kernel(timeout_s=0.05)
     torch.cuda.synchronize()
-    require_alive()
+    run_probe_kernel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cudasim.cuda_texts import beyond_simulator, cuda_texts
+from harness.cudasim.cuda_in_files import beyond_simulator, cuda_texts
 from harness.workspace.workspace import Workspace
 from tests.machine import ROOT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.devices.cuda.markers import END, LEAD_IN, bounded, with_calls
+from harness.devices.cuda.tracer import END, LEAD_IN, bounded, with_calls
 from harness.sandbox.wire.device import KernelRun
 
 

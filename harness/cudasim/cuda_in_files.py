@@ -1,4 +1,4 @@
-"""The CUDA in a solution's files, as the referee finds it without running anything of theirs.
+"""The CUDA in a solution's files, found without running anything of theirs.
 
 A worker's word on what a source holds can be held against it. Every pattern reads a text once, whatever that holds.
 Of Python's strings those that stand side by side are one, with their escapes read, as the compiler gets them.
@@ -22,21 +22,21 @@ _OF_PYTHON = {
     "Triton": re.compile(r"^[ \t]*(import|from)[ \t]+triton\b", re.MULTILINE),
     "CUDA graphs": re.compile(r"\btorch\.cuda\.(CUDAGraph|graph|make_graphed_callables)\b"),
 }
-"""What the simulator refuses where it is called."""
+"""Names of Python's that the simulator refuses where they are called."""
 _QUOTED = re.compile(r"""(?P<prefix>[A-Za-z]*)(?P<quotes>\"{3}|'{3}|"|')(?P<body>.*)(?P=quotes)""", re.DOTALL)
 _BETWEEN = (tokenize.NL, tokenize.COMMENT)
 _FORMATTED = tuple(getattr(tokenize, name, -1) for name in ("FSTRING_START", "FSTRING_END"))
-"""Around a formatted string's tokens, from Python 3.12 on; before it is one token."""
+"""These stand around a formatted string's tokens from Python 3.12 on; before, it is one token."""
 
 
 def cuda_texts(files: Mapping[str, str]) -> list[str]:
-    """By file: of Python all that stands in quotes, of others the whole."""
+    """Return a text per file: everything that Python has in quotes, the whole of other files."""
     named = {name: text for name, text in files.items() if PurePath(name).suffix not in _PROSE}
     return ["\n;\n".join(_strings(text)) if name.endswith(".py") else text for name, text in named.items()]
 
 
 def beyond_simulator(files: Mapping[str, str]) -> set[str]:
-    """The constructs that the simulator refuses and these files hold."""
+    """Find the constructs in these files that the simulator refuses."""
     found = set[str]()
     for name, text in files.items():
         is_python = name.endswith(".py")
@@ -48,7 +48,7 @@ def beyond_simulator(files: Mapping[str, str]) -> set[str]:
 
 
 def _strings(python: str) -> list[str]:
-    """In the order of the text; of one that is formatted the text between its quotes."""
+    """List the strings in their order; a formatted one counts with the text between its quotes."""
     found: list[str] = []
     follows = False
     for literal in _literals(python):
@@ -61,7 +61,7 @@ def _strings(python: str) -> list[str]:
 
 
 def _literals(python: str) -> Iterator[str | None]:
-    """Each string as it is written, and None between two that something parts. As far as it is Python."""
+    """Yield each string as it is written, and None where something stands between two; stop where it isn't Python."""
     lines, starts = python.splitlines(keepends=True), list[tuple[int, int]]()
     try:
         for token in tokenize.generate_tokens(io.StringIO(python).readline):
@@ -80,7 +80,7 @@ def _literals(python: str) -> Iterator[str | None]:
 
 
 def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    """`start` and `end` as tokens tell them: the line from 1, the column from 0."""
+    """Cut out the text between two places as tokens give them: lines count from 1, columns from 0."""
     first, last = start[0] - 1, end[0] - 1
     if first == last:
         return lines[first][start[1] : end[1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cudasim.index_use import feeds_an_index, is_row_of_shared_array
+from harness.cudasim.source_lines import feeds_an_index, is_row_of_shared_array
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""The runtime, loaded into this process, which from then on has a CUDA device."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from harness.cudasim.compiler import find_torch
+from harness.cudasim.toolkit import Toolkit
+
+_FIRST_OF_TORCH = "libc10.so"
+_TORCH_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cpu.so")
+
+
+def load_runtime(toolkit: Toolkit) -> Runtime:
+    """Make this process see one CUDA device. Must come before `import torch`, which looks for devices once.
+
+    Raises RuntimeError if torch is already imported, SimUnavailable if this torch is not one that can be simulated.
+    """
+    if "torch" in sys.modules:
+        raise RuntimeError("the simulator must be activated before torch is imported in this process")
+    torch_libraries = find_torch().libraries
+    _load(torch_libraries / _FIRST_OF_TORCH)  # and with it the C++ library that torch is built for
+    library = _load(toolkit.runtime)
+    # Before torch's own, which take them for the ones that they are linked to.
+    for stand_in in toolkit.stand_ins():
+        _load(stand_in)
+    for name in _TORCH_LIBRARIES:
+        _load(torch_libraries / name)
+    _load(toolkit.fake_device)
+    os.environ.update(toolkit.environment())
+
+    import torch
+
+    from harness.cudasim.torch_cuda import patch_torch
+
+    library.sim_torch_is_loaded()
+    library.sim_check(int(toolkit.is_checked))
+    runtime = Runtime(library)
+    patch_torch(runtime.synchronize)
+
+    import torch.utils.cpp_extension  # says that there is no device, where it finds none
+
+    torch.utils.cpp_extension.CUDA_HOME = str(toolkit.root)
+    return runtime
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+class Runtime:
+    """What can be asked of the runtime; one per process, from load_runtime()."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        library.sim_take_report.restype = ctypes.c_char_p
+        library.sim_error_string.restype = ctypes.c_char_p
+        library.sim_sample_blocks.argtypes = (ctypes.c_long, ctypes.c_ulong)
+        library.sim_sample_blocks.restype = None
+        library.sim_limit_work.argtypes = (ctypes.c_double,)
+        library.sim_limit_work.restype = None
+        library.sim_trace.argtypes = (ctypes.c_int,)
+        library.sim_trace.restype = None
+        library.sim_reset_errors.restype = None
+        # Each is looked up here, before any code of a kernel's author runs: a library's names can be given anew.
+        self._report, self._error_string = library.sim_take_report, library.sim_error_string
+        self._sticky_error, self._reset_errors = library.sim_sticky_error, library.sim_reset_errors
+        self._sample_blocks, self._limit_work = library.sim_sample_blocks, library.sim_limit_work
+        self._trace = library.sim_trace
+
+    def synchronize(self) -> None:
+        """Raise RuntimeError, worded as torch words it, once a kernel has faulted."""
+        error = self._sticky_error()
+        if error:
+            raise RuntimeError(f"CUDA error: {self._error_string(error).decode()}")
+
+    def reset_errors(self) -> None:
+        """Forget a fault, as a new process would."""
+        self._reset_errors()
+
+    def sample_blocks(self, count: int | None, seed: int) -> None:
+        """Run the first, the last and `count` - 2 random blocks of each launch; all of them for None, none for 0."""
+        self._sample_blocks(-1 if count is None else count, seed)
+
+    def limit_work(self, seconds: float | None) -> None:
+        """Give up launches that would take longer together; None for any time."""
+        self._limit_work(seconds or 0.0)
+
+    def trace(self, is_on: bool) -> None:
+        """Count from now on what runs, for the report, or stop."""
+        self._trace(int(is_on))
+
+    def take_report(self) -> str:
+        """Return what was seen since the last report, as JSON: `findings`, `launches`, `ran` (names with counts and
+        elements, None without a trace), `sources` (texts by file), and `totals` of the process."""
+        return str(self._report().decode(errors="replace"))
