@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import reports
 
 ROOT = Path(harness.__file__).parent
 
@@ -51,11 +51,13 @@ ALLOWED_MODULES = {
     ("wire", "model"): {"harness.model.arms"},
     ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
     ("worker", "devices"): {"harness.devices", "harness.devices.base"},
-    # The face of the room.
+    # The faces of the rooms.
     ("cli", "reports"): {"harness.reports"},
+    ("cli", "tools"): {"harness.tools"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
+
 
 def modules() -> dict[str, Path]:
     """Module names of the package with their files; the template is the user's, not ours."""
@@ -124,21 +126,23 @@ def test_every_allowed_arrow_is_in_use(room: str) -> None:
     assert used == ALLOWED[room]
 
 
-def test_the_face_of_reports_names_what_is_there_and_in_use() -> None:
+@pytest.mark.parametrize("room", ["reports", "tools"])
+def test_a_face_names_what_is_there_and_in_use(room: str) -> None:
     """What it offers to type checkers is what it imports, and no command forgot to drop a name."""
-    tree = ast.parse(MODULES["harness.reports"].read_text())
+    face = importlib.import_module(f"harness.{room}")
+    tree = ast.parse(MODULES[face.__name__].read_text())
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(reports))
-    assert all(getattr(reports, name) is not None for name in dir(reports))
+    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(face))
+    assert all(getattr(face, name) is not None for name in dir(face))
     used = {
         alias.name
         for module, path in MODULES.items()
         if _room(module) == "cli"
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "harness.reports"
+        if isinstance(node, ast.ImportFrom) and node.module == face.__name__
         for alias in node.names
     }
-    assert used == set(dir(reports))
+    assert used == set(dir(face))
 
 
 def test_every_room_has_its_rule() -> None:

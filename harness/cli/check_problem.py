@@ -46,7 +46,7 @@ def check_problem(
     workspace = find_workspace(Path.cwd())
     chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
     with Console(stderr=True, quiet=quiet).status("importing torch") as status:
-        from harness.tools.problem_check import check_problems
+        from harness.tools import check_problems
 
         found = []
         for check in check_problems(chosen, case or (), backend.value, seed, status.update):

@@ -32,10 +32,9 @@ def doctor(
 
 
 def _show_findings(json: bool) -> None:
-    from harness.tools.diagnosis import examine
-    from harness.tools.toolbox import examine_tools
+    from harness.tools import examine
 
-    findings = [*examine(), *examine_tools()]
+    findings = examine()
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]
@@ -53,7 +52,7 @@ def _show_ceilings(again: bool, json: bool) -> None:
     from rich.console import Console
 
     from harness.reports import ceilings_json, ceilings_table
-    from harness.tools.roofline import find_ceilings
+    from harness.tools import find_ceilings
 
     with Console(stderr=True).status("importing torch") as status:
         found = find_ceilings(again, status.update)

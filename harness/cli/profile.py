@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from harness.model.profile import Profile
 
 
-class Arm(str, enum.Enum):
+class ArmChoice(str, enum.Enum):
     SOLUTION = "solution"
     REFERENCE = "reference"
 
 
-class MetricSet(str, enum.Enum):
+class MetricSetChoice(str, enum.Enum):
     BASIC = "basic"
     DETAILED = "detailed"
     FULL = "full"
@@ -34,14 +34,16 @@ def profile(
     case: Annotated[
         str | None, typer.Option("-c", "--case", help="A case. Default: full.", autocompletion=completion.cases)
     ] = None,
-    arm: Annotated[Arm, typer.Option(help="reference: the problem's own Model instead of a solution.")] = Arm.SOLUTION,
+    arm: Annotated[
+        ArmChoice, typer.Option(help="reference: the problem's own Model instead of a solution.")
+    ] = ArmChoice.SOLUTION,
     kernel: Annotated[
         str | None, typer.Option(help="Count only kernels whose name matches this regular expression.")
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Count so many launches of a call, the first ones.")] = 20,
     metrics: Annotated[
-        MetricSet, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
-    ] = MetricSet.DETAILED,
+        MetricSetChoice, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
+    ] = MetricSetChoice.DETAILED,
     output: Output = None,
     results: Results = None,
     timeout: Timeout = 600,
@@ -55,29 +57,15 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
-    from harness.tools.target import choose_target, folder_for
+    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
-    target = choose_target(workspace, problem, solution, case, arm is Arm.REFERENCE, is_small=False)
-    kept = results or workspace.results
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm is ArmChoice.REFERENCE, False)
     with looking(quiet) as say:
-        from harness.tools.machine import require_gpu
-        from harness.tools.nsight import Counting
-        from harness.tools.profiling import Profiling, run_profile
-        from harness.tools.toolbox import find_tool
+        from harness.tools import Counting, inspection, run_profile
 
-        asked = Profiling(
-            target=target,
-            counting=Counting(metrics.value, kernel, launches),
-            gpu=require_gpu(),
-            ncu=find_tool("ncu"),
-            folder=folder_for(target, output, kept, "profiles"),
-            results=kept,
-            limits=workspace.config(None).limits,
-            timeout_s=timeout,
-        )
-        found = run_profile(asked, say)
+        asked = inspection(target, "ncu", "profiles", output, results, timeout)
+        found = run_profile(asked, Counting(metrics.value, kernel, launches), say)
     _print(found, json)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.model.sanitizing import Sanitizing
 
 
-class Tool(str, enum.Enum):
+class ToolChoice(str, enum.Enum):
     MEMCHECK = "memcheck"
     RACECHECK = "racecheck"
     INITCHECK = "initcheck"
@@ -36,7 +36,7 @@ def sanitize(
             autocompletion=completion.cases,
         ),
     ] = None,
-    tool: Annotated[list[Tool] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
+    tool: Annotated[list[ToolChoice] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
     output: Output = None,
     results: Results = None,
     timeout: Timeout = 600,
@@ -51,28 +51,16 @@ def sanitize(
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
     from harness.model.sanitizing import SANITIZER_TOOLS
-    from harness.tools.target import choose_target, folder_for
+    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
-    target = choose_target(workspace, problem, solution, case, of_reference=False, is_small=True)
-    kept = results or workspace.results
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, of_reference=False, is_small=True)
     with looking(quiet) as say:
-        from harness.tools.machine import require_gpu
-        from harness.tools.sanitizing import Sanitation, run_sanitizer
-        from harness.tools.toolbox import find_tool
+        from harness.tools import inspection, run_sanitizer
 
-        asked = Sanitation(
-            target=target,
-            tools=tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS,
-            gpu=require_gpu(),
-            program=find_tool("compute-sanitizer"),
-            folder=folder_for(target, output, kept, "sanitizer"),
-            results=kept,
-            limits=workspace.config(None).limits,
-            timeout_s=timeout,
-        )
-        found = run_sanitizer(asked, say)
+        asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
+        tools = tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS
+        found = run_sanitizer(asked, tools, say)
     _print(found, json)
     raise typer.Exit(exit_codes.of_sanitizing(found))
 

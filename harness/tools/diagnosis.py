@@ -16,6 +16,7 @@ from harness.model.finding import MachineFinding
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.tools.protections import examine_protections
+from harness.tools.toolbox import examine_tools
 
 if TYPE_CHECKING:
     from harness.devices.cuda.nvml import Sample
@@ -34,7 +35,7 @@ def examine() -> list[MachineFinding]:
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
     findings += _untried_python()
-    return findings
+    return findings + examine_tools()
 
 
 def _torch() -> MachineFinding:
