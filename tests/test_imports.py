@@ -54,6 +54,7 @@ ALLOWED_MODULES = {
     # The faces of the rooms.
     ("cli", "reports"): {"harness.reports"},
     ("cli", "tools"): {"harness.tools"},
+    ("cli", "gate"): {"harness.gate"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
@@ -126,7 +127,7 @@ def test_every_allowed_arrow_is_in_use(room: str) -> None:
     assert used == ALLOWED[room]
 
 
-@pytest.mark.parametrize("room", ["reports", "tools"])
+@pytest.mark.parametrize("room", ["gate", "reports", "tools"])
 def test_a_face_names_what_is_there_and_in_use(room: str) -> None:
     """What it offers to type checkers is what it imports, and no command forgot to drop a name."""
     face = importlib.import_module(f"harness.{room}")
@@ -134,6 +135,8 @@ def test_a_face_names_what_is_there_and_in_use(room: str) -> None:
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(face))
     assert all(getattr(face, name) is not None for name in dir(face))
+    hidden = {name for name in dir(face) if f"{face.__name__}.{name}" in MODULES}
+    assert hidden == set(), "a module that is imported takes the place of what is named like it"
     used = {
         alias.name
         for module, path in MODULES.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.options import Backend, BackendChoice, Cases, Quiet, Seed, Verbose
+from harness.cli.options import BackendChoice, BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
 
 if TYPE_CHECKING:
     from harness.model.problem_check import ProblemCheck
@@ -24,12 +24,12 @@ def check_problem(
             autocompletion=completion.problems,
         ),
     ] = None,
-    case: Cases = None,
-    backend: Backend = BackendChoice.AUTO,
-    seed: Seed = None,
+    case: CaseNames = None,
+    backend: BackendOption = BackendChoice.AUTO,
+    seed: SeedOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a problem, a line each.")] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    verbose: VerboseFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Give wrong answers to a problem, and say which of them its inputs and its tolerance would let pass.
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json as json_module
-from typing import Annotated
 
 import typer
 
-from harness.cli.options import EvaluationId, Results
+from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
 from harness.cli.store import open_store
 
 
 def diff(
     first: EvaluationId,
     second: EvaluationId,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    results: Results = None,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
 ) -> None:
     """Compare two evaluations: verdicts, speed with its interval, config, environment, source.
 

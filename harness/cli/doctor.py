@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import exit_codes
+from harness.cli.options import JsonFlag
 from harness.errors import UsageError
 
 
@@ -16,7 +17,7 @@ def doctor(
         bool, typer.Option("--roofline", help="The GPU's ceilings instead: rates of memory and arithmetic.")
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure the ceilings anew, though they are known.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Look at torch, CUDA, compilers, GPU, memory, disk, what confines workers, and NVIDIA's tools.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
+from harness.cli.options import JsonFlag
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def explain(
             autocompletion=completion.explained_words,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Explain a verdict, a check, a word of a timing or a finding: how it is seen, what causes it, what to do.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import BackendChoice, ProblemName, Results, RunName
+from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunName
 from harness.cli.store import chosen_entries, open_store, say
 
 
@@ -28,7 +28,7 @@ def history(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="The newest so many of each solution.")] = 20,
     plot: Annotated[Path | None, typer.Option(help="Also draw the speed-ups into this .png or .svg.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One evaluation a line, without samples.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Show how solutions of a problem did over time, oldest first.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import Results
+from harness.cli.options import JsonFlag, ResultsFolder
 from harness.cli.store import open_store, results_folder, say
 from harness.errors import UsageError
 
@@ -24,8 +24,8 @@ def index(
     merge: Annotated[
         Path | None, typer.Option(help="Take over the evaluations of another machine's results folder.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    results: Results = None,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
 ) -> None:
     """Say what the results folder holds. The index is brought up to date by every command that uses it.
 

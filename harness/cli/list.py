@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli.options import JsonFlag
 from harness.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def list_workspace(
     problem: Annotated[str | None, typer.Argument(help="Only this problem.", show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """List problems, their cases and solutions, and each solution's last verdict."""
     from harness.cli.store import say

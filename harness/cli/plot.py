@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import Results
+from harness.cli.options import ResultsFolder
 from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.store.index import Index
 
 
-class Format(str, enum.Enum):
+class PictureFormat(str, enum.Enum):
     SVG = "svg"
     PNG = "png"
 
@@ -43,9 +43,9 @@ def plot(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the pictures.")] = Path("plots"),
-    format: Annotated[list[Format] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,
+    format: Annotated[list[PictureFormat] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,
     json: Annotated[bool, typer.Option("--json", help="What the pictures show, an evaluation a line.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Draw an evaluation: the calls of each arm over time and as a histogram, and what they achieve below the ceilings
     of the device.

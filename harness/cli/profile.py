@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.inside import OneSolution, Output, Timeout, looking
-from harness.cli.options import ProblemName, Quiet, Results
+from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
+from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
 
 if TYPE_CHECKING:
     from harness.model.profile import Profile
@@ -45,10 +45,10 @@ def profile(
         MetricSetChoice, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
     ] = MetricSetChoice.DETAILED,
     output: Output = None,
-    results: Results = None,
+    results: ResultsFolder = None,
     timeout: Timeout = 600,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    quiet: Quiet = False,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the timeline.
 

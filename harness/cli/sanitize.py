@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.inside import OneSolution, Output, Timeout, looking
-from harness.cli.options import ProblemName, Quiet, Results
+from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
+from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
 
 if TYPE_CHECKING:
     from harness.model.sanitizing import Sanitizing
@@ -38,10 +38,10 @@ def sanitize(
     ] = None,
     tool: Annotated[list[ToolChoice] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
     output: Output = None,
-    results: Results = None,
+    results: ResultsFolder = None,
     timeout: Timeout = 600,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    quiet: Quiet = False,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Look for accesses out of bounds, races, uninitialised reads and unreached barriers in a solution's kernels.
 
@@ -50,7 +50,7 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.model.sanitizing import SANITIZER_TOOLS
+    from harness.model.sanitizing import SANITIZER_TOOLS, SanitizerTool
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
@@ -59,7 +59,7 @@ def sanitize(
         from harness.tools import inspection, run_sanitizer
 
         asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
-        tools = tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS
+        tools: tuple[SanitizerTool, ...] = tuple(dict.fromkeys(t.value for t in tool)) if tool else SANITIZER_TOOLS
         found = run_sanitizer(asked, tools, say)
     _print(found, json)
     raise typer.Exit(exit_codes.of_sanitizing(found))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli.options import Results
+from harness.cli.options import ResultsFolder
 from harness.cli.store import chosen_entries, open_store
 from harness.errors import MachineError, UsageError
 
@@ -23,7 +23,7 @@ def score(
     export: Annotated[
         Path | None, typer.Option(help="A new folder for the files that KernelBench's scripts read.")
     ] = None,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Score runs as KernelBench does: fast_p, geometric mean and pass@k, per GPU, level and run.
 

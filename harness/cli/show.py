@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import EvaluationId, Results
+from harness.cli.options import EvaluationId, ResultsFolder
 from harness.cli.store import open_store
 from harness.errors import UsageError
 
@@ -24,7 +24,7 @@ def show(
     ] = False,
     source: Annotated[bool, typer.Option("--source", help="The files that were judged.")] = False,
     log: Annotated[bool, typer.Option("--log", help="What the compilers said.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Show one evaluation: verdict, times, checks, kernels, environment, and how to repeat it.
 
