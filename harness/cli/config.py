@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import settings
+from harness.cli.printing import print_json
 from harness.cli.tree import CommandPath, Options, SettableOption
 from harness.errors import UsageError
 
@@ -45,7 +46,7 @@ def show(
     wanted = _wanted(options, tuple(command or ()))
     rows = [_effective(context, option, found) for path in wanted for option in options[path].values()]
     if json:
-        typer.echo(json_module.dumps({"files": found.files, "options": [asdict(row) for row in rows]}, indent=2))
+        print_json({"files": found.files, "options": [asdict(row) for row in rows]}, indent=2)
     else:
         _print(rows, found.files, origin)
 
@@ -65,7 +66,7 @@ def schema(
 
     texts = schema_texts(context.find_root().command)
     if output is None:
-        typer.echo(json_module.dumps({name: json_module.loads(text) for name, text in texts.items()}, indent=2))
+        print_json({name: json_module.loads(text) for name, text in texts.items()}, indent=2)
         return
     try:
         output.mkdir(parents=True, exist_ok=True)

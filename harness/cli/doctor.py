@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from typing import Annotated
 
 import typer
 
 from harness.cli import exit_codes
 from harness.cli.options import JsonFlag
+from harness.cli.printing import print_json, print_report
 from harness.errors import UsageError
 
 
@@ -33,19 +33,16 @@ def doctor(
 
 
 def _show_findings(json: bool) -> None:
+    from harness.reports import findings_table
     from harness.tools import examine
 
     findings = examine()
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]
-        typer.echo(json_module.dumps({"findings": rows, "usable": usable}, indent=2))
+        print_json({"findings": rows, "usable": usable}, indent=2)
     else:
-        from rich.console import Console
-
-        from harness.reports import findings_table
-
-        Console().print(findings_table(findings))
+        print_report(findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)
 
 
@@ -58,6 +55,6 @@ def _show_ceilings(again: bool, json: bool) -> None:
     with Console(stderr=True).status("importing torch") as status:
         found = find_ceilings(again, status.update)
     if json:
-        typer.echo(json_module.dumps(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2))
+        print_json(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2)
     else:
-        Console(highlight=False).print(ceilings_table(found.ceilings, found.was_cached))
+        print_report(ceilings_table(found.ceilings, found.was_cached))

@@ -12,7 +12,8 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ResultsFolder, RunName
-from harness.cli.store import chosen_entries, open_store, say
+from harness.cli.printing import say
+from harness.cli.store import chosen_entries, open_store
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:

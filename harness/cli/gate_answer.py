@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.options import VerboseFlag
+from harness.cli.printing import print_report
 from harness.errors import JournalError, UsageError
 
 if TYPE_CHECKING:
@@ -73,15 +74,13 @@ class GateOutputs:
                 _write(path, text(report))
 
     def _print(self, report: GateReport) -> None:
-        from rich.console import Console
-
         from harness.reports import gate_json, gate_report, without_old_commands
 
         if self.json:
             text = gate_json(report)
             typer.echo(without_old_commands(text) if self.github else text)
         else:
-            Console().print(gate_report(report, self.verbose))
+            print_report(gate_report(report, self.verbose))
 
 
 def _require_writable(option: str, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,8 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunName
-from harness.cli.store import chosen_entries, open_store, say
+from harness.cli.printing import print_json, print_report, say
+from harness.cli.store import chosen_entries, open_store
 
 
 def history(
@@ -50,8 +50,6 @@ def history(
     if json:
         for series in found:
             for facts in history_json(series):
-                typer.echo(json_module.dumps(facts))
+                print_json(facts)
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(history_report(found))
+        print_report(history_report(found))

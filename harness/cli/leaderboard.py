@@ -10,7 +10,8 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
-from harness.errors import MachineError, UsageError
+from harness.cli.printing import print_report, write_text
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.reports import Board
@@ -75,7 +76,7 @@ def leaderboard(
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
     from harness.cli.store import results_folder
-    from harness.reports import Wanted, make_board
+    from harness.reports import Wanted, leaderboard_table, make_board, save_leaderboard_plot
     from harness.store.index import open_index
 
     shape = _format(format, output, open)
@@ -89,11 +90,15 @@ def leaderboard(
         wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
         board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
-            _plot(board, plot)
+            save_leaderboard_plot(board, plot)
+            typer.echo(f"wrote {plot}", err=True)
         if shape is LeaderboardFormat.TABLE and output is None:
-            _print(board)
+            print_report(leaderboard_table(board))
+        elif output is None:
+            typer.echo(_text(shape, board, index), nl=False)
         else:
-            _deliver(_text(shape, board, index), output)
+            write_text(output, _text(shape, board, index), "--output")
+            typer.echo(f"wrote {output}", err=True)
     if open and output is not None:
         _open(output)
 
@@ -151,14 +156,6 @@ def _page(board: Board, index: Index) -> str:
     )
 
 
-def _print(board: Board) -> None:
-    from rich.console import Console
-
-    from harness.reports import leaderboard_table
-
-    Console().print(leaderboard_table(board))
-
-
 def _table_text(board: Board) -> str:
     import io
 
@@ -169,24 +166,6 @@ def _table_text(board: Board) -> str:
     file = io.StringIO()
     Console(file=file, width=80).print(leaderboard_table(board))
     return file.getvalue()
-
-
-def _deliver(text: str, output: Path | None) -> None:
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
-    typer.echo(f"wrote {output}", err=True)
-
-
-def _plot(board: Board, path: Path) -> None:
-    from harness.reports import save_leaderboard_plot
-
-    save_leaderboard_plot(board, path)
-    typer.echo(f"wrote {path}", err=True)
 
 
 def _open(page: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ResultsFolder
+from harness.cli.printing import print_json
 from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
 
@@ -62,7 +62,10 @@ def plot(
     for evaluation in evaluations:
         pictures = pictures_of(evaluation)
         files = write_pictures(pictures, output, formats)
-        typer.echo(json_module.dumps(pictures_json(pictures, files)) if json else "\n".join(map(str, files)))
+        if json:
+            print_json(pictures_json(pictures, files))
+        else:
+            typer.echo("\n".join(map(str, files)))
 
 
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:

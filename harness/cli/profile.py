@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion
 from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
-
-if TYPE_CHECKING:
-    from harness.model.profile import Profile
+from harness.cli.printing import print_json, print_report
 
 
 class ArmChoice(str, enum.Enum):
@@ -57,6 +54,7 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
+    from harness.reports import profile_json, profile_report
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
@@ -66,15 +64,7 @@ def profile(
 
         asked = inspection(target, "ncu", "profiles", output, results, timeout)
         found = run_profile(asked, Counting(metrics.value, kernel, launches), say)
-    _print(found, json)
-
-
-def _print(found: Profile, json: bool) -> None:
-    from rich.console import Console
-
-    from harness.reports import profile_json, profile_report
-
     if json:
-        typer.echo(json_module.dumps(profile_json(found), allow_nan=False))
+        print_json(profile_json(found))
     else:
-        Console(highlight=False).print(profile_report(found))
+        print_report(profile_report(found))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion, exit_codes
 from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
-
-if TYPE_CHECKING:
-    from harness.model.sanitizing import Sanitizing
+from harness.cli.printing import print_json, print_report
 
 
 class ToolChoice(str, enum.Enum):
@@ -51,6 +48,7 @@ def sanitize(
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
     from harness.model.sanitizing import SANITIZER_TOOLS, SanitizerTool
+    from harness.reports import sanitizing_json, sanitizing_report
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
@@ -61,16 +59,8 @@ def sanitize(
         asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
         tools: tuple[SanitizerTool, ...] = tuple(dict.fromkeys(t.value for t in tool)) if tool else SANITIZER_TOOLS
         found = run_sanitizer(asked, tools, say)
-    _print(found, json)
-    raise typer.Exit(exit_codes.of_sanitizing(found))
-
-
-def _print(found: Sanitizing, json: bool) -> None:
-    from rich.console import Console
-
-    from harness.reports import sanitizing_json, sanitizing_report
-
     if json:
-        typer.echo(json_module.dumps(sanitizing_json(found), allow_nan=False))
+        print_json(sanitizing_json(found))
     else:
-        Console(highlight=False).print(sanitizing_report(found))
+        print_report(sanitizing_report(found))
+    raise typer.Exit(exit_codes.of_sanitizing(found))

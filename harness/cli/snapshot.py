@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.options import ProblemPatterns, ResultsFolder, SolutionPatterns
-from harness.cli.store import say
+from harness.cli.printing import print_report, say
 from harness.errors import UsageError
 
 snapshot_app = typer.Typer(no_args_is_help=True, help="Accepted evaluations, which git keeps and a gate compares with.")
@@ -73,8 +73,6 @@ def show_snapshot(
     if json:
         typer.echo(render(found.accepted), nl=False)
         return
-    from rich.console import Console
-
     from harness.reports import snapshot_table
 
-    Console().print(snapshot_table(found.accepted))
+    print_report(snapshot_table(found.accepted))
