@@ -11,10 +11,11 @@ from itertools import groupby
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation, Work
-from harness.reports.leaderboard.board import ProblemBoard, speedup_of
+from harness.reports.baselines import speedup_of
+from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import problem_note
-from harness.reports.numbers import format_ms, format_rate, format_speedup, light_words
+from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
 from harness.reports.pictures.roofline import Rate, scatter
@@ -143,7 +144,7 @@ class ProblemView:
     def measurements(self) -> list[tuple[str, str, str, str]]:
         """Newest first: time, solution, speed-up, commit."""
         return [
-            (one.started_at[:16].replace("T", " "), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
+            (format_moment(one.started_at), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
             for one in reversed(self.newest)
         ]
 
