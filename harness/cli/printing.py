@@ -31,10 +31,11 @@ def print_json(value: Any, indent: int | None = None) -> None:
     typer.echo(json.dumps(value, indent=indent))
 
 
-def write_text(path: Path, text: str, option: str) -> None:
-    """Write a file, its folder too. Raises: MachineError, which advises another `option`."""
+def write_text(path: Path, text: str, option: str, *, with_folder: bool = False) -> None:
+    """Write a file, and its folder where that is asked for. Raises: MachineError, which advises another `option`."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if with_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise MachineError(f"can't write {path}: {error.strerror}; choose another {option}") from None

@@ -41,7 +41,7 @@ def score(
         raise UsageError("no evaluation of a problem named level<L>_<number>…: see 'harness import kernelbench'")
     if export is not None:
         for path, content in kernelbench_files(fields, ks):
-            write_text(export / path, json_module.dumps(content, indent=4) + "\n", "--export")
+            write_text(export / path, json_module.dumps(content, indent=4) + "\n", "--export", with_folder=True)
         typer.echo(f"wrote {export}", err=True)
     scores = [score_run(field, run, ks) for field in fields for run in field.runs]
     if json:
