@@ -165,7 +165,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Here, where it can be told: what is left is written, or not, when Python has ended."""
+    """Write what is left while a failure can still be reported."""
     if sys.stdout is not None:  # closed by who started us
         sys.stdout.flush()
 

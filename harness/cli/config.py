@@ -89,7 +89,7 @@ def _wanted(options: Options, path: CommandPath) -> list[CommandPath]:
 
 
 def _effective(context: typer.Context, option: SettableOption, found: settings.Settings) -> _Effective:
-    """As the parser itself decides it, in a context of the option's command."""
+    """Ask the parser itself, in a context of the option's command."""
     inner = context.find_root()
     for word in option.command:
         inner = type(inner)(inner.command.commands[word], parent=inner, info_name=word)  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ class GateOutputs:
     verbose: VerboseFlag = False
 
     def check(self) -> None:
-        """Before minutes of work. Raises: UsageError for a file that can't be written there."""
+        """Find out before minutes of work. Raises: UsageError for a file that can't be written there."""
         for option, path in (("--junit", self.junit), ("--sarif", self.sarif), ("--markdown", self.markdown)):
             if path is not None and path.is_dir():
                 raise UsageError(f"{option} {path}: a folder; name a file in it")
@@ -42,7 +42,7 @@ class GateOutputs:
                 _require_writable(option, path)
 
     def stop_commands(self) -> str:
-        """From here on the runner of GitHub Actions obeys nothing that is printed, until deliver() tells it the token.
+        """Make the runner of GitHub Actions obey nothing that is printed, until deliver() tells it the token.
 
         After an error it obeys nothing to the step's end: the words of an error may be a solution's.
         """

@@ -69,7 +69,7 @@ def plot(
 
 
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:
-    """Raises: UsageError, with a suggestion, where there is none or none was timed."""
+    """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
     from harness.suggest import did_you_mean
 
     problems = {entry.problem for entry in index.entries()}

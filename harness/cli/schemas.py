@@ -33,7 +33,7 @@ def schema_texts(command_line: Command) -> dict[str, str]:
 
 
 def write_schemas(root: Path, command_line: Command) -> list[Path]:
-    """Into a workspace, where they aren't yet; returns what was written. Raises: UsageError."""
+    """Write those that a workspace lacks; returns what was written. Raises: UsageError."""
     written = []
     try:
         for name, text in schema_texts(command_line).items():

@@ -52,7 +52,7 @@ def score(
 
 
 def _newest(index: Index) -> list[Evaluation]:
-    """Of each solution on each GPU."""
+    """The newest evaluation of each solution on each GPU."""
     found = {
         (entry.problem, entry.solution, entry.environment_label if entry.backend == "cuda" else None): entry.id
         for entry in chosen_entries(index, None, None)

@@ -109,7 +109,7 @@ def _command(
 
 
 def _value(file: SettingsFile, option: SettableOption, value: Any, context: typer.Context) -> Any:
-    """As the command line's parser takes it: text, a list of texts, or a boolean for a flag."""
+    """What the command line's parser takes: text, a list of texts, or a boolean for a flag."""
     where = f"{file.label}: {'.'.join(option.command)}.{option.name}"
     if option.is_list:
         given: Any = [_text(where, option, file, item) for item in (value if isinstance(value, list) else [value])]

@@ -26,7 +26,7 @@ class SettableOption:
 
     @property
     def name(self) -> str:
-        """As on the command line, without dashes in front: 'max-failures'."""
+        """The word on the command line, without dashes in front: 'max-failures'."""
         return str(max(self.option.opts, key=len)).lstrip("-")
 
     @property
@@ -79,7 +79,7 @@ def settable_options(group: Command) -> Options:
 
 
 def _options(path: CommandPath, command: Command) -> list[SettableOption]:
-    """Without --help, --version and the like, which do something instead of setting something."""
+    """Options but --help, --version and the like, which do something instead of setting something."""
     hints = get_type_hints(command.callback) if command.callback else {}
     return [
         SettableOption(path, param, _of_one_value(hints[param.name]))

@@ -91,7 +91,7 @@ def _say(what: str) -> None:
 
 
 def _task(workspace: Workspace, problem: str, solution: str, cases: list[str]) -> Task:
-    """Raises: UsageError, InvalidFile."""
+    """The solution as it is now. Raises: UsageError, InvalidFile."""
     from harness.workspace.selection import Task
     from harness.workspace.workspace import select_cases
 

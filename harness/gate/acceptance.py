@@ -62,7 +62,7 @@ def accept_run(
 def _chosen(
     evaluations: Sequence[Evaluation], problems: Sequence[str], solutions: Sequence[str]
 ) -> Sequence[Evaluation]:
-    """Those that the patterns name. Raises: UsageError where they leave nothing."""
+    """Evaluations that the patterns name. Raises: UsageError where they leave nothing."""
     chosen = [e for e in evaluations if fits(e.problem.name, problems) and fits(e.solution.name, solutions)]
     if not chosen:
         names = ", ".join(f"{e.problem.name}/{e.solution.name}" for e in evaluations[:8])
@@ -71,7 +71,7 @@ def _chosen(
 
 
 def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
-    """Whether there is nothing to accept, since it needs a GPU and had none, or another one."""
+    """True where there is nothing to accept, since it needs a GPU and had none, or another one."""
     (now,) = workspace.solutions(evaluation.problem.name, [evaluation.solution.name])
     elsewhere = now.about.needs_gpu or not now.about.runs_on(evaluation.environment.compute_capability)
     return evaluation.verdict is Verdict.UNSUPPORTED and elsewhere

@@ -102,7 +102,7 @@ def _add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:
 
 
 def _settings(config: Config) -> dict[str, object]:
-    """Where another case was timed or other baselines, no speed is compared; so these need no remark."""
+    """Settings by name. Where another case or other baselines were timed no speed is compared, so they are left out."""
     timing = {
         name: value for name, value in vars(config.timing).items() if name not in ("enabled", "case", "baselines")
     }

@@ -64,7 +64,7 @@ def judge(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> J
 
 
 def needs_another_measurement(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> bool:
-    """Whether this is a suspect: right, but slower than it may be, or not clearly as fast."""
+    """True for a suspect: right, but slower than it may be, or not clearly as fast."""
     return is_suspect(_measurements(subject, evaluations, terms))
 
 

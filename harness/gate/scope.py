@@ -40,7 +40,7 @@ class ChangedTasks:
 
 
 def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> FoundTasks:
-    """Unlike select_tasks() it goes on where a file breaks its rules: that is a finding on the solutions concerned.
+    """Find the tasks. Unlike select_tasks() it goes on where a file breaks its rules, which is a finding.
 
     Raises: UsageError where a pattern matches nothing, or nothing is left.
     """
@@ -140,13 +140,13 @@ def _concerned(
 
 
 def _is_mere_prose(path: Path, solution: Path) -> bool:
-    """Not where git names a folder (a repository within), or where a link may lead to it by a name that is judged."""
+    """False where git names a folder (a repository within), or a link may lead to it by a name that is judged."""
     has_links = any(one.is_symlink() for one in solution.rglob("*"))
     return is_prose(path.name) and not path.is_dir() and not has_links
 
 
 def _folders(solutions: Path) -> list[tuple[str, str]]:
-    """Those that git leaves behind, with nothing but compiled Python, are none."""
+    """Folders of solutions, but those that git leaves behind with nothing but compiled Python."""
     paths = [
         path for path in solutions.glob("*/*") if path.is_dir() and (hashed_files(path) or not any(path.iterdir()))
     ]

@@ -59,7 +59,7 @@ def conclude(answers: Sequence[Speed]) -> Speed:
 
 
 def is_suspect(measurements: Sequence[SpeedAnswers]) -> bool:
-    """Whether a question is still without a clean answer, so that measuring again may change the conclusion."""
+    """True while a question has no clean answer, so that measuring again may change the conclusion."""
     changes = [m.change for m in measurements if m.change]
     leasts = [m.least for m in measurements if m.least]
     return any(answers and not {"improved", "unchanged"} & set(answers) for answers in (changes, leasts))

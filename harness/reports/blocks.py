@@ -66,7 +66,7 @@ def number(head: str, is_extra: bool = False, wraps: bool = False) -> Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Where there is little room, `most` rows are shown and the others counted."""
+    """Rows of cells. Where there is little room, `most` rows are shown and the others counted."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Words]]

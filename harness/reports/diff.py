@@ -53,7 +53,7 @@ class Difference:
 
     @property
     def judgement(self) -> str:
-        """Whether the intervals tell the two apart."""
+        """What the intervals say of the two."""
         if self.speed is None:
             return "not both were timed"
         if self.speed.low > 1:

@@ -138,7 +138,7 @@ def findings(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def surroundings(evaluation: Evaluation) -> Iterator[Section]:
-    """Where it ran, and what is to be known of that."""
+    """The environment, the protections and remarks."""
     yield Section("environment", [environment_facts(evaluation.environment)])
     if evaluation.protections:
         yield Section("protections", [Line(", ".join(evaluation.protections))])

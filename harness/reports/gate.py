@@ -62,7 +62,7 @@ def headline(report: GateReport) -> str:
 
 
 def setting_lines(report: GateReport) -> list[str]:
-    """Where it was judged, and against what."""
+    """The environment that it was judged in, and what it was judged against."""
     lines = [f"on {report.environment}"] if report.environment else []
     if report.not_judged:
         lines.append(f"{NOT_JUDGED}: {report.not_judged}")

@@ -47,7 +47,7 @@ def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]
 
 
 def failure_section(evaluation: Evaluation, verbose: bool) -> Iterator[Section]:
-    """None for what didn't fail."""
+    """The failure's section; nothing for what didn't fail."""
     if failure := evaluation.failure:
         seed = f", seed {evaluation.seed}" if failure.seed is not None else ""
         place = f" (case {failure.case}{seed})" if failure.case else ""

@@ -66,7 +66,7 @@ def _nvcc() -> MachineFinding:
 
 
 def _nvcc_beside() -> MachineFinding:
-    """Whether nvcc and the host compiler that it finds get along, tried on a kernel of one line."""
+    """Try nvcc with the host compiler that it finds, on a kernel of one line."""
     from harness.devices.environment import find_nvcc
 
     name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
@@ -148,7 +148,7 @@ def _told(sample: Sample) -> str:
 
 
 def _clocks() -> list[MachineFinding]:
-    """Of each GPU whose clock is locked by a run; with none there is nothing to say."""
+    """A finding for each GPU whose clock is locked by a run."""
     from harness.devices.cuda.clocks import left_locked
 
     findings = []

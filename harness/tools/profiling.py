@@ -68,7 +68,7 @@ def _timeline(bench: Bench, kept: Path) -> Timeline:
 def count_kernels(
     bench: Bench, asked: Inspection, counting: Counting, sources: Sequence[InlineSource]
 ) -> tuple[KernelCounters, ...]:
-    """Of one call; empty where no kernel was launched, or none of the name that is asked for. Raises: MachineError."""
+    """Count the kernels of one call; empty where none was launched, or none of that name. Raises: MachineError."""
     report, log, printed = _report_in(asked.folder), asked.folder / "ncu.log", asked.folder / "ncu-output.log"
     report.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
@@ -96,7 +96,7 @@ def count_kernels(
 
 
 def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -> tuple[KernelCounters, ...]:
-    """With readable names, and the compiler's counts of spilled registers for what the solution compiled."""
+    """The kernels with readable names, and spilled registers as the compiler counts them for the solution's own."""
     compiled = {resources.kernel: resources for build in builds for resources in build.kernels}
     found = []
     for kernel, name in zip(kernels, demangled([kernel.kernel for kernel in kernels]), strict=True):
@@ -130,7 +130,7 @@ def remarks(kernels: Sequence[KernelCounters], timeline: Timeline, counting: Cou
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """Those that there are: without a kernel Nsight Compute writes none."""
+    """Files that exist: without a kernel Nsight Compute writes none."""
     files = {"Nsight Compute": _report_in(folder), "timeline": folder / "timeline.json"}
     return {what: str(path) for what, path in files.items() if path.exists()}
 

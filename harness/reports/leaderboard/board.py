@@ -129,7 +129,7 @@ def make_board(
 
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
-    """Those of `entries` that were measured under the board's rules for the problem."""
+    """Entries that were measured under the board's rules for the problem."""
     conditions = BoardConditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
     own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
     return [e for e in own if is_comparable(e, conditions)]

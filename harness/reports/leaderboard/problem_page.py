@@ -119,7 +119,7 @@ class ProblemView:
 
     @cached_property
     def roofline(self) -> Markup | None:
-        """None where no operations are counted."""
+        """The scatter of rates; None where no operations are counted."""
         points = []
         for rate in self.rates:
             if operations := rate.work.operations:
@@ -136,7 +136,7 @@ class ProblemView:
 
     @property
     def history_chart(self) -> Markup | None:
-        """None where no solution was measured twice."""
+        """The chart; None where no solution was measured twice."""
         measured = [_measurement(entry) for entry in self.newest]
         return page_svg(history_chart(measured)) if len({one.name for one in measured}) < len(measured) else None
 

@@ -40,7 +40,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Panel:
-    """Where values are drawn: `across` from left to right, `down` from bottom to top."""
+    """An area to draw values in: `across` from left to right, `down` from bottom to top."""
 
     across: Scale
     down: Scale
