@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import harness
-from harness import cudasim, devices, reports
+from harness import cudasim, devices, gate, reports, tools
 
 ROOT = Path(harness.__file__).parent
 
@@ -50,10 +50,12 @@ ALLOWED = {
 ALLOWED_MODULES = {
     ("wire", "model"): {"harness.model.arms"},
     ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
-    # The faces of rooms.
+    # The faces of the rooms.
     ("cli", "reports"): {"harness.reports"},
     **{(room, "cudasim"): {"harness.cudasim"} for room in ALLOWED},
     **{(room, "devices"): {"harness.devices", "harness.devices.base"} for room in ALLOWED},
+    ("cli", "tools"): {"harness.tools"},
+    ("cli", "gate"): {"harness.gate"},
     # progress names the Job it observes.
     ("cli", "referee"): {"harness.referee.evaluation"},
 }
@@ -126,13 +128,18 @@ def test_every_allowed_arrow_is_in_use(room: str) -> None:
     assert used == ALLOWED[room]
 
 
-@pytest.mark.parametrize("face", [reports, cudasim, devices], ids=lambda face: face.__name__)
+FACES = cudasim, devices, gate, reports, tools
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
 def test_a_face_names_what_is_there_and_in_use(face: ModuleType) -> None:
     """What it offers to type checkers is what it imports, and no other room forgot to drop a name."""
     tree = ast.parse(MODULES[face.__name__].read_text())
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(face))
     assert all(getattr(face, name) is not None for name in dir(face))
+    hidden = {name for name in dir(face) if f"{face.__name__}.{name}" in MODULES}
+    assert hidden == set(), "a module that is imported takes the place of what is named like it"
     used = set()
     for module, path in MODULES.items():
         if _room(module) != _room(face.__name__):

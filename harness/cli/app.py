@@ -129,7 +129,7 @@ app.add_typer(config_app, name="config")
 
 def _apply_settings(context: typer.Context) -> None:
     """Settings files become the defaults of the command that follows; see harness.cli.settings."""
-    options = tree.settable_options(app, context.command)
+    options = tree.settable_options(context.command)
     for complaint in settings.misspelt_variables(options):
         typer.echo(f"harness: {complaint}", err=True)
     found = settings.read_settings(find_settings(Path.cwd()), options, context)
@@ -165,7 +165,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Here, where it can be told: what is left is written, or not, when Python has ended."""
+    """Write what is left while a failure can still be reported."""
     if sys.stdout is not None:  # closed by who started us
         sys.stdout.flush()
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.options import Backend, BackendChoice, Cases, Quiet, Seed, Verbose
-
-if TYPE_CHECKING:
-    from harness.model.problem_check import ProblemCheck
+from harness.cli.options import BackendChoice, BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
+from harness.cli.printing import print_json, print_report
 
 
 def check_problem(
@@ -24,12 +21,12 @@ def check_problem(
             autocompletion=completion.problems,
         ),
     ] = None,
-    case: Cases = None,
-    backend: Backend = BackendChoice.AUTO,
-    seed: Seed = None,
+    case: CaseNames = None,
+    backend: BackendOption = BackendChoice.AUTO,
+    seed: SeedOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a problem, a line each.")] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    verbose: VerboseFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Give wrong answers to a problem, and say which of them its inputs and its tolerance would let pass.
 
@@ -40,27 +37,21 @@ def check_problem(
     """
     from rich.console import Console
 
+    from harness.reports import problem_check_json, problem_check_report
     from harness.workspace.selection import select_problems
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
     chosen = [workspace.problem(name) for name in select_problems(workspace, problems or ())]
     with Console(stderr=True, quiet=quiet).status("importing torch") as status:
-        from harness.tools.problem_check import check_problems
+        from harness.tools import check_problems
 
         found = []
         for check in check_problems(chosen, case or (), backend.value, seed, status.update):
             found.append(check)
-            _print(check, json, verbose)
+            if json:
+                print_json(problem_check_json(check))
+            else:
+                print_report(problem_check_report(check, verbose))
+                typer.echo()
     raise typer.Exit(exit_codes.of_problems(found))
-
-
-def _print(check: ProblemCheck, json: bool, verbose: bool) -> None:
-    from rich.console import Console
-
-    from harness.reports import problem_check_json, problem_check_report
-
-    if json:
-        typer.echo(json_module.dumps(problem_check_json(check), allow_nan=False))
-    else:
-        Console(highlight=False).print(problem_check_report(check, verbose), "")

@@ -23,7 +23,7 @@ def problems(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def solutions(context: typer.Context, incomplete: str) -> list[str]:
-    """Those of the problems that the line names already, else all."""
+    """Names that belong to the problems on the line, else all."""
     workspace = _workspace(context)
     if workspace is None:
         return []
@@ -33,7 +33,7 @@ def solutions(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def cases(context: typer.Context, incomplete: str) -> list[str]:
-    """Those of the problems that the line names already, else all."""
+    """Names that belong to the problems on the line, else all."""
     workspace = _workspace(context)
     if workspace is None:
         return []

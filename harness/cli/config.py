@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli import settings, tree
-from harness.cli.tree import SettableOption
+from harness.cli import settings
+from harness.cli.printing import print_json
+from harness.cli.tree import CommandPath, Options, SettableOption
 from harness.errors import UsageError
 
 config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and why; schemas for editors.")
@@ -45,13 +46,14 @@ def show(
     wanted = _wanted(options, tuple(command or ()))
     rows = [_effective(context, option, found) for path in wanted for option in options[path].values()]
     if json:
-        typer.echo(json_module.dumps({"files": found.files, "options": [asdict(row) for row in rows]}, indent=2))
+        print_json({"files": found.files, "options": [asdict(row) for row in rows]}, indent=2)
     else:
         _print(rows, found.files, origin)
 
 
 @config_app.command("schema")
 def schema(
+    context: typer.Context,
     output: Annotated[
         Path | None, typer.Option("--output", help="Write one file per schema into this folder.", show_default=False)
     ] = None,
@@ -62,9 +64,9 @@ def schema(
     """
     from harness.cli.schemas import schema_texts
 
-    texts = schema_texts()
+    texts = schema_texts(context.find_root().command)
     if output is None:
-        typer.echo(json_module.dumps({name: json_module.loads(text) for name, text in texts.items()}, indent=2))
+        print_json({name: json_module.loads(text) for name, text in texts.items()}, indent=2)
         return
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -75,7 +77,7 @@ def schema(
         raise UsageError(f"can't write into {output}: {error.strerror}; name another folder with --output") from None
 
 
-def _wanted(options: settings.Options, path: tree.CommandPath) -> list[tree.CommandPath]:
+def _wanted(options: Options, path: CommandPath) -> list[CommandPath]:
     """Commands that have options, below `path`."""
     from harness.suggest import did_you_mean
 
@@ -87,14 +89,15 @@ def _wanted(options: settings.Options, path: tree.CommandPath) -> list[tree.Comm
 
 
 def _effective(context: typer.Context, option: SettableOption, found: settings.Settings) -> _Effective:
-    """As the parser itself decides it, in a context of the option's command."""
-    place = context.find_root()
+    """Ask the parser itself, in a context of the option's command."""
+    inner = context.find_root()
     for word in option.command:
-        place = type(place)(place.command.commands[word], parent=place, info_name=word)  # type: ignore[attr-defined]
-    value, source = option.option.consume_value(place, {})
-    origins = {"ENVIRONMENT": option.variable, "DEFAULT_MAP": found.origins.get((option.command, option.parameter))}
+        inner = type(inner)(inner.command.commands[word], parent=inner, info_name=word)  # type: ignore[attr-defined]
+    value, source = option.option.consume_value(inner, {})
+    _, file = found.values.get((option.command, option.parameter), (None, None))
+    origins = {"ENVIRONMENT": option.variable, "DEFAULT_MAP": file}
     try:
-        value = option.option.process_value(place, value) if value is not None else None
+        value = option.option.process_value(inner, value) if value is not None else None
     except typer.BadParameter as error:
         raise UsageError(f"{origins.get(source.name, option.name)}: {error.message}") from None
     return _Effective(

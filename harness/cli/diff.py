@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json as json_module
-from typing import Annotated
-
-import typer
-
-from harness.cli.options import EvaluationId, Results
+from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
+from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
 
 
 def diff(
     first: EvaluationId,
     second: EvaluationId,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    results: Results = None,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
 ) -> None:
     """Compare two evaluations: verdicts, speed with its interval, config, environment, source.
 
@@ -26,8 +22,6 @@ def diff(
     with open_store(results) as index:
         found = difference(index.evaluation(first), index.evaluation(second))
     if json:
-        typer.echo(json_module.dumps(difference_json(found), indent=2, allow_nan=False))
+        print_json(difference_json(found), indent=2)
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(difference_report(found))
+        print_report(difference_report(found))

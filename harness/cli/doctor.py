@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from typing import Annotated
 
 import typer
 
 from harness.cli import exit_codes
+from harness.cli.options import JsonFlag
+from harness.cli.printing import print_json, print_report
 from harness.errors import UsageError
 
 
@@ -16,7 +17,7 @@ def doctor(
         bool, typer.Option("--roofline", help="The GPU's ceilings instead: rates of memory and arithmetic.")
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure the ceilings anew, though they are known.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Look at torch, CUDA, compilers, GPU, memory, disk, what confines workers, and NVIDIA's tools.
 
@@ -32,20 +33,16 @@ def doctor(
 
 
 def _show_findings(json: bool) -> None:
-    from harness.tools.diagnosis import examine
-    from harness.tools.toolbox import examine_tools
+    from harness.reports import findings_table
+    from harness.tools import examine
 
-    findings = [*examine(), *examine_tools()]
+    findings = examine()
     usable = [finding.name for finding in findings if finding.name.startswith("backend") and finding.is_good]
     if json:
         rows = [{"name": f.name, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]
-        typer.echo(json_module.dumps({"findings": rows, "usable": usable}, indent=2))
+        print_json({"findings": rows, "usable": usable}, indent=2)
     else:
-        from rich.console import Console
-
-        from harness.reports import findings_table
-
-        Console().print(findings_table(findings))
+        print_report(findings_table(findings))
     raise typer.Exit(exit_codes.PASSED if usable else exit_codes.MACHINE)
 
 
@@ -53,11 +50,11 @@ def _show_ceilings(again: bool, json: bool) -> None:
     from rich.console import Console
 
     from harness.reports import ceilings_json, ceilings_table
-    from harness.tools.roofline import find_ceilings
+    from harness.tools import find_ceilings
 
     with Console(stderr=True).status("importing torch") as status:
         found = find_ceilings(again, status.update)
     if json:
-        typer.echo(json_module.dumps(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2))
+        print_json(ceilings_json(found.ceilings, found.was_cached, str(found.path)), indent=2)
     else:
-        Console(highlight=False).print(ceilings_table(found.ceilings, found.was_cached))
+        print_report(ceilings_table(found.ceilings, found.was_cached))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion
+from harness.cli.options import JsonFlag
+from harness.cli.printing import print_json, print_report
 from harness.errors import UsageError
-
-if TYPE_CHECKING:
-    from harness.reports import Explanation
 
 
 def explain(
@@ -25,13 +23,13 @@ def explain(
             autocompletion=completion.explained_words,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Explain a verdict, a check, a word of a timing or a finding: how it is seen, what causes it, what to do.
 
     Example: harness explain wall_clock
     """
-    from harness.reports import everything_explained
+    from harness.reports import all_explained, everything_explained, explained
 
     known = everything_explained()
     word = word and word.lower()
@@ -42,14 +40,6 @@ def explain(
     chosen = known if word is None else {word: known[word]}
     if json:
         texts = {name: dataclasses.asdict(explanation) for name, explanation in chosen.items()}
-        typer.echo(json_module.dumps(texts if word is None else {"name": word, **texts[word]}, indent=2))
+        print_json(texts if word is None else {"name": word, **texts[word]}, indent=2)
     else:
-        _print(word, chosen)
-
-
-def _print(word: str | None, chosen: dict[str, Explanation]) -> None:
-    from rich.console import Console
-
-    from harness.reports import all_explained, explained
-
-    Console(highlight=False).print(all_explained() if word is None else explained(word, chosen[word]))
+        print_report(all_explained() if word is None else explained(word, chosen[word]))

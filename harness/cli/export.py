@@ -11,8 +11,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import Results, RunName
-from harness.cli.store import chosen_entries, open_store, say
+from harness.cli.options import ResultsFolder, RunName
+from harness.cli.printing import say
+from harness.cli.store import chosen_entries, open_store
 from harness.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def export(
         typer.Option("-s", "--solution", help="Only this solution.", autocompletion=completion.solutions),
     ] = None,
     run: RunName = None,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Write evaluations for other tools: --csv, --timings, --jsonl or --kernelbench.
 

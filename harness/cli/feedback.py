@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from harness.cli.options import EvaluationId, Results
+from harness.cli.options import EvaluationId, ResultsFolder
 from harness.cli.store import open_store
 
 
-def feedback(evaluation: EvaluationId = "last", results: Results = None) -> None:
+def feedback(evaluation: EvaluationId = "last", results: ResultsFolder = None) -> None:
     """Print an evaluation for a language model's next attempt: what failed, what to do, times, the source.
 
     Example: harness feedback last

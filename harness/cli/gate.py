@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli import completion, exit_codes
-from harness.cli.options import Backend, BackendChoice, ConfigName, Quiet, Results, Sanitize, Seed, Verbose
+from harness.cli import exit_codes
+from harness.cli.gate_answer import GateOutputs
+from harness.cli.options import (
+    BackendChoice,
+    BackendOption,
+    ConfigName,
+    ProblemPatterns,
+    QuietFlag,
+    ResultsFolder,
+    SanitizeFlag,
+    SeedOption,
+    SolutionPatterns,
+)
+from harness.cli.signals import end_politely
+from harness.cli.spread import spread
 
 if TYPE_CHECKING:
-    from harness.model.gate import GateReport
+    from harness.cli.progress import Progress
+    from harness.gate import Opener
+    from harness.model.config import Config
+    from harness.model.environment import Environment
+    from harness.model.evaluation import Evaluation
+    from harness.run.session import Session
+    from harness.workspace.selection import Task
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-p", "--problem", help="A name or shell pattern; repeatable. Default: all.", autocompletion=completion.problems
-    ),
-]
-Solutions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-s",
-        "--solution",
-        help="A name or shell pattern; repeatable. Default: all.",
-        autocompletion=completion.solutions,
-    ),
-]
 SnapshotName = Annotated[
     str | None,
     typer.Option(
@@ -54,18 +60,12 @@ AllowOther = Annotated[
     bool, typer.Option("--allow-other-environment", help="Compare speeds of different environments nevertheless.")
 ]
 Forbid = Annotated[bool, typer.Option("--forbid-inconclusive", help="End with 4 where speed is undecided.")]
-Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", show_default=False)]
-Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", show_default=False)]
-Markdown = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write Markdown for a comment.", show_default=False)
-]
-Github = Annotated[bool, typer.Option("--github", help="Annotations and job summary of GitHub Actions.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The report as one JSON object on stdout.")]
 
 
+@spread
 def gate(
-    problem: Problems = None,
-    solution: Solutions = None,
+    problem: ProblemPatterns = None,
+    solution: SolutionPatterns = None,
     snapshot: SnapshotName = None,
     policy: PolicyName = None,
     correctness_only: CorrectnessOnly = False,
@@ -73,18 +73,14 @@ def gate(
     from_run: FromRun = None,
     allow_other_environment: AllowOther = False,
     forbid_inconclusive: Forbid = False,
-    backend: Backend = BackendChoice.AUTO,
+    backend: BackendOption = BackendChoice.AUTO,
     config: ConfigName = None,
-    seed: Seed = None,
-    sanitize: Sanitize = False,
-    results: Results = None,
-    junit: Junit = None,
-    sarif: Sarif = None,
-    markdown: Markdown = None,
-    github: Github = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    seed: SeedOption = None,
+    sanitize: SanitizeFlag = False,
+    results: ResultsFolder = None,
+    quiet: QuietFlag = False,
+    *,
+    outputs: GateOutputs,
 ) -> None:
     """Judge solutions for CI: every one must end as its solution.yaml expects, and none be slower than was accepted.
 
@@ -92,15 +88,14 @@ def gate(
 
     Example: harness gate --snapshot git:origin/main --changed-since origin/main --junit gate.xml
     """
-    from harness.cli.gate_answer import Targets, deliver, stop_commands
-    from harness.cli.gate_run import Request, run_gate
+    from harness.gate import GateRequest, decide
+    from harness.workspace.workspace import find_workspace
 
-    targets = Targets(junit, sarif, markdown, github, json, verbose)
-    targets.check()
-    token = stop_commands(targets)
-    request = Request(
-        problems=tuple(problem or ()),
-        solutions=tuple(solution or ()),
+    outputs.check()
+    token = outputs.stop_commands()
+    request = GateRequest(
+        problems=problem or (),
+        solutions=solution or (),
         snapshot=snapshot,
         policy=policy,
         correctness_only=correctness_only,
@@ -108,13 +103,55 @@ def gate(
         from_run=from_run,
         allow_other_environment=allow_other_environment,
         forbid_inconclusive=forbid_inconclusive,
-        backend=backend.value,
         config=config,
-        seed=seed,
         sanitize=sanitize,
         results=results,
-        quiet=quiet,
     )
-    report: GateReport = run_gate(request)
-    deliver(report, targets, token)
+    workspace = find_workspace(Path.cwd())
+    kept = results or workspace.results
+    report = decide(workspace, request, _opener(backend.value, workspace.root, kept, seed, quiet))
+    outputs.deliver(report, token)
     raise typer.Exit(exit_codes.of_gate(report))
+
+
+def _opener(
+    backend: Literal["auto", "cuda", "sim"], root: Path, results: Path, seed: int | None, quiet: bool
+) -> Opener:
+    """Opens a session on this machine, with progress on stderr."""
+
+    @contextmanager
+    def opened(config: Config) -> Iterator[_InSession]:
+        end_politely(then_at_once=True)
+        from harness.cli.progress import Progress
+        from harness.run.session import open_session  # torch comes in here
+
+        with Progress(quiet) as progress, open_session(backend, root, results, config, seed, progress.say) as session:
+            yield _InSession(session, progress)
+
+    return opened
+
+
+class _InSession:
+    """Evaluates in a session; tasks that are judged again add to what progress expects."""
+
+    def __init__(self, session: Session, progress: Progress) -> None:
+        self._session = session
+        self._progress = progress
+        self._problems: set[str] = set()
+        self._asked_for = 0
+
+    @property
+    def environment(self) -> Environment:
+        return self._session.environment
+
+    def say(self, what: str) -> None:
+        self._progress.say(what)
+
+    def evaluate(self, tasks: Sequence[Task]) -> Iterator[Evaluation]:
+        self._problems |= {task.problem.name for task in tasks}
+        self._asked_for += len(tasks)
+        self._progress.expect(self._asked_for, across_problems=len(self._problems) > 1)
+        with closing(self._session.evaluate(tasks, self._progress.observe)) as evaluations:
+            for evaluation in evaluations:
+                self._progress.finished(evaluation)
+                yield evaluation

@@ -6,39 +6,33 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from harness.cli.options import VerboseFlag
+from harness.cli.printing import print_report
 from harness.errors import JournalError, UsageError
-from harness.model.gate import GateReport
-from harness.reports import (
-    SUMMARY_BYTES,
-    annotation_commands,
-    gate_json,
-    gate_markdown,
-    gate_report,
-    junit_xml,
-    resuming,
-    sarif_json,
-    stopping,
-    without_old_commands,
-)
+
+if TYPE_CHECKING:
+    from harness.model.gate import GateReport
 
 
 @dataclass(frozen=True)
-class Targets:
-    """What was asked for."""
+class GateOutputs:
+    """Which forms of the answer are asked for."""
 
-    junit: Path | None
-    sarif: Path | None
-    markdown: Path | None
-    github: bool
-    json: bool
-    verbose: bool
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", show_default=False)] = None
+    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", show_default=False)] = None
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Markdown for a comment.", show_default=False)
+    ] = None
+    github: Annotated[bool, typer.Option("--github", help="Annotations and job summary of GitHub Actions.")] = False
+    json: Annotated[bool, typer.Option("--json", help="The report as one JSON object on stdout.")] = False
+    verbose: VerboseFlag = False
 
     def check(self) -> None:
-        """Before minutes of work. Raises: UsageError for a file that can't be written there."""
+        """Find out before minutes of work. Raises: UsageError for a file that can't be written there."""
         for option, path in (("--junit", self.junit), ("--sarif", self.sarif), ("--markdown", self.markdown)):
             if path is not None and path.is_dir():
                 raise UsageError(f"{option} {path}: a folder; name a file in it")
@@ -47,35 +41,46 @@ class Targets:
             if path is not None:
                 _require_writable(option, path)
 
+    def stop_commands(self) -> str:
+        """Make the runner of GitHub Actions obey nothing that is printed, until deliver() tells it the token.
 
-def stop_commands(targets: Targets) -> str:
-    """From here on the runner of GitHub Actions obeys nothing that is printed, until deliver() tells it the token.
+        After an error it obeys nothing to the step's end: the words of an error may be a solution's.
+        """
+        from harness.reports import stopping
 
-    After an error it obeys nothing to the step's end: the words of an error may be a solution's.
-    """
-    token = secrets.token_hex(16)  # nobody can guess it
-    if targets.github:
-        typer.echo(stopping(token), err=True)  # the runner reads both, each in its order
-        if not targets.json:  # which is to stay one object on stdout
-            typer.echo(stopping(token))
-    return token
+        token = secrets.token_hex(16)  # nobody can guess it
+        if self.github:
+            typer.echo(stopping(token), err=True)  # the runner reads both, each in its order
+            if not self.json:  # which is to stay one object on stdout
+                typer.echo(stopping(token))
+        return token
 
+    def deliver(self, report: GateReport, token: str) -> None:
+        """Print, annotate and write; a file that can't be written ends it.
 
-def deliver(report: GateReport, targets: Targets, token: str) -> None:
-    """Raises: JournalError where a file can't be written; what comes before it in this order is there."""
-    _print(report, targets)
-    if targets.github:
-        typer.echo(resuming(token), err=targets.json)
-        for command in annotation_commands(report):
-            typer.echo(command, err=targets.json)
-        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), append=True)
-    if targets.junit:
-        _write(targets.junit, junit_xml(report))
-    if targets.sarif:
-        _write(targets.sarif, sarif_json(report))
-    if targets.markdown:
-        _write(targets.markdown, gate_markdown(report))
+        Raises: JournalError; what comes before the file in this order is there.
+        """
+        from harness.reports import SUMMARY_BYTES, annotation_commands, gate_markdown, junit_xml, resuming, sarif_json
+
+        self._print(report)
+        if self.github:
+            typer.echo(resuming(token), err=self.json)
+            for command in annotation_commands(report):
+                typer.echo(command, err=self.json)
+            if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+                _write(Path(summary), gate_markdown(report, SUMMARY_BYTES), append=True)
+        for path, text in ((self.junit, junit_xml), (self.sarif, sarif_json), (self.markdown, gate_markdown)):
+            if path:
+                _write(path, text(report))
+
+    def _print(self, report: GateReport) -> None:
+        from harness.reports import gate_json, gate_report, without_old_commands
+
+        if self.json:
+            text = gate_json(report)
+            typer.echo(without_old_commands(text) if self.github else text)
+        else:
+            print_report(gate_report(report, self.verbose))
 
 
 def _require_writable(option: str, path: Path) -> None:
@@ -86,14 +91,6 @@ def _require_writable(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: can't be written: {error.strerror}; choose another file") from None
     if not existed:
         path.unlink()
-
-
-def _print(report: GateReport, targets: Targets) -> None:
-    if targets.json:
-        text = gate_json(report)
-        typer.echo(without_old_commands(text) if targets.github else text)
-    else:
-        Console().print(gate_report(report, targets.verbose))
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

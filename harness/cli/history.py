@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.options import BackendChoice, ProblemName, Results, RunName
-from harness.cli.store import chosen_entries, open_store, say
+from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunName
+from harness.cli.printing import print_json, print_report, say
+from harness.cli.store import chosen_entries, open_store
 
 
 def history(
@@ -28,7 +28,7 @@ def history(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="The newest so many of each solution.")] = 20,
     plot: Annotated[Path | None, typer.Option(help="Also draw the speed-ups into this .png or .svg.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One evaluation a line, without samples.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Show how solutions of a problem did over time, oldest first.
 
@@ -50,8 +50,6 @@ def history(
     if json:
         for series in found:
             for facts in history_json(series):
-                typer.echo(json_module.dumps(facts))
+                print_json(facts)
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(history_report(found))
+        print_report(history_report(found))

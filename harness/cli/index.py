@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import Results
-from harness.cli.store import open_store, results_folder, say
+from harness.cli.options import JsonFlag, ResultsFolder
+from harness.cli.printing import print_json, say
+from harness.cli.store import open_store, results_folder
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def index(
     merge: Annotated[
         Path | None, typer.Option(help="Take over the evaluations of another machine's results folder.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    results: Results = None,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
 ) -> None:
     """Say what the results folder holds. The index is brought up to date by every command that uses it.
 
@@ -39,7 +39,7 @@ def index(
         status = opened.status()
     problems = _verified(results_folder(results)) if verify else status.problems
     if json:
-        typer.echo(json_module.dumps(_as_json(status, problems), indent=2))
+        print_json(_as_json(status, problems), indent=2)
     else:
         _print(status, problems)
     if verify and any(not problem.is_harmless for problem in problems):

@@ -10,6 +10,7 @@ import typer
 
 
 def init(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where; made if it isn't there.")] = Path("."),
 ) -> None:
     """Make a workspace: an example problem with a solution, the default config, results/, schemas for editors.
@@ -35,8 +36,8 @@ def init(
             raise UsageError(f"can't write {target}: {error.strerror}") from None
         made += 1
         typer.echo(f"made  {target}")
-    for target in write_schemas(folder):
+    for target in write_schemas(folder, context.find_root().command):
         made += 1
         typer.echo(f"made  {target}")
-    place = "" if folder == Path(".") else f"cd {folder} && "
-    typer.echo(f"next: {place}harness run --problem relu" if made else "nothing to make")
+    enter = "" if folder == Path(".") else f"cd {folder} && "
+    typer.echo(f"next: {enter}harness run --problem relu" if made else "nothing to make")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import Results
-from harness.errors import MachineError, UsageError
+from harness.cli.options import ResultsFolder
+from harness.cli.printing import print_report, write_text
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.reports import Board
@@ -18,25 +19,32 @@ if TYPE_CHECKING:
     from harness.store.index import Index
 
 
-class Format(str, enum.Enum):
+class LeaderboardFormat(str, enum.Enum):
     TABLE = "table"
     MARKDOWN = "markdown"
     JSON = "json"
     HTML = "html"
 
 
-class Precision(str, enum.Enum):
+class PrecisionChoice(str, enum.Enum):
     FLOAT64 = "float64"
     FLOAT32 = "float32"
     TF32 = "tf32"
     HALF = "half"
 
 
-_BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".html": Format.HTML, ".htm": Format.HTML}
+_BY_ENDING = {
+    ".md": LeaderboardFormat.MARKDOWN,
+    ".json": LeaderboardFormat.JSON,
+    ".html": LeaderboardFormat.HTML,
+    ".htm": LeaderboardFormat.HTML,
+}
 
 
 def leaderboard(
-    format: Annotated[Format | None, typer.Option(help="Default: by the ending of --output, else a table.")] = None,
+    format: Annotated[
+        LeaderboardFormat | None, typer.Option(help="Default: by the ending of --output, else a table.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file instead of stdout.")] = None,
     open: Annotated[bool, typer.Option("--open", help="Show the HTML page in the browser.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Also draw the bars into this .png or .svg.")] = None,
@@ -54,21 +62,21 @@ def leaderboard(
             autocompletion=completion.configs,
         ),
     ] = None,
-    precision: Annotated[Precision | None, typer.Option(help="Only this class of precision.")] = None,
+    precision: Annotated[PrecisionChoice | None, typer.Option(help="Only this class of precision.")] = None,
     problem: Annotated[
         str,
         typer.Option(
             "-p", "--problem", help="Only problems of this shell pattern.", autocompletion=completion.problems
         ),
     ] = "*",
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Rank the solutions of each problem, from the journal alone; no GPU and no sources are needed.
 
     Example: harness leaderboard --format html --output leaderboard.html --open
     """
     from harness.cli.store import results_folder
-    from harness.reports import Wanted, make_board
+    from harness.reports import Wanted, leaderboard_table, make_board, save_leaderboard_plot
     from harness.store.index import open_index
 
     shape = _format(format, output, open)
@@ -82,19 +90,23 @@ def leaderboard(
         wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
         board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
-            _plot(board, plot)
-        if shape is Format.TABLE and output is None:
-            _print(board)
+            save_leaderboard_plot(board, plot)
+            typer.echo(f"wrote {plot}", err=True)
+        if shape is LeaderboardFormat.TABLE and output is None:
+            print_report(leaderboard_table(board))
+        elif output is None:
+            typer.echo(_text(shape, board, index), nl=False)
         else:
-            _deliver(_text(shape, board, index), output)
+            write_text(output, _text(shape, board, index), "--output")
+            typer.echo(f"wrote {output}", err=True)
     if open and output is not None:
         _open(output)
 
 
-def _format(wanted: Format | None, output: Path | None, open: bool) -> Format:
+def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
     by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
-    shape = wanted or by_name or (Format.HTML if open else Format.TABLE)
-    if open and shape is not Format.HTML:
+    shape = wanted or by_name or (LeaderboardFormat.HTML if open else LeaderboardFormat.TABLE)
+    if open and shape is not LeaderboardFormat.HTML:
         raise UsageError(f"--open shows a page: use --format html, not {shape.value}")
     return shape
 
@@ -119,14 +131,14 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
     return config_hash(find_workspace(Path.cwd()).config(wanted))
 
 
-def _text(shape: Format, board: Board, index: Index) -> str:
-    if shape is Format.HTML:
+def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
+    if shape is LeaderboardFormat.HTML:
         return _page(board, index)
-    if shape is Format.MARKDOWN:
+    if shape is LeaderboardFormat.MARKDOWN:
         from harness.reports import leaderboard_markdown
 
         return leaderboard_markdown(board)
-    if shape is Format.JSON:
+    if shape is LeaderboardFormat.JSON:
         from harness.reports import leaderboard_json
 
         return leaderboard_json(board)
@@ -144,14 +156,6 @@ def _page(board: Board, index: Index) -> str:
     )
 
 
-def _print(board: Board) -> None:
-    from rich.console import Console
-
-    from harness.reports import leaderboard_table
-
-    Console().print(leaderboard_table(board))
-
-
 def _table_text(board: Board) -> str:
     import io
 
@@ -162,24 +166,6 @@ def _table_text(board: Board) -> str:
     file = io.StringIO()
     Console(file=file, width=80).print(leaderboard_table(board))
     return file.getvalue()
-
-
-def _deliver(text: str, output: Path | None) -> None:
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
-    typer.echo(f"wrote {output}", err=True)
-
-
-def _plot(board: Board, path: Path) -> None:
-    from harness.reports import save_leaderboard_plot
-
-    save_leaderboard_plot(board, path)
-    typer.echo(f"wrote {path}", err=True)
 
 
 def _open(page: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli.options import JsonFlag
+from harness.cli.printing import print_json, say
 from harness.errors import InvalidFile
 
 if TYPE_CHECKING:
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 
 def list_workspace(
     problem: Annotated[str | None, typer.Argument(help="Only this problem.", show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """List problems, their cases and solutions, and each solution's last verdict."""
-    from harness.cli.store import say
     from harness.store.index import open_index
     from harness.workspace.workspace import find_workspace
 
@@ -29,7 +29,7 @@ def list_workspace(
     with open_index(workspace.results, say=say) as index:
         listing = [_entry(workspace, name, index) for name in names]
     if json:
-        typer.echo(json_module.dumps({"problems": listing}, indent=2))
+        print_json({"problems": listing}, indent=2)
     else:
         _print(listing)
 

@@ -15,6 +15,7 @@ new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution t
 
 @new_app.command("problem")
 def problem(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="The new folder's name under problems/.", show_default=False)],
     source: Annotated[
         Path | None, typer.Option("--from", help="A KernelBench file to take as it stands.", show_default=False)
@@ -28,12 +29,13 @@ def problem(
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    _report(workspace.root, new_problem(workspace, name, source))
+    _report(context, workspace.root, new_problem(workspace, name, source))
     typer.echo(f"next: harness new solution {name} first")
 
 
 @new_app.command("solution")
 def solution(
+    context: typer.Context,
     problem: ProblemName,
     name: Annotated[str, typer.Argument(help="The new folder's name.", show_default=False)],
     other: Annotated[
@@ -51,12 +53,12 @@ def solution(
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    _report(workspace.root, new_solution(workspace, workspace.problem(problem), name, other))
+    _report(context, workspace.root, new_solution(workspace, workspace.problem(problem), name, other))
     typer.echo(f"next: harness run --problem {problem} --solution {name}")
 
 
-def _report(root: Path, made: list[Path]) -> None:
+def _report(context: typer.Context, root: Path, made: list[Path]) -> None:
     from harness.cli.schemas import write_schemas
 
-    for path in [*made, *write_schemas(root)]:
+    for path in [*made, *write_schemas(root, context.find_root().command)]:
         typer.echo(f"made  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")

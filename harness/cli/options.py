@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import completion
+from harness.model.arms import BASELINES
+from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.model.config import Config
+    from harness.workspace.workspace import Workspace
 
 
 class BackendChoice(str, enum.Enum):
@@ -17,71 +24,53 @@ class BackendChoice(str, enum.Enum):
     SIM = "sim"
 
 
-Problem = Annotated[
-    str,
+def _baseline_names(given: list[str] | None) -> list[str]:
+    """Each name once, of one or several an option. Raises: typer.BadParameter for one that there isn't."""
+    names = [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in BASELINES:
+            raise typer.BadParameter(f"there is no baseline '{name}'.{did_you_mean(name, BASELINES)}")
+    return list(dict.fromkeys(names))
+
+
+ProblemPatterns = Annotated[
+    list[str] | None,
     typer.Option(
         "-p",
         "--problem",
-        help="A folder name under problems/.",
-        show_default=False,
+        help="A name or pattern (* ? [ ]) of problems; repeatable. Default: all.",
         autocompletion=completion.problems,
     ),
 ]
-Solutions = Annotated[
+SolutionPatterns = Annotated[
     list[str] | None,
     typer.Option(
         "-s",
         "--solution",
-        help="A folder name under solutions/PROBLEM/; repeatable. Default: all.",
+        help="A name or pattern of solutions; repeatable. Default: all.",
         autocompletion=completion.solutions,
     ),
 ]
-Cases = Annotated[
+CaseNames = Annotated[
     list[str] | None,
     typer.Option("-c", "--case", help="A case; repeatable. Default: all.", autocompletion=completion.cases),
 ]
-Backend = Annotated[BackendChoice, typer.Option(help="auto: the GPU where there is one, else the simulator.")]
+BackendOption = Annotated[BackendChoice, typer.Option(help="auto: the GPU where there is one, else the simulator.")]
 ConfigName = Annotated[
     str | None,
     typer.Option(
         "--config", help="A name in configs/ or a file.", show_default=False, autocompletion=completion.configs
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Repeat a run's inputs. Default: drawn at run time.")]
-Timing = Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")]
-LockClocks = Annotated[
-    int | None,
-    typer.Option(
-        "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
-    ),
-]
-Nvcc = Annotated[
-    bool, typer.Option("--nvcc/--no-nvcc", help="Beside the simulator, also compile for a GPU where nvcc is installed.")
-]
-Sanitize = Annotated[
+SeedOption = Annotated[int | None, typer.Option(help="Repeat a run's inputs. Default: drawn at run time.")]
+SanitizeFlag = Annotated[
     bool, typer.Option("--sanitize", help="Simulator: look at every access of a kernel; several times slower.")
 ]
-MinOwnShare = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="On a GPU: how much of its time own kernels must take, as 0.5 for a half."),
-]
-Results = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")]
-NoSource = Annotated[bool, typer.Option("--no-source", help="Keep no text of the solutions in the records.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option("-j", "--jobs", min=1, help="Builds at once. Default: the config's, or half of the cores for builds."),
-]
-MaxFailures = Annotated[int | None, typer.Option(min=1, help="Stop after so many verdicts other than expected.")]
-LastFailed = Annotated[
-    bool, typer.Option("--last-failed", help="Only solutions whose newest verdict here is not the expected one.")
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Keep results of unchanged sources, cases, config and environment.")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would be evaluated, and leave.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
+ResultsFolder = Annotated[Path | None, typer.Option(help="Folder of the journals. Default: results/ of the workspace.")]
+QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="No progress on stderr.")]
+VerboseFlag = Annotated[bool, typer.Option("-v", "--verbose", help="Details of failures, and remarks.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="As one JSON object.")]
+TIMING = typer.Option("--timing/--no-timing", help="Measure speed after correctness.")
 
 # Arguments of the commands that look things up; their completions come with them.
 ProblemName = Annotated[
@@ -104,3 +93,84 @@ EvaluationId = Annotated[
 RunName = Annotated[
     str | None, typer.Option("--run", help="A folder name under results/.", autocompletion=completion.runs)
 ]
+
+
+@dataclass(frozen=True)
+class JudgingOptions:
+    """How solutions are judged: options of run, compare and watch."""
+
+    case: CaseNames = None
+    backend: BackendOption = BackendChoice.AUTO
+    config: ConfigName = None
+    seed: SeedOption = None
+    nvcc: Annotated[
+        bool,
+        typer.Option("--nvcc/--no-nvcc", help="Beside the simulator, also compile for a GPU where nvcc is installed."),
+    ] = True
+    sanitize: SanitizeFlag = False
+    results: ResultsFolder = None
+    verbose: VerboseFlag = False
+
+    def settings(self, workspace: Workspace) -> Config:
+        """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
+        config = workspace.config(self.config).sanitized(self.sanitize)
+        return config if self.nvcc else config.without_nvcc()
+
+
+@dataclass(frozen=True)
+class EvaluatingOptions(JudgingOptions):
+    """What is measured, and how a run goes on: options of run and compare."""
+
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-b",
+            "--baseline",
+            help=f"{', '.join(BASELINES)}; commas between several, or repeat it. "
+            "The headline refers to the first. Default: the config's, eager.",
+            metavar="NAME[,NAME]",
+            callback=_baseline_names,
+            autocompletion=completion.baselines,
+            show_default=False,
+        ),
+    ] = None
+    timing: Annotated[bool, TIMING] = True
+    lock_clocks: Annotated[
+        int | None,
+        typer.Option(
+            "--lock-clocks", min=1, metavar="MHZ", help="Lock the SM clock on the GPU, reset it afterwards; needs root."
+        ),
+    ] = None
+    min_own_share: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="On a GPU: how much of its time own kernels must take, as 0.5 for a half."),
+    ] = None
+    no_source: Annotated[bool, typer.Option("--no-source", help="Keep no text of the solutions in the records.")] = (
+        False
+    )
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, help="Builds at once. Default: the config's, or half of the cores for builds."
+        ),
+    ] = None
+    max_failures: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many verdicts other than expected.")
+    ] = None
+    last_failed: Annotated[
+        bool, typer.Option("--last-failed", help="Only solutions whose newest verdict here is not the expected one.")
+    ] = False
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep results of unchanged sources, cases, config and environment.")
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be evaluated, and leave.")] = False
+    json: Annotated[bool, typer.Option("--json", help="One record a line on stdout, exactly the journal's.")] = False
+    quiet: QuietFlag = False
+
+    def settings(self, workspace: Workspace) -> Config:
+        """The config that is named, with these options on top. Raises: UsageError, InvalidFile."""
+        config = super().settings(workspace).at_clock(self.lock_clocks).with_own_share(self.min_own_share)
+        if self.baseline:
+            names = tuple(self.baseline)
+            config = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
+        return config if self.timing else config.untimed()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import Results
+from harness.cli.options import ResultsFolder
+from harness.cli.printing import print_json
 from harness.cli.store import chosen_entries, open_store
 from harness.errors import UsageError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.store.index import Index
 
 
-class Format(str, enum.Enum):
+class PictureFormat(str, enum.Enum):
     SVG = "svg"
     PNG = "png"
 
@@ -43,9 +43,9 @@ def plot(
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the pictures.")] = Path("plots"),
-    format: Annotated[list[Format] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,
+    format: Annotated[list[PictureFormat] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,
     json: Annotated[bool, typer.Option("--json", help="What the pictures show, an evaluation a line.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Draw an evaluation: the calls of each arm over time and as a histogram, and what they achieve below the ceilings
     of the device.
@@ -62,11 +62,14 @@ def plot(
     for evaluation in evaluations:
         pictures = pictures_of(evaluation)
         files = write_pictures(pictures, output, formats)
-        typer.echo(json_module.dumps(pictures_json(pictures, files)) if json else "\n".join(map(str, files)))
+        if json:
+            print_json(pictures_json(pictures, files))
+        else:
+            typer.echo("\n".join(map(str, files)))
 
 
 def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:
-    """Raises: UsageError, with a suggestion, where there is none or none was timed."""
+    """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
     from harness.suggest import did_you_mean
 
     problems = {entry.problem for entry in index.entries()}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.inside import OneSolution, Output, Timeout, looking
-from harness.cli.options import ProblemName, Quiet, Results
-
-if TYPE_CHECKING:
-    from harness.model.profile import Profile
+from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
+from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
+from harness.cli.printing import print_json, print_report
 
 
-class Arm(str, enum.Enum):
+class ArmChoice(str, enum.Enum):
     SOLUTION = "solution"
     REFERENCE = "reference"
 
 
-class MetricSet(str, enum.Enum):
+class MetricSetChoice(str, enum.Enum):
     BASIC = "basic"
     DETAILED = "detailed"
     FULL = "full"
@@ -34,19 +31,21 @@ def profile(
     case: Annotated[
         str | None, typer.Option("-c", "--case", help="A case. Default: full.", autocompletion=completion.cases)
     ] = None,
-    arm: Annotated[Arm, typer.Option(help="reference: the problem's own Model instead of a solution.")] = Arm.SOLUTION,
+    arm: Annotated[
+        ArmChoice, typer.Option(help="reference: the problem's own Model instead of a solution.")
+    ] = ArmChoice.SOLUTION,
     kernel: Annotated[
         str | None, typer.Option(help="Count only kernels whose name matches this regular expression.")
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Count so many launches of a call, the first ones.")] = 20,
     metrics: Annotated[
-        MetricSet, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
-    ] = MetricSet.DETAILED,
+        MetricSetChoice, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
+    ] = MetricSetChoice.DETAILED,
     output: Output = None,
-    results: Results = None,
+    results: ResultsFolder = None,
     timeout: Timeout = 600,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    quiet: Quiet = False,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the timeline.
 
@@ -55,38 +54,17 @@ def profile(
 
     Example: harness profile maxpool2d plain
     """
-    from harness.tools.target import choose_target, folder_for
+    from harness.reports import profile_json, profile_report
+    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
-    target = choose_target(workspace, problem, solution, case, arm is Arm.REFERENCE, is_small=False)
-    kept = results or workspace.results
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm is ArmChoice.REFERENCE, False)
     with looking(quiet) as say:
-        from harness.tools.machine import require_gpu
-        from harness.tools.nsight import Counting
-        from harness.tools.profiling import Profiling, run_profile
-        from harness.tools.toolbox import find_tool
+        from harness.tools import Counting, inspection, run_profile
 
-        asked = Profiling(
-            target=target,
-            counting=Counting(metrics.value, kernel, launches),
-            gpu=require_gpu(),
-            ncu=find_tool("ncu"),
-            folder=folder_for(target, output, kept, "profiles"),
-            results=kept,
-            limits=workspace.config(None).limits,
-            timeout_s=timeout,
-        )
-        found = run_profile(asked, say)
-    _print(found, json)
-
-
-def _print(found: Profile, json: bool) -> None:
-    from rich.console import Console
-
-    from harness.reports import profile_json, profile_report
-
+        asked = inspection(target, "ncu", "profiles", output, results, timeout)
+        found = run_profile(asked, Counting(metrics.value, kernel, launches), say)
     if json:
-        typer.echo(json_module.dumps(profile_json(found), allow_nan=False))
+        print_json(profile_json(found))
     else:
-        Console(highlight=False).print(profile_report(found))
+        print_report(profile_report(found))

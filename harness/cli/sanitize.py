@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import enum
-import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.inside import OneSolution, Output, Timeout, looking
-from harness.cli.options import ProblemName, Quiet, Results
-
-if TYPE_CHECKING:
-    from harness.model.sanitizing import Sanitizing
+from harness.cli.nvidia_tools import OneSolution, Output, Timeout, looking
+from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
+from harness.cli.printing import print_json, print_report
 
 
-class Tool(str, enum.Enum):
+class ToolChoice(str, enum.Enum):
     MEMCHECK = "memcheck"
     RACECHECK = "racecheck"
     INITCHECK = "initcheck"
@@ -36,12 +33,12 @@ def sanitize(
             autocompletion=completion.cases,
         ),
     ] = None,
-    tool: Annotated[list[Tool] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
+    tool: Annotated[list[ToolChoice] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
     output: Output = None,
-    results: Results = None,
+    results: ResultsFolder = None,
     timeout: Timeout = 600,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    quiet: Quiet = False,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
 ) -> None:
     """Look for accesses out of bounds, races, uninitialised reads and unreached barriers in a solution's kernels.
 
@@ -50,39 +47,20 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.model.sanitizing import SANITIZER_TOOLS
-    from harness.tools.target import choose_target, folder_for
+    from harness.model.sanitizing import SANITIZER_TOOLS, SanitizerTool
+    from harness.reports import sanitizing_json, sanitizing_report
+    from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    workspace = find_workspace(Path.cwd())
-    target = choose_target(workspace, problem, solution, case, of_reference=False, is_small=True)
-    kept = results or workspace.results
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, of_reference=False, is_small=True)
     with looking(quiet) as say:
-        from harness.tools.machine import require_gpu
-        from harness.tools.sanitizing import Sanitation, run_sanitizer
-        from harness.tools.toolbox import find_tool
+        from harness.tools import inspection, run_sanitizer
 
-        asked = Sanitation(
-            target=target,
-            tools=tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS,
-            gpu=require_gpu(),
-            program=find_tool("compute-sanitizer"),
-            folder=folder_for(target, output, kept, "sanitizer"),
-            results=kept,
-            limits=workspace.config(None).limits,
-            timeout_s=timeout,
-        )
-        found = run_sanitizer(asked, say)
-    _print(found, json)
-    raise typer.Exit(exit_codes.of_sanitizing(found))
-
-
-def _print(found: Sanitizing, json: bool) -> None:
-    from rich.console import Console
-
-    from harness.reports import sanitizing_json, sanitizing_report
-
+        asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
+        tools: tuple[SanitizerTool, ...] = tuple(dict.fromkeys(t.value for t in tool)) if tool else SANITIZER_TOOLS
+        found = run_sanitizer(asked, tools, say)
     if json:
-        typer.echo(json_module.dumps(sanitizing_json(found), allow_nan=False))
+        print_json(sanitizing_json(found))
     else:
-        Console(highlight=False).print(sanitizing_report(found))
+        print_report(sanitizing_report(found))
+    raise typer.Exit(exit_codes.of_sanitizing(found))

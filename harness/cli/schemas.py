@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.cli import settings, tree
-from harness.cli.tree import SettableOption
+from harness.cli.settings import DEFAULTS
+from harness.cli.tree import Command, SettableOption, settable_options
 from harness.errors import UsageError
 
 FOLDER = Path(".harness", "schemas")
 """In a workspace; the first line of each scaffolded YAML file points there."""
 
 
-def schema_texts() -> dict[str, str]:
+def schema_texts(command_line: Command) -> dict[str, str]:
     """File names and their JSON, as `harness config schema` writes them."""
-    from harness.cli.app import app
-    from harness.gate.policy import Policy
+    from harness.gate import Policy
     from harness.model.config import Config
     from harness.workspace.problem import ProblemFile
     from harness.workspace.solution import SolutionFile
@@ -28,16 +27,16 @@ def schema_texts() -> dict[str, str]:
         "solution": _file("solution.yaml of a harness workspace", _schema(SolutionFile)),
         "config": _file("A file in configs/ of a harness workspace", _schema(Config)),
         "gate": _file("gate.yaml: what a gate demands", _schema(Policy)),
-        "harness": _settings_schema(tree.settable_options(app, tree.prepare(app, {}))),
+        "harness": _settings_schema(command_line),
     }
     return {f"{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
 
 
-def write_schemas(root: Path) -> list[Path]:
-    """Into a workspace, where they aren't yet; returns what was written. Raises: UsageError."""
+def write_schemas(root: Path, command_line: Command) -> list[Path]:
+    """Write those that a workspace lacks; returns what was written. Raises: UsageError."""
     written = []
     try:
-        for name, text in schema_texts().items():
+        for name, text in schema_texts(command_line).items():
             path = root / FOLDER / name
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,18 +66,19 @@ def _schema(kind: Any) -> dict[str, Any]:
     return found
 
 
-def _settings_schema(options: settings.Options) -> dict[str, Any]:
+def _settings_schema(command_line: Command) -> dict[str, Any]:
     """harness.yaml: a section per command, and `defaults` with every option."""
+    options = settable_options(command_line)
     top = _section()
     every = {name: option for of_command in options.values() for name, option in of_command.items()}
-    top["properties"][settings.DEFAULTS] = _section(every) | {
+    top["properties"][DEFAULTS] = _section(every) | {
         "description": "For every command that has the option; a command's own section is stronger."
     }
     for path, of_command in options.items():
-        place = top
+        section = top
         for word in path:
-            place = place["properties"].setdefault(word, _section())
-        place["properties"].update(_section(of_command)["properties"])
+            section = section["properties"].setdefault(word, _section())
+        section["properties"].update(_section(of_command)["properties"])
     return _file("harness.yaml: what the command line's options are set to", top)
 
 
@@ -89,5 +89,7 @@ def _section(options: Mapping[str, SettableOption] | None = None) -> dict[str, A
 
 def _option_schema(option: SettableOption) -> dict[str, Any]:
     kind = {"type": "string"} if option.hint is Path else _schema(option.hint)
+    limits = {"minimum": getattr(option.option, "min", None), "maximum": getattr(option.option, "max", None)}
+    kind |= {name: limit for name, limit in limits.items() if limit is not None}
     schema = {"anyOf": [kind, {"type": "array", "items": kind}]} if option.is_list else kind
-    return {**schema, "description": option.help}
+    return {**schema, "description": option.option.help or ""}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import Results
+from harness.cli.options import ResultsFolder
+from harness.cli.printing import print_json, print_report, write_text
 from harness.cli.store import chosen_entries, open_store
-from harness.errors import MachineError, UsageError
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.model.evaluation import Evaluation
@@ -23,7 +24,7 @@ def score(
     export: Annotated[
         Path | None, typer.Option(help="A new folder for the files that KernelBench's scripts read.")
     ] = None,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Score runs as KernelBench does: fast_p, geometric mean and pass@k, per GPU, level and run.
 
@@ -40,20 +41,18 @@ def score(
         raise UsageError("no evaluation of a problem named level<L>_<number>…: see 'harness import kernelbench'")
     if export is not None:
         for path, content in kernelbench_files(fields, ks):
-            _write(export / path, content)
+            write_text(export / path, json_module.dumps(content, indent=4) + "\n", "--export", with_folder=True)
         typer.echo(f"wrote {export}", err=True)
     scores = [score_run(field, run, ks) for field in fields for run in field.runs]
     if json:
         for one in scores:
-            typer.echo(json_module.dumps(score_json(one)))
+            print_json(score_json(one))
     else:
-        from rich.console import Console
-
-        Console().print(scores_table(scores))
+        print_report(scores_table(scores))
 
 
 def _newest(index: Index) -> list[Evaluation]:
-    """Of each solution on each GPU."""
+    """The newest evaluation of each solution on each GPU."""
     found = {
         (entry.problem, entry.solution, entry.environment_label if entry.backend == "cuda" else None): entry.id
         for entry in chosen_entries(index, None, None)
@@ -70,11 +69,3 @@ def _problem_names() -> list[str]:
         return find_workspace(Path.cwd()).problem_names()
     except UsageError:
         return []
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json_module.dumps(content, indent=4) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"can't write {path}: {error.strerror}; choose another --export") from None

@@ -1,7 +1,8 @@
 """Settings files and variables against the options there are: what may be set, what is set, and by whom.
 
 Strongest first: the command line, HARNESS_<COMMAND>_<OPTION>, harness.yaml, [tool.harness] of pyproject.toml, default.
-Within a file a command's own section is stronger than `defaults`, which every command with such an option takes.
+Within a file a command's own section is stronger than `defaults`, which every command with such an option takes. The
+parser itself joins these layers: files become its default_map.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any
 
 import typer
 
-from harness.cli import tree
-from harness.cli.tree import SettableOption
+from harness.cli.tree import CommandPath, Options, SettableOption
 from harness.errors import InvalidFile
 from harness.suggest import did_you_mean
 from harness.workspace.settings import SettingsFile
@@ -26,25 +26,22 @@ DEFAULTS = "defaults"
 META_KEY = "harness.settings"
 """Where the context of a command keeps (Options, Settings)."""
 
-Options = Mapping[tree.CommandPath, Mapping[str, SettableOption]]
-
 
 @dataclass(frozen=True)
 class Settings:
-    """What files set, by command and parameter, with the file that did."""
+    """What files set: the value of an option, by command and parameter, and the file that says so."""
 
-    values: dict[tree.CommandPath, dict[str, Any]] = field(default_factory=dict)
-    origins: dict[tuple[tree.CommandPath, str], str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+    values: dict[tuple[CommandPath, str], tuple[Any, str]] = field(default_factory=dict)
 
     def default_map(self) -> dict[str, Any]:
         """The nested form that the command line's parser takes: words of the command, then parameters."""
         nested: dict[str, Any] = {}
-        for path, values in self.values.items():
-            place = nested
+        for (path, parameter), (value, _) in self.values.items():
+            section = nested
             for word in path:
-                place = place.setdefault(word, {})
-            place.update(values)
+                section = section.setdefault(word, {})
+            section[parameter] = value
         return nested
 
 
@@ -54,13 +51,12 @@ def read_settings(files: Sequence[SettingsFile], options: Options, context: type
     Raises:
         InvalidFile: an unknown command or option, or a value that its option doesn't take.
     """
-    settings = Settings(files=tuple(file.label for file in files))
+    settings = Settings(tuple(file.label for file in files))
     for file in reversed(files):
         for section in sorted(file.values, key=lambda name: name != DEFAULTS):  # what comes later is stronger
             for option, value in _section(file, options, section):
                 checked = _value(file, option, value, context)
-                settings.values.setdefault(option.command, {})[option.parameter] = checked
-                settings.origins[option.command, option.parameter] = file.label
+                settings.values[option.command, option.parameter] = checked, file.label
     return settings
 
 
@@ -69,7 +65,7 @@ def misspelt_variables(options: Options) -> Iterator[str]:
     that resembles none is left alone."""
     known = {option.variable for of_command in options.values() for option in of_command.values()}
     for path, of_command in options.items():
-        prefix = tree.variable(path, "")
+        prefix = "_".join(("HARNESS", *path, "")).replace("-", "_").upper()
         words = [option.variable.removeprefix(prefix) for option in of_command.values()]
         for name in sorted(os.environ):
             if name.startswith(prefix) and name not in known:
@@ -80,20 +76,22 @@ def misspelt_variables(options: Options) -> Iterator[str]:
 def _section(file: SettingsFile, options: Options, name: Any) -> Iterator[tuple[SettableOption, Any]]:
     """Options with their values below one key at the top of a file."""
     written = file.values[name]
-    if name == DEFAULTS:
-        for key, value in _mapping(file, written, (DEFAULTS,)).items():
-            having = [of_command[_spelt(key)] for of_command in options.values() if _spelt(key) in of_command]
-            if not having:
-                valid = {option for of_command in options.values() for option in of_command}
-                raise InvalidFile(f"{file.label}: {DEFAULTS}.{key}: no command has this option.{_near(key, valid)}")
-            yield from ((option, value) for option in having)
-    else:
+    if name != DEFAULTS:
         yield from _command(file, options, (str(name),), written)
+        return
+    for key, value in _mapping(file, written, (DEFAULTS,)).items():
+        having = [of_command[_spelt(key)] for of_command in options.values() if _spelt(key) in of_command]
+        if not having:
+            valid = {option for of_command in options.values() for option in of_command}
+            near = did_you_mean(_spelt(key), valid)
+            raise InvalidFile(f"{file.label}: {DEFAULTS}.{key}: no command has this option.{near}")
+        yield from ((option, value) for option in having)
 
 
 def _command(
-    file: SettingsFile, options: Options, path: tree.CommandPath, written: Any
+    file: SettingsFile, options: Options, path: CommandPath, written: Any
 ) -> Iterator[tuple[SettableOption, Any]]:
+    """Options with their values below the key of a command, or of a group of commands."""
     below = {words[len(path)] for words in options if words[: len(path)] == path and len(words) > len(path)}
     if path not in options and not below:
         valid = {words[len(path) - 1] for words in options if words[: len(path) - 1] == path[:-1]}
@@ -106,48 +104,45 @@ def _command(
         elif _spelt(key) in known:
             yield known[_spelt(key)], value
         else:
-            raise InvalidFile(f"{file.label}: {'.'.join(path)}: unknown option '{key}'.{_near(key, {*known, *below})}")
+            near = did_you_mean(_spelt(key), {*known, *below})
+            raise InvalidFile(f"{file.label}: {'.'.join(path)}: unknown option '{key}'.{near}")
 
 
 def _value(file: SettingsFile, option: SettableOption, value: Any, context: typer.Context) -> Any:
-    """As the command line's parser takes it: text, a list of texts, or a boolean for a flag."""
-    place = f"{file.label}: {'.'.join(option.command)}.{option.name}"
+    """What the command line's parser takes: text, a list of texts, or a boolean for a flag."""
+    where = f"{file.label}: {'.'.join(option.command)}.{option.name}"
     if option.is_list:
-        given: Any = [_text(place, option, file, item) for item in (value if isinstance(value, list) else [value])]
+        given: Any = [_text(where, option, file, item) for item in (value if isinstance(value, list) else [value])]
     elif option.hint is bool:
         if not isinstance(value, bool):
-            raise InvalidFile(f"{place}: {value!r} where true or false belongs")
+            raise InvalidFile(f"{where}: {value!r} where true or false belongs")
         given = value
     else:
-        given = _text(place, option, file, value)
+        given = _text(where, option, file, value)
     try:
         option.option.process_value(context, given)
     except typer.BadParameter as error:
-        raise InvalidFile(f"{place}: {error.message.rstrip('.')}") from None
+        raise InvalidFile(f"{where}: {error.message.rstrip('.')}") from None
     return given
 
 
-def _text(place: str, option: SettableOption, file: SettingsFile, value: Any) -> str:
+def _text(where: str, option: SettableOption, file: SettingsFile, value: Any) -> str:
     if value is None or isinstance(value, (bool, list, dict)):
-        raise InvalidFile(f"{place}: {type(value).__name__} where one value belongs")
+        raise InvalidFile(f"{where}: {type(value).__name__} where one value belongs")
     if option.hint is Path:  # written in a file, so meant from there, wherever the command is called
         return str(file.path.parent / Path(str(value)).expanduser())
     return str(value)
 
 
-def _mapping(file: SettingsFile, written: Any, path: tree.CommandPath) -> Mapping[str, Any]:
+def _mapping(file: SettingsFile, written: Any, path: CommandPath) -> Mapping[str, Any]:
     if written is None:
         return {}
     if not isinstance(written, dict):
-        place = f"{file.label}: {'.'.join(path)}"
-        raise InvalidFile(f"{place}: {type(written).__name__} where a mapping of options belongs")
+        where = f"{file.label}: {'.'.join(path)}"
+        raise InvalidFile(f"{where}: {type(written).__name__} where a mapping of options belongs")
     return written
 
 
 def _spelt(key: object) -> str:
     """max_failures is max-failures."""
     return str(key).replace("_", "-")
-
-
-def _near(key: object, valid: set[str]) -> str:
-    return did_you_mean(_spelt(key), valid)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import EvaluationId, Results
+from harness.cli.options import EvaluationId, ResultsFolder
+from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
 from harness.errors import UsageError
 
@@ -24,7 +24,7 @@ def show(
     ] = False,
     source: Annotated[bool, typer.Option("--source", help="The files that were judged.")] = False,
     log: Annotated[bool, typer.Option("--log", help="What the compilers said.")] = False,
-    results: Results = None,
+    results: ResultsFolder = None,
 ) -> None:
     """Show one evaluation: verdict, times, checks, kernels, environment, and how to repeat it.
 
@@ -41,26 +41,24 @@ def show(
 
         typer.echo(to_line(found))
     elif statistics:
-        typer.echo(_statistics(found))
+        _print_statistics(found)
     elif source or log:
         from harness.reports import log_text, source_text
 
         typer.echo(source_text(found) if source else log_text(found), nl=False)
     else:
-        from rich.console import Console
-
         from harness.reports import show_report
 
-        Console(highlight=False).print(show_report(found, _cases_of(found)))
+        print_report(show_report(found, _cases_of(found)))
 
 
-def _statistics(evaluation: Evaluation) -> str:
-    """Raises: UsageError for what wasn't timed."""
+def _print_statistics(evaluation: Evaluation) -> None:
+    """Print what is derived from the times. Raises: UsageError for what wasn't timed."""
     from harness.reports import timing_json
 
     if evaluation.timing is None:
         raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")
-    return json_module.dumps(timing_json(evaluation), indent=2)
+    print_json(timing_json(evaluation), indent=2)
 
 
 def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:

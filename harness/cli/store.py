@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from harness.cli.printing import say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ def open_store(results: Path | None, rebuild: bool = False) -> Index:
     from harness.store.index import open_index
 
     return open_index(results_folder(results), rebuild=rebuild, say=say)
-
-
-def say(what: str) -> None:
-    typer.echo(f"harness: {what}", err=True)
 
 
 def chosen_entries(

@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import (
-    Backend,
-    BackendChoice,
-    Cases,
-    ConfigName,
-    Nvcc,
-    ProblemName,
-    Results,
-    Sanitize,
-    Seed,
-    SolutionName,
-    Verbose,
-)
+from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName
+from harness.cli.spread import spread
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,18 +22,13 @@ if TYPE_CHECKING:
     from harness.workspace.workspace import Workspace
 
 
+@spread
 def watch(
     problem: ProblemName,
     solution: SolutionName,
-    case: Cases = None,
-    backend: Backend = BackendChoice.AUTO,
-    config: ConfigName = None,
-    seed: Seed = None,
-    timing: Annotated[bool, typer.Option("--timing/--no-timing", help="Measure speed after correctness.")] = False,
-    nvcc: Nvcc = True,
-    sanitize: Sanitize = False,
-    results: Results = None,
-    verbose: Verbose = False,
+    timing: Annotated[bool, TIMING] = False,
+    *,
+    options: JudgingOptions,
 ) -> None:
     """Check a solution now and after every save of it or its problem. Ctrl-C ends.
 
@@ -53,10 +37,10 @@ def watch(
     from harness.workspace.workspace import find_workspace
 
     workspace = find_workspace(Path.cwd())
-    _task(workspace, problem, solution, case or [])  # a mistyped name ends here; later faults are shown and waited out
-    settings = workspace.config(config).sanitized(sanitize)
+    cases = options.case or []
+    _task(workspace, problem, solution, cases)  # a mistyped name ends here; later faults are shown and waited out
+    settings = options.settings(workspace)
     settings = replace(settings, timing=replace(settings.timing, enabled=timing))
-    settings = settings if nvcc else settings.without_nvcc()
 
     from rich.console import Console
 
@@ -65,12 +49,12 @@ def watch(
 
     console = Console()
     watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
-    kept = results or workspace.results
-    with open_session(backend.value, workspace.root, kept, settings, seed, _say) as session:
+    results = options.results or workspace.results
+    with open_session(options.backend.value, workspace.root, results, settings, options.seed, _say) as session:
         while True:
             watcher.mark()
             console.clear()  # does nothing where output is no terminal
-            check(console, session, workspace, (problem, solution), case or [], verbose)
+            check(console, session, workspace, (problem, solution), cases, options.verbose)
             console.print(f"[dim]{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends[/dim]", highlight=False)
             try:
                 watcher.wait()
@@ -107,7 +91,7 @@ def _say(what: str) -> None:
 
 
 def _task(workspace: Workspace, problem: str, solution: str, cases: list[str]) -> Task:
-    """Raises: UsageError, InvalidFile."""
+    """The solution as it is now. Raises: UsageError, InvalidFile."""
     from harness.workspace.selection import Task
     from harness.workspace.workspace import select_cases
 

@@ -24,7 +24,7 @@ class Counterpart:
 
 
 def counterpart(snapshot: Snapshot | None, evaluation: Evaluation) -> Counterpart | None:
-    """None where the snapshot has no time of this solution: it is new to it."""
+    """The accepted entry of the solution; None where the snapshot has no time of it."""
     about = evaluation.problem.name, evaluation.solution.name
     accepted = nearest(snapshot, *about, evaluation.environment) if snapshot else None
     return Counterpart(accepted, _obstacle(accepted, evaluation)) if accepted else None
@@ -61,7 +61,7 @@ def other_environments(snapshot: Snapshot, solutions: Iterable[tuple[str, str]],
 
 
 def refuse(different: list[str], snapshot: Snapshot) -> None:
-    """Raises: UsageError where there is a difference."""
+    """Refuse to compare. Raises: UsageError where there is a difference."""
     if different:
         raise UsageError(
             f"{snapshot.source} was accepted in another environment ({'; '.join(different)}), so speeds can't be "

@@ -47,7 +47,7 @@ def changed_since(workspace: Path, ref: str) -> set[PurePosixPath]:
 
 
 def _require_commit(workspace: Path, ref: str) -> None:
-    """Also refuses what git would take for an option."""
+    """Refuse what is no commit, and what git would take for an option."""
     if _git(workspace, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").returncode != 0:
         raise UsageError(f"git knows no commit '{ref}' in {workspace}; in CI fetch it first (fetch-depth: 0)")
 
@@ -59,7 +59,7 @@ def _lines(result: subprocess.CompletedProcess[str]) -> set[str]:
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Raises: MachineError where there is no git."""
+    """Run git in a folder. Raises: MachineError where there is no git."""
     command = ["git", "-C", str(folder), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)

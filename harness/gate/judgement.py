@@ -11,7 +11,7 @@ from harness.gate.comparability import Counterpart, counterpart
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
-from harness.gate.speed import Measured, conclude, is_suspect, measured
+from harness.gate.speed import SpeedAnswers, conclude, is_suspect, speed_answers
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.gate import (
@@ -39,15 +39,6 @@ class Terms:
     not_judged: str | None = None
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A solution to be judged."""
-
-    problem: str
-    solution: str
-    expected: Verdict
-
-
 _SCOPES: dict[Rule, WaiverScope | None] = {
     "unexpected_verdict": "correctness",
     "unexpected_pass": "correctness",
@@ -62,8 +53,8 @@ _SCOPES: dict[Rule, WaiverScope | None] = {
 }
 
 
-def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
-    """All evaluations of one solution, in the order of time."""
+def judge(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> Judged:
+    """`subject` with what comes of its evaluations, which are in the order of time."""
     findings = _correctness(subject, evaluations, terms.snapshot) + _expectation(subject, terms.snapshot)
     measurements = _measurements(subject, evaluations, terms)
     against = counterpart(terms.snapshot, evaluations[-1]) if evaluations and measurements else None
@@ -71,12 +62,10 @@ def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> 
         findings += _performance(subject, evaluations[-1], measurements, against, terms)
     answers = [m.change for m in measurements if m.change]
     attempts = [
-        _attempt(e, m) for e, m in zip(evaluations, measurements or [Measured()] * len(evaluations), strict=True)
+        _attempt(e, m) for e, m in zip(evaluations, measurements or [SpeedAnswers()] * len(evaluations), strict=True)
     ]
-    return Judged(
-        problem=subject.problem,
-        solution=subject.solution,
-        expected=subject.expected,
+    return replace(
+        subject,
         attempts=tuple(attempts),
         findings=tuple(_waived(finding, subject, terms) for finding in findings),
         accepted=against.accepted.speedup if against else None,
@@ -84,16 +73,16 @@ def judge(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> 
     )
 
 
-def needs_another_measurement(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> bool:
-    """Whether this is a suspect: right, but slower than it may be, or not clearly as fast."""
+def needs_another_measurement(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> bool:
+    """True for a suspect: right, but slower than it may be, or not clearly as fast."""
     return is_suspect(_measurements(subject, evaluations, terms))
 
 
-def missing(subject: Subject, why: str, next_step: str, place: Location | None = None) -> Judged:
-    """What was to be judged and couldn't even be evaluated. `place`: None for the first line of solution.py."""
+def missing(subject: Judged, why: str, next_step: str, place: Location | None = None) -> Judged:
+    """`subject`, which couldn't even be evaluated. `place`: None for the first line of solution.py."""
     places = (place,) if place else first_line(subject.problem, subject.solution)
     finding = GateFinding("missing_result", "failed", why, next_step, places)
-    return Judged(subject.problem, subject.solution, subject.expected, findings=(finding,))
+    return replace(subject, findings=(finding,))
 
 
 def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.date) -> list[str]:
@@ -110,7 +99,7 @@ def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.dat
     return remarks
 
 
-def _expectation(subject: Subject, snapshot: Snapshot | None) -> list[GateFinding]:
+def _expectation(subject: Judged, snapshot: Snapshot | None) -> list[GateFinding]:
     """Whoever changes what is expected changes what is green."""
     accepted = {entry.verdict for entry in snapshot.of(subject.problem, subject.solution)} if snapshot else set()
     if snapshot is None or not accepted - {subject.expected}:
@@ -124,7 +113,7 @@ def _expectation(subject: Subject, snapshot: Snapshot | None) -> list[GateFindin
     ]
 
 
-def _correctness(subject: Subject, evaluations: Sequence[Evaluation], snapshot: Snapshot | None) -> list[GateFinding]:
+def _correctness(subject: Judged, evaluations: Sequence[Evaluation], snapshot: Snapshot | None) -> list[GateFinding]:
     if not evaluations:
         return list(missing(subject, "no result came of its evaluation", "run the gate again").findings)
     unexpected = [e for e in evaluations if e.verdict is not subject.expected or e.verdict is Verdict.HARNESS_ERROR]
@@ -190,7 +179,7 @@ def _reason(evaluation: Evaluation) -> str:
     return failure.reason + (f" ({', '.join(place)})" if place else "")
 
 
-def _measurements(subject: Subject, evaluations: Sequence[Evaluation], terms: Terms) -> list[Measured]:
+def _measurements(subject: Judged, evaluations: Sequence[Evaluation], terms: Terms) -> list[SpeedAnswers]:
     """Answers on speed, an evaluation each; none where its speed isn't to be judged."""
     demands = terms.policy.demands(subject.problem)
     right = subject.expected.passed and all(e.verdict.passed for e in evaluations)
@@ -198,11 +187,11 @@ def _measurements(subject: Subject, evaluations: Sequence[Evaluation], terms: Te
         return []
     against = [counterpart(terms.snapshot, e) for e in evaluations]
     comparable = [c.accepted if c and not c.obstacle else None for c in against]
-    return [measured(e, accepted, demands) for e, accepted in zip(evaluations, comparable, strict=True)]
+    return [speed_answers(e, accepted, demands) for e, accepted in zip(evaluations, comparable, strict=True)]
 
 
 def _performance(
-    subject: Subject, last: Evaluation, measurements: list[Measured], against: Counterpart | None, terms: Terms
+    subject: Judged, last: Evaluation, measurements: list[SpeedAnswers], against: Counterpart | None, terms: Terms
 ) -> list[GateFinding]:
     demands, place = terms.policy.demands(subject.problem), first_line(subject.problem, subject.solution)
     findings = []
@@ -234,7 +223,7 @@ def _speed_finding(
     words: str,
     answers: Sequence[Speed],
     limit: str,
-    measurements: list[Measured],
+    measurements: list[SpeedAnswers],
     places: tuple[Location, ...],
 ) -> list[GateFinding]:
     conclusion = conclude(answers) if answers else "unchanged"
@@ -248,7 +237,7 @@ def _speed_finding(
     return []
 
 
-def _attempt(evaluation: Evaluation, answers: Measured) -> GateAttempt:
+def _attempt(evaluation: Evaluation, answers: SpeedAnswers) -> GateAttempt:
     timing = evaluation.timing
     return GateAttempt(
         evaluation=evaluation.id,
@@ -261,7 +250,7 @@ def _attempt(evaluation: Evaluation, answers: Measured) -> GateAttempt:
     )
 
 
-def _waived(finding: GateFinding, subject: Subject, terms: Terms) -> GateFinding:
+def _waived(finding: GateFinding, subject: Judged, terms: Terms) -> GateFinding:
     """The finding at the level that waivers and the policy give it."""
     scope = _SCOPES[finding.rule]
     if finding.level not in ("failed", "inconclusive") or scope is None:

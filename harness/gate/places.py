@@ -59,7 +59,7 @@ def _quoted(lines: list[str]) -> str:
 
 
 def _quotable(files: dict[str, str]) -> dict[str, tuple[str, int]]:
-    """Where each line of the sources stands; those that stand twice, or are blank, are left out."""
+    """Lines of the sources with their places; those that stand twice, or are blank, are left out."""
     found: dict[str, tuple[str, int] | None] = {"": None}
     for name, source in files.items():
         for number, line in enumerate(source.splitlines(), 1):
@@ -81,7 +81,7 @@ def _of_traceback(text: str, files: dict[str, str]) -> list[tuple[str, int, str]
 
 
 def _of_kernel(text: str, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    """Where the kernel is defined that the simulator or the sanitizer names; the line inside it is of another file."""
+    """The definition of the kernel that the simulator or the sanitizer names; its line is of another file."""
     if not (match := _KERNEL.search(text)):
         return []
     definition = re.compile(rf"\b{match['kernel']}\s*\(")

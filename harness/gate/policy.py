@@ -18,7 +18,7 @@ from harness.model.gate import Waiver, WaiverScope
 from harness.model.record import SETTINGS
 from harness.workspace.yaml_file import parse_yaml, read_yaml
 
-DEFAULT_FILE = "gate.yaml"
+POLICY_FILE = "gate.yaml"
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -110,11 +110,11 @@ def load_policy(named: str | None, workspace: Path) -> Policy:
     Raises: UsageError where what is named is missing, InvalidFile where it breaks its rules.
     """
     if named is None:
-        path = workspace / DEFAULT_FILE
+        path = workspace / POLICY_FILE
         return read_yaml(Policy, path) if path.is_file() else Policy()
     kind, _, ref = named.partition(":")
     if kind == "git":
-        return parse_yaml(Policy, file_at(workspace, ref, DEFAULT_FILE), f"{ref}:{DEFAULT_FILE}")
+        return parse_yaml(Policy, file_at(workspace, ref, POLICY_FILE), f"{ref}:{POLICY_FILE}")
     for path in (Path(named), workspace / named):
         if path.is_file():
             return read_yaml(Policy, path)

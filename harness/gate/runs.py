@@ -44,7 +44,7 @@ def read_run(results: Path, name: str) -> Run:
 
 
 def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Of each solution the last, in the order of names."""
+    """The last evaluation of each solution, in the order of names."""
     latest = {(e.problem.name, e.solution.name): e for e in sorted(evaluations, key=lambda e: e.started_at)}
     return [latest[key] for key in sorted(latest)]
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from harness.errors import InvalidFile
-from harness.gate.judgement import Subject, missing
+from harness.gate.judgement import missing
 from harness.gate.snapshot import Snapshot
 from harness.model.gate import Judged, Location
 from harness.model.record import is_prose
@@ -24,7 +24,7 @@ prose, in a solution."""
 
 
 @dataclass(frozen=True)
-class Scope:
+class FoundTasks:
     """What the patterns name: solutions that can be evaluated, and those where a file breaks its rules."""
 
     tasks: tuple[Task, ...]
@@ -32,15 +32,15 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedTasks:
     """What of the tasks a change concerns; `because` is a file that concerns all of them, None where there is none."""
 
     tasks: tuple[Task, ...]
     because: PurePosixPath | None
 
 
-def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> Scope:
-    """Unlike select_tasks() it goes on where a file breaks its rules: that is a finding on the solutions concerned.
+def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequence[str]) -> FoundTasks:
+    """Find the tasks. Unlike select_tasks() it goes on where a file breaks its rules, which is a finding.
 
     Raises: UsageError where a pattern matches nothing, or nothing is left.
     """
@@ -59,12 +59,12 @@ def find_scope(workspace: Workspace, problems: Sequence[str], solutions: Sequenc
                 broken.append(_broken(workspace, name, solution, error))
     if not tasks and not broken:
         raise nothing_matches(workspace)
-    return Scope(tuple(tasks), tuple(broken))
+    return FoundTasks(tuple(tasks), tuple(broken))
 
 
 def select_changed(
     workspace: Workspace, tasks: Sequence[Task], changed: Collection[PurePosixPath], also: Collection[str]
-) -> Changed:
+) -> ChangedTasks:
     """The tasks that a changed file may concern.
 
     A file of a solution, but for its prose, concerns that one, one of a problem all its solutions, and so does one that
@@ -77,9 +77,9 @@ def select_changed(
     for path in sorted(changed):
         found = None if path in named else _concerned(path, workspace.root, problems, solutions)
         if found is None:
-            return Changed(tuple(tasks), path)
+            return ChangedTasks(tuple(tasks), path)
         concerned |= found
-    return Changed(tuple(t for t in tasks if (t.problem.name, t.solution.name) in concerned), None)
+    return ChangedTasks(tuple(t for t in tasks if (t.problem.name, t.solution.name) in concerned), None)
 
 
 def find_missing(
@@ -90,7 +90,7 @@ def find_missing(
     known = {(p, s) for p in workspace.problem_names() for s in workspace.solution_names(p)}
     found: dict[tuple[str, str], Judged] = {}
     for key in _folders(workspace.root / "solutions"):
-        subject = Subject(*key, Verdict.PASSED)
+        subject = Judged(*key, Verdict.PASSED)
         if key not in known:
             if key[0] in workspace.problem_names():
                 why, next_step = (
@@ -105,7 +105,7 @@ def find_missing(
         if key not in known and key not in found:
             why = "it was accepted, and is gone from the workspace"
             next_step = "bring it back; if its removal is meant, run 'harness snapshot accept' and commit the snapshot"
-            found[key] = missing(Subject(*key, entry.verdict), why, next_step)
+            found[key] = missing(Judged(*key, entry.verdict), why, next_step)
     return [found[key] for key in sorted(found) if fits(key[0], problems) and fits(key[1], solutions)]
 
 
@@ -120,7 +120,7 @@ def _broken(workspace: Workspace, problem: str, solution: str, error: InvalidFil
     why = str(error).replace(f"{workspace.root}/", "")
     match = re.match(r"((?:problems|solutions)/[^:]+):(?:([0-9]{1,7}):)?", why)
     place = Location(match[1], int(match[2] or 1)) if match and (workspace.root / match[1]).is_file() else None
-    return missing(Subject(problem, solution, Verdict.PASSED), why, "mend the file", place)
+    return missing(Judged(problem, solution, Verdict.PASSED), why, "mend the file", place)
 
 
 def _concerned(
@@ -140,13 +140,13 @@ def _concerned(
 
 
 def _is_mere_prose(path: Path, solution: Path) -> bool:
-    """Not where git names a folder (a repository within), or where a link may lead to it by a name that is judged."""
+    """False where git names a folder (a repository within), or a link may lead to it by a name that is judged."""
     has_links = any(one.is_symlink() for one in solution.rglob("*"))
     return is_prose(path.name) and not path.is_dir() and not has_links
 
 
 def _folders(solutions: Path) -> list[tuple[str, str]]:
-    """Those that git leaves behind, with nothing but compiled Python, are none."""
+    """Folders of solutions, but those that git leaves behind with nothing but compiled Python."""
     paths = [
         path for path in solutions.glob("*/*") if path.is_dir() and (hashed_files(path) or not any(path.iterdir()))
     ]

@@ -20,7 +20,7 @@ from harness.model.evaluation import Evaluation
 from harness.model.gate import Accepted, AcceptedTimes
 from harness.model.record import as_json
 
-DEFAULT_FILE = "snapshot.jsonl"
+SNAPSHOT_FILE = "snapshot.jsonl"
 
 _ENTRY = TypeAdapter(Accepted)
 
@@ -64,11 +64,11 @@ def open_snapshot(named: str | None, workspace: Path, results: Path) -> Snapshot
     Raises: UsageError where there is no such snapshot, InvalidFile where a line is broken.
     """
     if named is None:
-        path = workspace / DEFAULT_FILE
-        return Snapshot(DEFAULT_FILE, parse(path.read_text("utf-8"), DEFAULT_FILE)) if path.is_file() else None
+        path = workspace / SNAPSHOT_FILE
+        return Snapshot(SNAPSHOT_FILE, parse(path.read_text("utf-8"), SNAPSHOT_FILE)) if path.is_file() else None
     kind, _, rest = named.partition(":")
     if kind == "git":
-        return Snapshot(named, parse(file_at(workspace, rest, DEFAULT_FILE), f"{rest}:{DEFAULT_FILE}"))
+        return Snapshot(named, parse(file_at(workspace, rest, SNAPSHOT_FILE), f"{rest}:{SNAPSHOT_FILE}"))
     if kind == "run":
         run = read_run(results, rest)
         accepted = tuple(accept(evaluation) for evaluation in latest_of_each(run.evaluations))

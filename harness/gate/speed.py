@@ -12,7 +12,7 @@ from harness.model.statistics import Interval, ratio
 
 
 @dataclass(frozen=True)
-class Measured:
+class SpeedAnswers:
     """One evaluation's answers: against the snapshot's speed-up, and against the policy's least.
 
     An answer is None where the question isn't asked. `why` says what makes an answer inconclusive.
@@ -25,14 +25,14 @@ class Measured:
     why: str | None = None
 
 
-def measured(evaluation: Evaluation, accepted: Accepted | None, demands: Demands) -> Measured:
-    """`accepted` is an entry that this evaluation may be compared with, see comparability; None: nothing to compare."""
+def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Demands) -> SpeedAnswers:
+    """`accepted` is an entry that this evaluation may be compared with, see counterpart(); None: nothing to compare."""
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
     change: Speed | None = "inconclusive" if accepted else None
     least: Speed | None = "inconclusive" if demands.least_speedup is not None else None
     if timing is None or speedup is None or timing.is_doubtful:
-        return Measured(speedup, change=change, least=least, why=timing.noise if timing else "it was not timed")
+        return SpeedAnswers(speedup, change=change, least=least, why=timing.noise if timing else "it was not timed")
     against = None
     if accepted and accepted.times and accepted.speedup:
         new = timing.speedup_over(accepted.times.baseline)
@@ -40,7 +40,7 @@ def measured(evaluation: Evaluation, accepted: Accepted | None, demands: Demands
         change = _change(against, demands.largest_slowdown) if against else "inconclusive"
     if demands.least_speedup is not None:
         least = _side(speedup, demands.least_speedup)
-    return Measured(speedup, against, change, least, timing.noise or "the interval reaches over the limit")
+    return SpeedAnswers(speedup, against, change, least, timing.noise or "the interval reaches over the limit")
 
 
 def conclude(answers: Sequence[Speed]) -> Speed:
@@ -57,8 +57,8 @@ def conclude(answers: Sequence[Speed]) -> Speed:
     return "inconclusive"
 
 
-def is_suspect(measurements: Sequence[Measured]) -> bool:
-    """Whether a question is still without a clean answer, so that measuring again may change the conclusion."""
+def is_suspect(measurements: Sequence[SpeedAnswers]) -> bool:
+    """True while a question has no clean answer, so that measuring again may change the conclusion."""
     changes = [m.change for m in measurements if m.change]
     leasts = [m.least for m in measurements if m.least]
     return any(answers and not {"improved", "unchanged"} & set(answers) for answers in (changes, leasts))

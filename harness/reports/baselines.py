@@ -10,7 +10,7 @@ from harness.model.build import CompiledBaseline
 from harness.model.evaluation import Evaluation
 from harness.model.statistics import Interval
 from harness.model.timing import Fastest, Timing, fastest_baseline
-from harness.reports.blocks import Block, Column, Line, Table, number, several
+from harness.reports.blocks import Block, Column, Line, Table, number, several, table_of
 from harness.reports.numbers import format_ms, format_speedup
 from harness.store.entry import Entry, entry_of
 
@@ -61,11 +61,21 @@ def interval_of(estimate: float | None, low: float | None, high: float | None) -
     return None if estimate is None or low is None or high is None else Interval(estimate, low, high, 0.95)
 
 
+def speedup_of(entry: Entry) -> Interval | None:
+    """The headline speed-up with its 95 % interval; None where nothing was measured."""
+    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
+
+
 def over_table(rows: Sequence[OverBaseline], head: str) -> Table:
     """Each solution against the baseline that `head` speaks of."""
-    columns = (Column("solution", is_name=True), Column(head), number("its ms"), number("speed-up over it [95 %]"))
-    return Table(
-        columns, [(row.solution, row.named, format_ms(row.time_ns), format_speedup(row.speedup)) for row in rows]
+    return table_of(
+        rows,
+        (
+            (Column("solution", is_name=True), lambda row: row.solution),
+            (Column(head), lambda row: row.named),
+            (number("its ms"), lambda row: format_ms(row.time_ns)),
+            (number("speed-up over it [95 %]"), lambda row: format_speedup(row.speedup)),
+        ),
     )
 
 

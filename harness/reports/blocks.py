@@ -6,9 +6,9 @@ no text in them steers anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from harness.model.verdict import Verdict
 from harness.reports.untrusted import one_line
@@ -66,11 +66,21 @@ def number(head: str, is_extra: bool = False, wraps: bool = False) -> Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Where there is little room, `most` rows are shown and the others counted."""
+    """Rows of cells. Where there is little room, `most` rows are shown and the others counted."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Words]]
     most: int | None = None
+
+
+Item = TypeVar("Item")
+ColumnOf = tuple[Column, Callable[[Item], Words]]
+"""A column with what makes its cell of an item."""
+
+
+def table_of(items: Iterable[Item], columns: Sequence[ColumnOf[Item]], most: int | None = None) -> Table:
+    """A row for each item."""
+    return Table([column for column, _ in columns], [[cell(item) for _, cell in columns] for item in items], most)
 
 
 @dataclass(frozen=True)

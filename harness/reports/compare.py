@@ -23,11 +23,11 @@ from harness.model.statistics import geometric_mean
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest, over_table
-from harness.reports.blocks import Block, Column, Line, Report, Span, Table, number, several
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Span, Table, number, several, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
-from harness.reports.run import caveats, failure_section, heading, resources, shares
+from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, resources, shares
 
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20
@@ -82,21 +82,15 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     ordered = [one.evaluation for one in ranked]
     yield heading(evaluations[0])
     yield from _times_of_baseline(evaluations)
+    further, note = shares(ordered)
     is_timed = any(evaluation.timing for evaluation in ordered)
-    further, cells, note = shares(ordered)
-    times = [number("ms"), number("speed-up [95 %]")] if is_timed else []
-    heads = [
-        *([number("#")] if is_timed else []),
-        Column("solution", is_name=True),
-        Column("verdict"),
-        *times,
-        *further,
-    ]
-    rows = []
-    for label, evaluation, more in zip(rank_labels(ranked), ordered, cells, strict=True):
-        judged = ([label] if is_timed else []) + [evaluation.solution.name]
-        rows.append((*judged, judgement(evaluation)[0], *_times(evaluation, is_timed), *more, _note(evaluation, kept)))
-    yield Table([*heads, Column("")], rows)
+    columns: list[ColumnOf[Evaluation]] = [SOLUTION, (Column("verdict"), lambda one: judgement(one)[0])]
+    columns += [*(TIMES if is_timed else ()), *further, (Column(""), lambda one: _note(one, kept))]
+    table = table_of(ordered, columns)
+    if is_timed:
+        rows = [(label, *row) for label, row in zip(rank_labels(ranked), table.rows, strict=True)]
+        table = Table([number("#"), *table.columns], rows)
+    yield table
     yield from note
     for one in ranked:
         if one.other_metric:
@@ -122,12 +116,6 @@ def _times_of_baseline(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
         yield Line(f"{baseline}: {span} ms; speed-up is {baseline} over solution", "faint")
     if metric == "end_to_end":
         yield Line("all measured end to end, since the reference waits for the device itself", "unsure")
-
-
-def _times(evaluation: Evaluation, is_timed: bool) -> list[str]:
-    if timing := evaluation.timing:
-        return [format_ms(timing.time_ns("solution")), format_speedup(timing.speedup)]
-    return ["—", "—"] if is_timed else []
 
 
 def _note(evaluation: Evaluation, kept: frozenset[str]) -> Span:

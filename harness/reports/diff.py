@@ -24,11 +24,12 @@ from harness.reports.blocks import (
     Words,
     verdict_span,
 )
-from harness.reports.numbers import format_error, format_speedup, format_time
+from harness.reports.evaluation import solution_ns
+from harness.reports.numbers import format_error, format_moment, format_speedup, format_time
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedFact:
     """A fact that isn't the same. `name` is its place in the record: 'timing.blocks'."""
 
     name: str
@@ -42,9 +43,9 @@ class Difference:
 
     old: Evaluation
     new: Evaluation
-    config: tuple[Change, ...]
-    environment: tuple[Change, ...]
-    cases: tuple[Change, ...]
+    config: tuple[ChangedFact, ...]
+    environment: tuple[ChangedFact, ...]
+    cases: tuple[ChangedFact, ...]
     source: tuple[str, ...]
     """Lines of a unified diff."""
     speed: Interval | None
@@ -52,7 +53,7 @@ class Difference:
 
     @property
     def judgement(self) -> str:
-        """Whether the intervals tell the two apart."""
+        """What the intervals say of the two."""
         if self.speed is None:
             return "not both were timed"
         if self.speed.low > 1:
@@ -78,7 +79,7 @@ def difference_json(found: Difference) -> dict[str, Any]:
         "old": found.old.id,
         "new": found.new.id,
         "verdicts": [found.old.verdict.value, found.new.verdict.value],
-        "solution_ns": [_time_ns(found.old), _time_ns(found.new)],
+        "solution_ns": [solution_ns(found.old), solution_ns(found.new)],
         "speed": asdict(found.speed) if found.speed else None,
         "judgement": found.judgement,
         "caution": found.caution,
@@ -102,7 +103,7 @@ def difference_report(found: Difference) -> Report:
     return Report([*blocks, Section("source", list(_source_lines(found)), is_inset=False)])
 
 
-def _moves(old: Environment, new: Environment) -> Iterator[Change]:
+def _moves(old: Environment, new: Environment) -> Iterator[ChangedFact]:
     """torch's flags as far as older records have them, too, or they aren't torch's defaults; which GPU, where both know
     it."""
     for change in _changes(_facts(old), _facts(new)):
@@ -114,13 +115,13 @@ def _facts(environment: Environment) -> dict[str, Any]:
     return {**as_json(environment), "flags": environment.telling_flags}
 
 
-def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[Change]:
+def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[ChangedFact]:
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
         if isinstance(before, dict) and isinstance(after, dict):
             yield from _changes(before, after, f"{prefix}{name}.")
         elif before != after:
-            yield Change(prefix + name, before, after)
+            yield ChangedFact(prefix + name, before, after)
 
 
 def _source(old: Evaluation, new: Evaluation) -> Iterator[str]:
@@ -157,19 +158,15 @@ def _caution(old: Evaluation, new: Evaluation) -> str | None:
     return "; ".join([*found, several] if several else found) or None
 
 
-def _time_ns(evaluation: Evaluation) -> float | None:
-    return evaluation.timing.time_ns("solution") if evaluation.timing else None
-
-
 def _overview(found: Difference) -> Table:
     both = (found.old, found.new)
     rows: list[tuple[Words, ...]] = [
         ("evaluation", *(e.id for e in both)),
         ("solution", *(f"{e.problem.name}/{e.solution.name}" for e in both)),
-        ("at (UTC)", *(e.started_at[:19].replace("T", " ") for e in both)),
+        ("at (UTC)", *(format_moment(e.started_at, to_seconds=True) for e in both)),
         ("verdict", *(verdict_span(e.verdict) for e in both)),
         ("err/tol", *(format_error(e.checks) for e in both)),
-        ("ms", *(format_time(_time_ns(e)) for e in both)),
+        ("ms", *(format_time(solution_ns(e)) for e in both)),
         ("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both)),
     ]
     return Table((Column(""), Column("first"), Column("second")), rows)

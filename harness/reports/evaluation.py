@@ -21,6 +21,7 @@ from harness.reports.numbers import (
     derived_words,
     format_error,
     format_flags,
+    format_moment,
     format_share,
     light_words,
     scopes_and_variants,
@@ -66,6 +67,11 @@ def judgement(evaluation: Evaluation) -> list[Span]:
     return [verdict_span(evaluation.verdict), *fragile]
 
 
+def solution_ns(evaluation: Evaluation) -> float | None:
+    """The solution's time; None where it wasn't timed."""
+    return evaluation.timing.time_ns("solution") if evaluation.timing else None
+
+
 def simulated_words(evaluation: Evaluation) -> str:
     """What a verdict of the simulator is worth."""
     how = "simulated with --sanitize" if evaluation.config.correctness.sanitize else "simulated"
@@ -91,7 +97,7 @@ def record(evaluation: Evaluation) -> Pairs:
     solution, problem = evaluation.solution, evaluation.problem
     expected = solution.expected_verdict
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in evaluation.stages_s.items())
-    when = evaluation.started_at[:19].replace("T", " ")
+    when = format_moment(evaluation.started_at, to_seconds=True)
     return Pairs(
         (
             ("expected was", expected.value if expected is not evaluation.verdict else ""),
@@ -132,7 +138,7 @@ def findings(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def surroundings(evaluation: Evaluation) -> Iterator[Section]:
-    """Where it ran, and what is to be known of that."""
+    """The environment, the protections and remarks."""
     yield Section("environment", [environment_facts(evaluation.environment)])
     if evaluation.protections:
         yield Section("protections", [Line(", ".join(evaluation.protections))])

@@ -8,7 +8,20 @@ from itertools import groupby
 
 from harness.model.gate import OUTCOMES, Accepted, GateAttempt, GateFinding, GateReport, Judged
 from harness.model.record import as_json
-from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, Tone, number, several
+from harness.reports.blocks import (
+    Block,
+    Column,
+    ColumnOf,
+    Line,
+    Prose,
+    Report,
+    Section,
+    Span,
+    Tone,
+    number,
+    several,
+    table_of,
+)
 from harness.reports.numbers import format_speedup
 
 NOT_JUDGED = "performance was not judged"
@@ -29,9 +42,13 @@ def gate_json(report: GateReport) -> str:
 
 def snapshot_table(accepted: Sequence[Accepted]) -> Report:
     """What a snapshot holds."""
-    columns = (Column("solution", is_name=True), Column("on"), Column("verdict"), number("speed-up [95 %]"))
-    rows = [(f"{a.problem}/{a.solution}", a.device, a.verdict.value, format_speedup(a.speedup)) for a in accepted]
-    return Report([Table(columns, rows)])
+    columns: tuple[ColumnOf[Accepted], ...] = (
+        (Column("solution", is_name=True), lambda one: f"{one.problem}/{one.solution}"),
+        (Column("on"), lambda one: one.device),
+        (Column("verdict"), lambda one: one.verdict.value),
+        (number("speed-up [95 %]"), lambda one: format_speedup(one.speedup)),
+    )
+    return Report([table_of(accepted, columns)])
 
 
 def headline(report: GateReport) -> str:
@@ -44,7 +61,7 @@ def headline(report: GateReport) -> str:
 
 
 def setting_lines(report: GateReport) -> list[str]:
-    """Where it was judged, and against what."""
+    """The environment that it was judged in, and what it was judged against."""
     lines = [f"on {report.environment}"] if report.environment else []
     if report.not_judged:
         lines.append(f"{NOT_JUDGED}: {report.not_judged}")
@@ -109,10 +126,16 @@ def _attempt_words(place: int, attempt: GateAttempt) -> str:
 
 def _blocks(report: GateReport, verbose: bool) -> Iterator[Block]:
     is_speed_judged = report.not_judged is None
-    speed = [Column("of the accepted speed")] if is_speed_judged else []
-    columns = [Column("solution", is_name=True), Column("verdict"), *speed, Column("gate")]
+    columns: list[ColumnOf[Judged]] = [
+        (Column("solution", is_name=True), lambda one: one.solution),
+        (Column("verdict"), verdict_words),
+        (Column("of the accepted speed"), lambda one: speed_words(one)[1]),
+        (Column("gate"), lambda one: Span(label(one), _TONES[one.outcome])),
+    ]
+    if not is_speed_judged:
+        del columns[2]
     for problem, group in groupby(report.judged, key=lambda judged: judged.problem):
-        yield Section(problem, [Table(columns, [_row(judged, is_speed_judged) for judged in group])])
+        yield Section(problem, [table_of(group, columns)])
     for judged in report.judged:
         for finding in judged.findings:
             if verbose or finding.level != "remark":
@@ -124,11 +147,6 @@ def _blocks(report: GateReport, verbose: bool) -> Iterator[Block]:
     for line in setting_lines(report):
         yield Line(line, "unsure" if line.startswith(NOT_JUDGED) else "faint")
     yield Line(headline(report), _TONES[report.outcome])
-
-
-def _row(judged: Judged, is_speed_judged: bool) -> list[str | Span]:
-    against = [speed_words(judged)[1]] if is_speed_judged else []
-    return [judged.solution, verdict_words(judged), *against, Span(label(judged), _TONES[judged.outcome])]
 
 
 def _finding(judged: Judged, finding: GateFinding, verbose: bool) -> Section:

@@ -11,9 +11,21 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.model.statistics import Interval
-from harness.reports.baselines import interval_of
-from harness.reports.blocks import Block, Column, Line, Prose, Report, Section, Span, Table, number, verdict_span
-from harness.reports.numbers import format_speedup, format_time
+from harness.reports.baselines import speedup_of
+from harness.reports.blocks import (
+    Block,
+    Column,
+    ColumnOf,
+    Line,
+    Prose,
+    Report,
+    Section,
+    Span,
+    number,
+    table_of,
+    verdict_span,
+)
+from harness.reports.numbers import format_moment, format_speedup, format_time
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
 from harness.reports.untrusted import one_line
@@ -74,7 +86,7 @@ def history_report(found: Sequence[SolutionHistory]) -> Report:
 
 def terminal_plot(series: SolutionHistory) -> str | None:
     """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
-    intervals = [interval for moment in series.moments if (interval := _speedup(moment.entry))][-_MOST_POINTS:]
+    intervals = [interval for moment in series.moments if (interval := speedup_of(moment.entry))][-_MOST_POINTS:]
     if len(intervals) < 2:
         return None
     low, high = min(i.low for i in intervals), max(i.high for i in intervals)
@@ -95,7 +107,7 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
     Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
     """
     require_picture_name(path)
-    measured = [(m.entry, interval) for s in found for m in s.moments if (interval := _speedup(m.entry))]
+    measured = [(m.entry, interval) for s in found for m in s.moments if (interval := speedup_of(m.entry))]
     if not measured:
         raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
     facts = [_facts(entry) for entry, _ in measured]
@@ -121,7 +133,7 @@ def _row_of(value: float, low: float, high: float) -> int:
 def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
     before: dict[str | None, Interval] = {}
     for entry in entries:
-        own, previous = _speedup(entry), before.get(entry.baseline)
+        own, previous = speedup_of(entry), before.get(entry.baseline)
         apart = own is not None and previous is not None and (own.low > previous.high or own.high < previous.low)
         change = own.estimate / previous.estimate - 1 if own and previous and apart else None
         yield Moment(entry, change, own is not None and previous is not None)
@@ -133,29 +145,24 @@ def _section(series: SolutionHistory) -> Section:
     latest = series.latest
     name = Span(f"{latest.problem} / {latest.solution}", "strong")
     title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
-    heads = (Column("at (UTC)", wraps=False), Column("commit", wraps=False))
-    numbers = map(number, ("ms", "speed-up [95 %]", "change"))
-    blocks: list[Block] = [Table((*heads, *numbers, Column("verdict")), [_row(one) for one in series.moments])]
+    blocks: list[Block] = [table_of(series.moments, _COLUMNS)]
     if plot := terminal_plot(series):
         blocks += [Line(""), Prose(plot)]
     return Section(title, blocks, is_inset=False)
 
 
-def _row(moment: Moment) -> tuple[str | Span, ...]:
-    """The change is '=' where the intervals overlap: none is shown."""
-    entry = moment.entry
-    change = Span("=" if moment.is_comparable else "")
-    if moment.change is not None:
-        change = Span(f"{moment.change:+.1%}", "good" if moment.change > 0 else "bad")
-    return (
-        entry.started_at[:16].replace("T", " "),
-        (entry.commit or "—")[:7],
-        format_time(entry.solution_ns),
-        format_speedup(_speedup(entry)),
-        change,
-        verdict_span(entry.verdict),
-    )
+def _change(moment: Moment) -> Span:
+    """'=' where the intervals overlap: no change is shown."""
+    if moment.change is None:
+        return Span("=" if moment.is_comparable else "")
+    return Span(f"{moment.change:+.1%}", "good" if moment.change > 0 else "bad")
 
 
-def _speedup(entry: Entry) -> Interval | None:
-    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
+_COLUMNS: tuple[ColumnOf[Moment], ...] = (
+    (Column("at (UTC)", wraps=False), lambda one: format_moment(one.entry.started_at)),
+    (Column("commit", wraps=False), lambda one: (one.entry.commit or "—")[:7]),
+    (number("ms"), lambda one: format_time(one.entry.solution_ns)),
+    (number("speed-up [95 %]"), lambda one: format_speedup(speedup_of(one.entry))),
+    (number("change"), _change),
+    (Column("verdict"), lambda one: verdict_span(one.entry.verdict)),
+)

@@ -9,7 +9,7 @@ from harness.model.ceilings import ARITHMETICS, Ceilings
 from harness.model.environment import MachineFinding
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
-from harness.reports.numbers import format_rate
+from harness.reports.numbers import format_moment, format_rate
 
 _TONES: dict[str, Tone] = {"good": "good", "warning": "unsure", "missing": "bad"}
 
@@ -33,7 +33,7 @@ def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, 
 
 def ceilings_table(ceilings: Ceilings, was_cached: bool) -> Report:
     """Every rate with its unit; of memory also the share of what its clock and bus allow."""
-    when = ceilings.measured_at[:16].replace("T", " ")
+    when = format_moment(ceilings.measured_at)
     measured = f"measured {when} UTC with torch {ceilings.torch}"
     blocks: list[Block] = [
         Line((Span(ceilings.device, "strong"), f", driver {ceilings.driver}")),

@@ -67,7 +67,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _cell(words: Words, is_name: bool) -> str:
-    """In a name's cell the first piece is the name."""
+    """A cell's text; the first piece of a name's cell is the name."""
     first, *others = spans(words)
     return (code_span(first.text) if is_name else _inline([first])) + _inline(others)
 

@@ -95,6 +95,11 @@ def format_time(ns: float | None) -> str:
     return "—" if ns is None else format_ms(ns)
 
 
+def format_moment(iso: str, to_seconds: bool = False) -> str:
+    """'2026-11-21 15:30', of a time in UTC."""
+    return iso[: 19 if to_seconds else 16].replace("T", " ")
+
+
 def format_own_share(share: float | None) -> str:
     """The share of the device's time in own kernels: '98 %'; '4.1 % (low)' below 10 %."""
     return format_share(share) + (" (low)" if share is not None and share < _LOW_OWN_SHARE else "")

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.model.evaluation import Evaluation
 from harness.reports.baselines import baselines_blocks
-from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Words, number
-from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Section, Span, number, table_of
+from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
 from harness.reports.numbers import (
     format_error,
-    format_ms,
     format_own_share,
     format_share,
     format_speedup,
+    format_time,
     light_note,
 )
 
@@ -23,25 +23,31 @@ LIGHT = "SOL"
 """The column's head: the share of the speed of light, as kernel engineers and their profilers abbreviate it."""
 
 
+SOLUTION: ColumnOf[Evaluation] = (Column("solution", is_name=True), lambda one: one.solution.name)
+TIMES: Sequence[ColumnOf[Evaluation]] = (
+    (number("ms"), lambda one: format_time(solution_ns(one))),
+    (number("speed-up [95 %]"), lambda one: format_speedup(one.timing.speedup if one.timing else None)),
+)
+
+
 def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Report:
     """The whole answer of a run."""
     return Report(list(_blocks(evaluations, verbose)))
 
 
-def shares(evaluations: Sequence[Evaluation]) -> tuple[list[Column], list[list[str]], list[Line]]:
-    """Columns for what is known of light and own kernels, with a row of cells for each, and the columns' note."""
+def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]], list[Line]]:
+    """Columns for what is known of light and own kernels, and their note."""
     note = light_note([(one.solution.name, one.share_of_light, one.light_source) for one in evaluations])
-    has_own = any(one.own_share is not None for one in evaluations)
-    columns = [number(head) for head, is_known in ((LIGHT, note), (OWN, has_own)) if is_known]
-    cells = [
-        [*([format_share(one.share_of_light)] if note else []), *([format_own_share(one.own_share)] if has_own else [])]
-        for one in evaluations
-    ]
-    return columns, cells, [Line(note, "faint")] if note else []
+    columns: list[ColumnOf[Evaluation]] = []
+    if note:
+        columns.append((number(LIGHT), lambda one: format_share(one.share_of_light)))
+    if any(one.own_share is not None for one in evaluations):
+        columns.append((number(OWN), lambda one: format_own_share(one.own_share)))
+    return columns, [Line(note, "faint")] if note else []
 
 
 def failure_section(evaluation: Evaluation, verbose: bool) -> Iterator[Section]:
-    """None for what didn't fail."""
+    """The failure's section; nothing for what didn't fail."""
     if failure := evaluation.failure:
         seed = f", seed {evaluation.seed}" if failure.seed is not None else ""
         place = f" (case {failure.case}{seed})" if failure.case else ""
@@ -113,25 +119,23 @@ def heading(evaluation: Evaluation) -> Line:
 
 def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     """A row per solution."""
-    first = evaluations[0]
-    columns = [Column("solution", is_name=True), Column("verdict"), number("err/tol")]
-    has_times = any(one.environment.backend == "cuda" for one in evaluations)
-    if has_times:
-        asked = next(
-            (one.config.timing.baselines[0] for one in evaluations if one.timing), first.config.timing.baselines[0]
-        )
-        columns += [number(f"{asked} ms"), number("ms"), number("speed-up [95 %]")]
-    further, cells, note = shares(evaluations)
-    rows: list[list[Words]] = []
-    for evaluation, more in zip(evaluations, cells, strict=True):
-        times = ["—", "—", "—"] if has_times else []
-        if has_times and (timing := evaluation.timing):
-            ns = (timing.time_ns(timing.baselines[0]), timing.time_ns("solution"))
-            times = [*map(format_ms, ns), format_speedup(timing.speedup)]
-        name, error = evaluation.solution.name, format_error(evaluation.checks)
-        rows.append([name, judgement(evaluation), error, *times, *more])
-    yield Table([*columns, *further], rows)
+    columns = [
+        SOLUTION,
+        (Column("verdict"), judgement),
+        (number("err/tol"), lambda one: format_error(one.checks)),
+    ]
+    if any(one.environment.backend == "cuda" for one in evaluations):
+        timed = (one.timing.baselines[0] for one in evaluations if one.timing)
+        asked = next(timed, evaluations[0].config.timing.baselines[0])
+        columns += [(number(f"{asked} ms"), _baseline_time), *TIMES]
+    further, note = shares(evaluations)
+    yield table_of(evaluations, [*columns, *further])
     yield from note
+
+
+def _baseline_time(evaluation: Evaluation) -> str:
+    timing = evaluation.timing
+    return format_time(timing.time_ns(timing.baselines[0]) if timing else None)
 
 
 def _speeds(evaluations: Sequence[Evaluation]) -> str:
@@ -163,5 +167,5 @@ def _held_to(evaluation: Evaluation) -> str:
 
 
 def _fastest_first(evaluation: Evaluation) -> tuple[bool, float, str]:
-    time = evaluation.timing.time_ns("solution") if evaluation.timing else float("inf")
-    return (not evaluation.verdict.passed, time, evaluation.solution.name)
+    time = solution_ns(evaluation)
+    return (not evaluation.verdict.passed, float("inf") if time is None else time, evaluation.solution.name)

@@ -29,7 +29,7 @@ from harness.sandbox.start import Surroundings, surroundings_of
 from harness.sandbox.wire.codec import CodecError, decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
-from harness.tools.assignment import REPORT, TRACE, Assignment, Mode, Stage, SubjectReport
+from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, Calls, Reached
 from harness.tools.target import Target
 from harness.tools.tool_process import Ended, run_tool
 
@@ -37,20 +37,11 @@ _SEED = 0
 """Of the inputs: what is shown is the same at every call, and decides nothing."""
 _FILE_BYTES = 512 * 2**20
 _DETAILS_CHARS = 20_000
-_WHERE: dict[Stage, str] = {
+_WHERE: dict[Reached, str] = {
     "load": "while it was loaded",
     "construct": "in its constructor",
     "call": "when it was called",
 }
-
-
-@dataclass(frozen=True)
-class Calls:
-    """How often the target is called, and how: `warm_ups` come first and aren't observed."""
-
-    mode: Mode
-    count: int
-    warm_ups: int = 1
 
 
 class ArmFailed(Exception):
@@ -86,31 +77,29 @@ class Bench:
         print goes to `log`. `variables` come on top of the environment. Raises: MachineError."""
         for name in (REPORT, TRACE):
             (scratch_folder(self.folder) / name).unlink(missing_ok=True)
-        assignment = Assignment(
+        task = ArmTask(
             workspace=str(self.target.workspace.root),
             problem=self.target.problem.name,
             case=self.target.case,
             solution=None if self.solution is None else str(self.solution),
-            mode=calls.mode,
-            warm_ups=calls.warm_ups,
-            calls=calls.count,
+            calls=calls,
             seed=_SEED,
             sandbox=self.sandbox,
             compilers=self.compilers,
         )
-        path = self.folder / "assignment.json"
-        path.write_text(json.dumps(encode(assignment)), encoding="utf-8")
-        command = [*tool, *own_python("harness.tools.subject", str(path))]
+        path = self.folder / "task.json"
+        path.write_text(json.dumps(encode(task)), encoding="utf-8")
+        command = [*tool, *own_python("harness.tools.arm_process", str(path))]
         work = scratch_folder(self.folder) / "work"
         return run_tool(command, {**self.environment, **(variables or {})}, work, self.mark, log, timeout_s)
 
-    def report(self) -> SubjectReport:
+    def report(self) -> ArmReport:
         """What the last process said of itself, the empty report where it said nothing that can be read."""
         with contextlib.suppress(OSError, ValueError, RecursionError, CodecError):
-            return decode(SubjectReport, json.loads(self._scratch_file(REPORT)))
-        return SubjectReport()
+            return decode(ArmReport, json.loads(self._scratch_file(REPORT)))
+        return ArmReport()
 
-    def require_done(self, ended: Ended, log: Path) -> SubjectReport:
+    def require_done(self, ended: Ended, log: Path) -> ArmReport:
         """Raises: ArmFailed where the last process didn't get through all its calls; MachineError where it didn't even
         get to the arm."""
         report = self.report()

@@ -16,6 +16,7 @@ from harness.model.environment import MachineFinding
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.tools.protections import examine_protections
+from harness.tools.toolbox import examine_tools
 
 if TYPE_CHECKING:
     from harness.devices import Sample
@@ -34,7 +35,7 @@ def examine() -> list[MachineFinding]:
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
     findings += _untried_python()
-    return findings
+    return findings + examine_tools()
 
 
 def _torch() -> MachineFinding:
@@ -65,8 +66,8 @@ def _nvcc() -> MachineFinding:
 
 
 def _nvcc_beside() -> MachineFinding:
-    """Whether nvcc and the host compiler that it finds get along, tried on a kernel of one line."""
-    from harness.devices import find_nvcc
+    """Try nvcc with the host compiler that it finds, on a kernel of one line."""
+    from harness.devices.environment import find_nvcc
 
     name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
     nvcc = find_nvcc()
@@ -147,8 +148,8 @@ def _told(sample: Sample) -> str:
 
 
 def _clocks() -> list[MachineFinding]:
-    """Of each GPU whose clock is locked by a run; with none there is nothing to say."""
-    from harness.devices import left_locked
+    """A finding for each GPU whose clock is locked by a run."""
+    from harness.devices.cuda.clocks import left_locked
 
     findings = []
     for clock in left_locked(cache_folder()):

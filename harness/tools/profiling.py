@@ -1,25 +1,24 @@
-"""Profiling one arm: a timeline of its calls, then Nsight Compute's counters of each kernel."""
+"""Inspection one arm: a timeline of its calls, then Nsight Compute's counters of each kernel."""
 
 from __future__ import annotations
 
 import math
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.builder.compiler_log import demangled
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
-from harness.model.config import LimitsConfig
 from harness.model.profile import DeviceTimeline, KernelCounters, Profile
 from harness.run.gpu_lock import alone_on_gpu
-from harness.tools.assignment import Source
-from harness.tools.bench import Bench, Calls, bench_for
+from harness.tools.arm_task import Calls, InlineSource
+from harness.tools.bench import Bench, bench_for
 from harness.tools.chrome_trace import NoTrace, read_timeline
 from harness.tools.nsight import Counting, counting_command, read_counters, reading_command
 from harness.tools.sources import write_sources
-from harness.tools.target import Target
+from harness.tools.target import Inspection
 from harness.tools.toolbox import refusal
 
 _CALLS = 3
@@ -28,21 +27,7 @@ _NOTHING = "No kernels were profiled"
 _LAST_WORDS = 2_000
 
 
-@dataclass(frozen=True)
-class Profiling:
-    """What is asked, of `ncu` on the GPU `gpu`. Files are kept in `folder`; a run of the arm may take `timeout_s`."""
-
-    target: Target
-    counting: Counting
-    gpu: str
-    ncu: Path
-    folder: Path
-    results: Path
-    limits: LimitsConfig
-    timeout_s: float
-
-
-def run_profile(asked: Profiling, say: Callable[[str], None]) -> Profile:
+def run_profile(asked: Inspection, counting: Counting, say: Callable[[str], None]) -> Profile:
     """`say` is told what is being done.
 
     Raises: MachineError with the remedy; ArmFailed; InvalidFile.
@@ -53,7 +38,7 @@ def run_profile(asked: Profiling, say: Callable[[str], None]) -> Profile:
         report = bench.require_done(bench.run([], Calls("traced", _CALLS), log, asked.timeout_s), log)
         timeline = _timeline(bench, asked.folder / "timeline.json")
         say("counting with Nsight Compute")
-        kernels = count_kernels(bench, asked, report.sources)
+        kernels = count_kernels(bench, asked, counting, report.sources)
         return Profile(
             problem=asked.target.problem.name,
             case=asked.target.case,
@@ -63,7 +48,7 @@ def run_profile(asked: Profiling, say: Callable[[str], None]) -> Profile:
             timeline=timeline,
             files=_files(asked.folder),
             protections=report.protections,
-            remarks=tuple(remarks(kernels, timeline, asked.counting)),
+            remarks=tuple(remarks(kernels, timeline, counting)),
         )
 
 
@@ -80,12 +65,14 @@ def _timeline(bench: Bench, kept: Path) -> DeviceTimeline:
     return timeline
 
 
-def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> tuple[KernelCounters, ...]:
-    """Of one call; empty where no kernel was launched, or none of the name that is asked for. Raises: MachineError."""
+def count_kernels(
+    bench: Bench, asked: Inspection, counting: Counting, sources: Sequence[InlineSource]
+) -> tuple[KernelCounters, ...]:
+    """Count the kernels of one call; empty where none was launched, or none of that name. Raises: MachineError."""
     report, log, printed = _report_in(asked.folder), asked.folder / "ncu.log", asked.folder / "ncu-output.log"
     report.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
-    command = counting_command(asked.ncu, asked.counting, report, log, write_sources(sources, asked.folder / "sources"))
+    command = counting_command(asked.program, counting, report, log, write_sources(sources, asked.folder / "sources"))
     ended = bench.run(command, Calls("marked", 1), printed, asked.timeout_s)
     said = "".join(path.read_text(encoding="utf-8", errors="replace") for path in (log, printed) if path.exists())
     if not report.exists():
@@ -99,7 +86,7 @@ def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> 
             if remedy
             else f"Nsight Compute counted nothing ({ended.words}); its last words:\n{said[-_LAST_WORDS:]}"
         )
-    done = subprocess.run(reading_command(asked.ncu, report), capture_output=True, text=True, check=False)
+    done = subprocess.run(reading_command(asked.program, report), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MachineError(f"Nsight Compute can't read its own {report}: {(done.stderr or done.stdout)[-_LAST_WORDS:]}")
     try:
@@ -109,7 +96,7 @@ def count_kernels(bench: Bench, asked: Profiling, sources: Sequence[Source]) -> 
 
 
 def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -> tuple[KernelCounters, ...]:
-    """With readable names, and the compiler's counts of spilled registers for what the solution compiled."""
+    """The kernels with readable names, and spilled registers as the compiler counts them for the solution's own."""
     compiled = {resources.kernel: resources for build in builds for resources in build.kernels}
     found = []
     for kernel, name in zip(kernels, demangled([kernel.kernel for kernel in kernels]), strict=True):
@@ -143,7 +130,7 @@ def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, countin
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """Those that there are: without a kernel Nsight Compute writes none."""
+    """Files that exist: without a kernel Nsight Compute writes none."""
     files = {"Nsight Compute": _report_in(folder), "timeline": folder / "timeline.json"}
     return {what: str(path) for what, path in files.items() if path.exists()}
 

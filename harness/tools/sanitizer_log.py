@@ -64,7 +64,7 @@ class SanitizerLog:
 
 
 def read_log(text: str) -> SanitizerLog:
-    """Of the file that --log-file names: the program's own output doesn't belong in it."""
+    """Read the file that --log-file names: the program's own output doesn't belong in it."""
     found: list[Reported] = []
     complaints: list[str] = []
     for block in _blocks(text):

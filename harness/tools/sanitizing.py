@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.builder.compiler_log import demangled
 from harness.model.build import ExtensionBuild
-from harness.model.config import LimitsConfig
 from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
 from harness.referee.audit.run_time import Written
 from harness.run.gpu_lock import alone_on_gpu
 from harness.sandbox.wire.device import KernelRun
-from harness.tools.assignment import Source
-from harness.tools.bench import Bench, Calls, bench_for
+from harness.tools.arm_task import Calls, InlineSource
+from harness.tools.bench import Bench, bench_for
 from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
 from harness.tools.sources import locate
-from harness.tools.target import Target
+from harness.tools.target import Inspection, Target
 from harness.tools.tool_process import Ended
 from harness.tools.toolbox import refusal
 
@@ -32,21 +30,7 @@ _LINE = re.compile(r"(\S+?\.\w+:\d+)$")
 _LAST_WORDS = 500
 
 
-@dataclass(frozen=True)
-class Sanitation:
-    """What is asked, of `program` on the GPU `gpu`. Logs are kept in `folder`; a tool may take `timeout_s`."""
-
-    target: Target
-    tools: tuple[SanitizerTool, ...]
-    gpu: str
-    program: Path
-    folder: Path
-    results: Path
-    limits: LimitsConfig
-    timeout_s: float
-
-
-def run_sanitizer(asked: Sanitation, say: Callable[[str], None]) -> Sanitizing:
+def run_sanitizer(asked: Inspection, tools: Iterable[SanitizerTool], say: Callable[[str], None]) -> Sanitizing:
     """`say` is told what is being done.
 
     Raises: MachineError with the remedy; ArmFailed where the arm fails and no tool says why; InvalidFile.
@@ -54,7 +38,7 @@ def run_sanitizer(asked: Sanitation, say: Callable[[str], None]) -> Sanitizing:
     runs: list[ToolRun] = []
     protections: tuple[str, ...] = ()
     with bench_for(asked.target, asked.results, asked.limits, say) as bench, alone_on_gpu(say):
-        for tool in asked.tools:
+        for tool in tools:
             say(f"{tool}: {WHAT_IT_FINDS[tool]}")
             runs.append(look(bench, tool, asked))
             protections = bench.report().protections
@@ -74,7 +58,7 @@ def sanitizer_command(program: Path, tool: SanitizerTool, log: Path) -> list[str
     return [str(program), "--tool", tool, "--demangle", "no", "--log-file", str(log), *padding]
 
 
-def look(bench: Bench, tool: SanitizerTool, asked: Sanitation) -> ToolRun:
+def look(bench: Bench, tool: SanitizerTool, asked: Inspection) -> ToolRun:
     """One tool over one call, without a warm-up: every launch is looked at, and once is enough.
 
     Raises: ArmFailed where the arm fails and the tool finds nothing; MachineError.
@@ -98,7 +82,7 @@ def judged(
     tool: SanitizerTool,
     reported: Iterable[Reported],
     builds: Sequence[ExtensionBuild],
-    sources: Sequence[Source],
+    sources: Sequence[InlineSource],
     target: Target,
 ) -> tuple[SanitizerFinding, ...]:
     """What was reported, in the solution's own lines, and whose it is."""

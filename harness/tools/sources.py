@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.tools.assignment import Source
+from harness.tools.arm_task import InlineSource
 
 _OF_TORCH = "cuda.cu"
 """What load_inline() calls it."""
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """'solution.py:31' and that line's text, which is None where it isn't at hand."""
 
     label: str
     text: str | None
 
 
-def write_sources(sources: Sequence[Source], folder: Path) -> Path:
+def write_sources(sources: Sequence[InlineSource], folder: Path) -> Path:
     """The files as torch wrote them, for Nsight Compute to put into its report; `folder`, made."""
     for number, source in enumerate(sources):
         place = folder / str(number)
@@ -30,7 +30,7 @@ def write_sources(sources: Sequence[Source], folder: Path) -> Path:
     return folder
 
 
-def locate(place: str, sources: Sequence[Source], solution: Path | None) -> Place:
+def locate(place: str, sources: Sequence[InlineSource], solution: Path | None) -> SourceLine:
     """The line that the author wrote, for one that a tool names ('/any/where/cuda.cu:12'). `solution` is its folder.
 
     Where several extensions have such a file nobody can tell which one is meant.
@@ -39,12 +39,14 @@ def locate(place: str, sources: Sequence[Source], solution: Path | None) -> Plac
     name, line = Path(path).name, int(digits)
     if name == _OF_TORCH and len(sources) == 1:
         (source,) = sources
-        return _inside(source, line - source.lines_before, solution) or Place(f"{name}:{line}", None)
+        return _inside(source, line - source.lines_before, solution) or SourceLine(f"{name}:{line}", None)
     file = solution / name if solution else None
-    return Place(f"{name}:{line}", _line(file.read_text(errors="replace"), line) if file and file.is_file() else None)
+    return SourceLine(
+        f"{name}:{line}", _line(file.read_text(errors="replace"), line) if file and file.is_file() else None
+    )
 
 
-def _inside(source: Source, line: int, solution: Path | None) -> Place | None:
+def _inside(source: InlineSource, line: int, solution: Path | None) -> SourceLine | None:
     """The line of solution.py where the text stands there as it is, else of the text."""
     text = _line(source.text, line)
     if text is None:
@@ -53,8 +55,8 @@ def _inside(source: Source, line: int, solution: Path | None) -> Place | None:
     whole = file.read_text(encoding="utf-8", errors="replace") if file and file.is_file() else ""
     start = whole.find(source.text) if source.text.strip() else -1
     if start < 0:
-        return Place(f"cuda_sources:{line}", text)
-    return Place(f"solution.py:{whole.count(chr(10), 0, start) + line}", text)
+        return SourceLine(f"cuda_sources:{line}", text)
+    return SourceLine(f"solution.py:{whole.count(chr(10), 0, start) + line}", text)
 
 
 def _line(text: str, line: int) -> str | None:

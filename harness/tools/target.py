@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MachineError, UsageError
+from harness.model.config import LimitsConfig
+from harness.tools.toolbox import find_tool
 from harness.workspace.problem import FULL, Problem
 from harness.workspace.solution import Solution
 from harness.workspace.workspace import Workspace, select_cases
@@ -29,6 +31,20 @@ class Target:
         return f"{self.problem.name}/{self.solution.name if self.solution else 'reference'}"
 
 
+@dataclass(frozen=True)
+class Inspection:
+    """A target, NVIDIA's `program` to look at it, and the GPU's name. `folder` keeps files; a run may take
+    `timeout_s`."""
+
+    target: Target
+    program: Path
+    gpu: str
+    folder: Path
+    results: Path
+    limits: LimitsConfig
+    timeout_s: float
+
+
 def choose_target(
     workspace: Workspace, problem: str, solution: str | None, case: str | None, of_reference: bool, is_small: bool
 ) -> Target:
@@ -46,6 +62,27 @@ def choose_target(
         select_cases(chosen, [case])[0] if case else _default_case(chosen, is_small),
         None if of_reference else _solution(workspace, problem, solution),
     )
+
+
+def inspection(
+    target: Target, program: str, kind: str, output: Path | None, results: Path | None, timeout_s: float
+) -> Inspection:
+    """`kind` names the folder of such files below the results. Raises: MachineError without a GPU or the program."""
+    kept = results or target.workspace.results
+    gpu, found = require_gpu(), find_tool(program)
+    folder = folder_for(target, output, kept, kind)
+    return Inspection(target, found, gpu, folder, kept, target.workspace.config(None).limits, timeout_s)
+
+
+def require_gpu() -> str:
+    """The name of the first visible GPU. Raises: MachineError."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise MachineError(
+            "no CUDA GPU that this torch can use, and NVIDIA's tools look into nothing else; run 'harness doctor'"
+        )
+    return str(torch.cuda.get_device_name())
 
 
 def folder_for(target: Target, chosen: Path | None, results: Path, kind: str) -> Path:

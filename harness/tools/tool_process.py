@@ -76,7 +76,7 @@ def run_tool(
 
 
 def _follow(process: subprocess.Popen[bytes], log: IO[bytes], deadline: float) -> bool:
-    """Whether the process ended by itself."""
+    """True where the process ended by itself."""
     assert process.stdout is not None
     descriptor, left = process.stdout.fileno(), _LOG_BYTES
     while time.monotonic() < deadline:

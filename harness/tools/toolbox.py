@@ -58,7 +58,7 @@ def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def examine_tools() -> list[MachineFinding]:
-    """Whether they are there, for `harness doctor`."""
+    """Findings on whether they are there, for `harness doctor`."""
     return [_examine(name, command) for name, command in _USED_BY.items()]
 
 

@@ -25,8 +25,8 @@ class Machine:
         monkeypatch.setattr("torch.cuda.get_device_name", lambda index=0: "NVIDIA H100 80GB HBM3")
         monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
         monkeypatch.setattr("harness.referee.ceilings.ceilings.gpu_uuid", lambda: "GPU-1a2b")
-        monkeypatch.setattr("harness.devices.environment.driver_version", lambda: "580.65.06")
-        monkeypatch.setattr("harness.tools.roofline.alone_on_gpu", _alone)
+        monkeypatch.setattr("harness.tools.alone.driver_version", lambda: "580.65.06")
+        monkeypatch.setattr("harness.tools.alone.alone_on_gpu", _alone)
         monkeypatch.setattr("harness.referee.ceilings.ceilings.measure_ceilings", self._measure)
 
     def _measure(self, driver: str) -> Ceilings:
@@ -79,7 +79,7 @@ def test_without_a_gpu_it_says_so_and_ends_with_three(harness: Shell, monkeypatc
 
 
 def test_without_a_driver_it_says_so(harness: Shell, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.devices.environment.driver_version", lambda: None)
+    monkeypatch.setattr("harness.tools.alone.driver_version", lambda: None)
     outcome = harness("doctor", "--roofline")
     assert (outcome.code, outcome.out) == (3, "")
     assert "nvidia-smi doesn't name the driver" in outcome.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from harness.gate.judgement import Subject, Terms, judge
+from harness.gate.judgement import Terms, judge
 from harness.gate.policy import Policy, WaiverEntry
 from harness.gate.snapshot import Snapshot, accept
 from harness.model.arms import ArmName
@@ -16,7 +16,7 @@ from harness.model.verdict import Verdict
 from tests.examples import environment, passed
 
 TODAY = datetime.date(2026, 11, 21)
-SUBJECT = Subject("maxpool2d", "tiled", Verdict.PASSED)
+SUBJECT = Judged("maxpool2d", "tiled", Verdict.PASSED)
 
 
 def timing(solution_ns: int, spread: float = 0.001, case: str = "full") -> Timing:
@@ -42,7 +42,7 @@ def terms(snapshot: Snapshot | None = None, not_judged: str | None = None, **pol
     return Terms(Policy(**policy), snapshot, TODAY, not_judged)
 
 
-def judged(*evaluations: Evaluation, subject: Subject = SUBJECT, **about: Any) -> Judged:
+def judged(*evaluations: Evaluation, subject: Judged = SUBJECT, **about: Any) -> Judged:
     return judge(subject, evaluations, terms(**about))
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.gate.judgement import Subject, judge, missing, waiver_remarks
+from harness.gate.judgement import judge, missing, waiver_remarks
 from harness.gate.policy import ProblemDemands
 from harness.model.evaluation import Failure, ProblemRef
+from harness.model.gate import Judged
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from tests.examples import environment, failed, passed, sim_environment
@@ -31,18 +32,18 @@ def test_a_wrong_result_fails() -> None:
 
 
 def test_a_known_failure_that_fails_as_expected_is_green() -> None:
-    gallery = Subject("maxpool2d", "broken", Verdict.WRONG_VALUES)
+    gallery = Judged("maxpool2d", "broken", Verdict.WRONG_VALUES)
     assert judge(gallery, [failed()], terms()).outcome == "passed"
 
 
 def test_another_failure_than_the_expected_one_fails() -> None:
-    one = judge(Subject("maxpool2d", "broken", Verdict.TIMEOUT), [failed()], terms())
+    one = judge(Judged("maxpool2d", "broken", Verdict.TIMEOUT), [failed()], terms())
     assert one.outcome == "failed"
     assert one.findings[0].message.startswith("wrong_values (expected: timeout): ")
 
 
 def test_an_expected_failure_that_passes_fails() -> None:
-    one = judge(Subject("maxpool2d", "broken", Verdict.WRONG_VALUES), [passed("broken")], terms())
+    one = judge(Judged("maxpool2d", "broken", Verdict.WRONG_VALUES), [passed("broken")], terms())
     assert levels(one) == [("unexpected_pass", "failed")]
     assert one.findings[0].message == "passed, where solution.yaml expects wrong_values"
 
@@ -59,7 +60,7 @@ def test_what_could_not_be_evaluated_fails() -> None:
 def test_a_crash_of_ours_is_broken_even_where_it_is_expected() -> None:
     crash = failed("tiled", Verdict.HARNESS_ERROR, checks=())
     assert judged(crash).outcome == "broken"
-    expected = Subject("maxpool2d", "tiled", Verdict.HARNESS_ERROR)
+    expected = Judged("maxpool2d", "tiled", Verdict.HARNESS_ERROR)
     assert levels(judge(expected, [crash], terms())) == [("harness_error", "broken")]
 
 
@@ -235,7 +236,7 @@ def test_the_accepted_baseline_counts_whatever_the_headline_is() -> None:
 
 
 def test_an_expected_failure_is_not_timed() -> None:
-    subject = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    subject = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
     one = judge(subject, [failed("tiled")], terms(least_speedup=2.0))
     assert (one.findings, one.speed) == ((), None)
 
@@ -292,7 +293,7 @@ def test_a_failure_without_details_has_a_place() -> None:
 
 
 def test_an_expectation_that_was_loosened_fails() -> None:
-    gallery = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    gallery = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
     one = judge(gallery, [failed("tiled")], terms(ACCEPTED, NO_GPU))
     assert (one.outcome, levels(one)) == ("failed", [("changed_expectation", "failed")])
     assert one.findings[0].message == (
@@ -301,7 +302,7 @@ def test_an_expectation_that_was_loosened_fails() -> None:
 
 
 def test_a_waiver_of_correctness_covers_a_loosened_expectation() -> None:
-    gallery = Subject("maxpool2d", "tiled", Verdict.WRONG_VALUES)
+    gallery = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
     one = judge(gallery, [failed("tiled")], terms(ACCEPTED, waivers=(waiver(what="correctness"),)))
     assert (one.outcome, levels(one)) == ("passed", [("changed_expectation", "waived")])
 
@@ -312,7 +313,7 @@ def test_a_failure_that_is_mended_is_remarked() -> None:
 
 
 def test_an_expectation_as_it_was_accepted_is_no_finding() -> None:
-    gallery = Subject("maxpool2d", "broken", Verdict.WRONG_VALUES)
+    gallery = Judged("maxpool2d", "broken", Verdict.WRONG_VALUES)
     assert judge(gallery, [failed()], terms(snapshot_of(failed()))).findings == ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.environment import YOUNG_FLAGS
-from harness.reports.diff import Change, difference
+from harness.reports.diff import ChangedFact, difference
 from tests.examples import environment, passed
 
 OLD = {"cudnn_allow_tf32": True}
@@ -18,8 +18,8 @@ def test_other_flags_are() -> None:
     changed = {**OLD, **YOUNG_FLAGS, "cudnn_allow_tf32": False, "float32_matmul_precision": "high"}
     old, new = passed(environment=environment(flags=OLD)), passed(environment=environment(flags=changed))
     assert difference(old, new).environment == (
-        Change("flags.cudnn_allow_tf32", True, False),
-        Change("flags.float32_matmul_precision", None, "high"),
+        ChangedFact("flags.cudnn_allow_tf32", True, False),
+        ChangedFact("flags.float32_matmul_precision", None, "high"),
     )
 
 
@@ -27,7 +27,7 @@ def test_two_gpus_of_one_model_are_a_caution() -> None:
     old, same, other = (passed(environment=environment(gpu_uuid=uuid)) for uuid in ("GPU-1", "GPU-1", "GPU-2"))
     assert difference(old, same).caution is None
     found = difference(old, other)
-    assert found.environment == (Change("gpu_uuid", "GPU-1", "GPU-2"),)
+    assert found.environment == (ChangedFact("gpu_uuid", "GPU-1", "GPU-2"),)
     assert found.caution is not None
     assert found.caution.startswith("measured on 2 GPUs of this model")
 

@@ -14,8 +14,8 @@ from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.wire.codec import encode
 from harness.sandbox.wire.forking import MARK
 from harness.sandbox.wire.sandbox import Sandbox
-from harness.tools.assignment import Source, Stage, SubjectReport
-from harness.tools.bench import Bench, Calls
+from harness.tools.arm_task import ArmReport, Calls, InlineSource, Reached
+from harness.tools.bench import Bench
 from harness.tools.target import Target, choose_target
 from harness.workspace.workspace import Workspace
 
@@ -48,12 +48,12 @@ def bench(of: Target, builds: tuple[ExtensionBuild, ...] = ()) -> Iterator[Bench
         remove_folder(folder)
 
 
-def report(stage: Stage, error: str | None = None, source: str | None = None) -> SubjectReport:
-    sources = () if source is None else (Source("double_overrun", source, 3),)
-    return SubjectReport(stage, error, sources)
+def report(stage: Reached, error: str | None = None, source: str | None = None) -> ArmReport:
+    sources = () if source is None else (InlineSource("double_overrun", source, 3),)
+    return ArmReport(stage, error, sources)
 
 
-def tool(path: Path, writes: dict[str, Path], said: SubjectReport | None, prints: str = "", code: int = 0) -> Path:
+def tool(path: Path, writes: dict[str, Path], said: ArmReport | None, prints: str = "", code: int = 0) -> Path:
     """A program at `path` that copies files to where options name a place, has the arm report, prints, and ends.
 
     With --import it prints the file that it was told to write, as Nsight Compute does.

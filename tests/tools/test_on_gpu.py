@@ -9,10 +9,10 @@ import pytest
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
 from harness.model.sanitizing import SanitizerTool, Sanitizing
-from harness.tools.machine import require_gpu
 from harness.tools.nsight import Counting
-from harness.tools.profiling import Profiling, run_profile
-from harness.tools.sanitizing import Sanitation, run_sanitizer
+from harness.tools.profiling import run_profile
+from harness.tools.sanitizing import run_sanitizer
+from harness.tools.target import Inspection, require_gpu
 from harness.tools.toolbox import find_tool
 from tests.tools import fakes
 
@@ -29,8 +29,8 @@ def tool(name: str) -> Path:
 def sanitize(solution: str, tools: tuple[SanitizerTool, ...], folder: Path) -> Sanitizing:
     program = tool("compute-sanitizer")
     of = fakes.target(solution)
-    asked = Sanitation(of, tools, require_gpu(), program, folder, folder, LimitsConfig(), 300)
-    return run_sanitizer(asked, lambda what: None)
+    asked = Inspection(of, program, require_gpu(), folder, folder, LimitsConfig(), 300)
+    return run_sanitizer(asked, tools, lambda what: None)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,8 @@ def test_an_honest_kernel_is_clean_under_all_four(tmp_path: Path) -> None:
 
 def test_a_profile_counts_the_kernel_and_keeps_both_files(tmp_path: Path) -> None:
     ncu = tool("ncu")
-    asked = Profiling(
-        fakes.target("clean"), Counting("basic", None, 20), require_gpu(), ncu, tmp_path, tmp_path, LimitsConfig(), 300
-    )
-    found = run_profile(asked, lambda what: None)
+    asked = Inspection(fakes.target("clean"), ncu, require_gpu(), tmp_path, tmp_path, LimitsConfig(), 300)
+    found = run_profile(asked, Counting("basic", None, 20), lambda what: None)
     (kernel,) = found.kernels
     assert kernel.kernel == "twice_kernel(float const*, float*, int)"
     assert (kernel.grid, kernel.block) == ((2, 1, 1), (256, 1, 1))

@@ -12,15 +12,16 @@ from harness.model.config import LimitsConfig
 from harness.model.profile import DeviceTimeline, KernelCounters, TimelineRow
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import Counting
-from harness.tools.profiling import Profiling, count_kernels, named, remarks
+from harness.tools.profiling import count_kernels, named, remarks
+from harness.tools.target import Inspection
 from tests.tools import fakes
 
 
 def count(folder: Path, ncu: Path, kernel: str | None = None, timeout_s: float = 60) -> tuple[KernelCounters, ...]:
     of = fakes.target()
-    asked = Profiling(of, Counting("basic", kernel, 20), "a GPU", ncu, folder, folder, LimitsConfig(), timeout_s)
+    asked = Inspection(of, ncu, "a GPU", folder, folder, LimitsConfig(), timeout_s)
     with fakes.bench(of) as bench:
-        return count_kernels(bench, asked, ())
+        return count_kernels(bench, asked, Counting("basic", kernel, 20), ())
 
 
 def test_the_report_is_kept_and_read(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from harness.model.config import LimitsConfig
 from harness.model.sanitizing import ToolRun
 from harness.tools.bench import ArmFailed
-from harness.tools.sanitizing import Sanitation, look
+from harness.tools.sanitizing import look
+from harness.tools.target import Inspection
 from tests.tools import fakes
 
 KERNEL = "twice_kernel(float const*, float*, int)"
@@ -18,7 +19,7 @@ SOURCE = (fakes.WORKSPACE / "solutions/double/overrun/solution.py").read_text().
 
 def run(folder: Path, program: Path, kernel: str = KERNEL, timeout_s: float = 60) -> ToolRun:
     of = fakes.target()
-    asked = Sanitation(of, ("memcheck",), "a GPU", program, folder, folder, LimitsConfig(), timeout_s)
+    asked = Inspection(of, program, "a GPU", folder, folder, LimitsConfig(), timeout_s)
     with fakes.bench(of, fakes.built(kernel)) as bench:
         return look(bench, "memcheck", asked)
 

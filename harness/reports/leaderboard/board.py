@@ -11,11 +11,11 @@ from harness.model.arms import Baseline, Metric
 from harness.model.ranking import leading_metric, rank_among
 from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
-from harness.reports.baselines import interval_of
+from harness.reports.baselines import interval_of, speedup_of
 from harness.reports.leaderboard.rules import (
     PRECISION_CLASSES,
+    BoardConditions,
     Candidate,
-    Conditions,
     PrecisionClass,
     Wanted,
     chosen,
@@ -128,15 +128,10 @@ def make_board(
 
 
 def measurements(board: Board, problem: ProblemBoard, entries: Iterable[Entry]) -> list[Entry]:
-    """Those of `entries` that were measured under the board's rules for the problem."""
-    conditions = Conditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
+    """Entries that were measured under the board's rules for the problem."""
+    conditions = BoardConditions(board.environment.key, board.config.key, problem.sha256, problem.cases, problem.metric)
     own = (e for e in entries if e.problem == problem.name and e.speedup is not None and e.metric == problem.metric)
     return [e for e in own if is_comparable(e, conditions)]
-
-
-def speedup_of(entry: Entry) -> Interval | None:
-    """The headline speed-up with its 95 % interval; None where nothing was measured."""
-    return interval_of(entry.speedup, entry.speedup_low, entry.speedup_high)
 
 
 _Counts = Mapping[tuple[str, str, str], int]
@@ -160,7 +155,7 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     sha256 = version.problem_sha256
     asked_for = {e.cases for e in entries if e.problem_sha256 == sha256}
     cases = tuple(sorted({case for some in asked_for for case in some}, key=lambda case: (case != "full", case)))
-    conditions = Conditions(environment, config, sha256, cases, None)
+    conditions = BoardConditions(environment, config, sha256, cases, None)
     comparable = [e for e in entries if is_comparable(e, conditions)]
     latest = {e.solution: e.verdict for e in comparable}
     is_invalid = Verdict.INVALID_PROBLEM in latest.values()
@@ -181,7 +176,7 @@ def _problem_board(name: str, entries: Sequence[Entry], environment: str, config
     )
 
 
-def _standing(entries: Sequence[Entry], conditions: Conditions, evaluations: int) -> Standing:
+def _standing(entries: Sequence[Entry], conditions: BoardConditions, evaluations: int) -> Standing:
     """The standing by one solution's evaluations, oldest first. Ranks come later."""
     comparable = [e for e in entries if is_comparable(e, conditions)]
     best = _best(comparable, conditions)
@@ -198,7 +193,7 @@ def _standing(entries: Sequence[Entry], conditions: Conditions, evaluations: int
     )
 
 
-def _best(comparable: Sequence[Entry], conditions: Conditions) -> Entry | None:
+def _best(comparable: Sequence[Entry], conditions: BoardConditions) -> Entry | None:
     """The newest that keeps the rules, of a source whose newest judgement is that it passed.
 
     Not the fastest, neither of one source nor of several: that would be the luckiest. Of twenty evaluations that differ

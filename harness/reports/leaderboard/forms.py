@@ -14,10 +14,18 @@ from harness.errors import UsageError
 from harness.model.statistics import Interval
 from harness.reports import markdown
 from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
-from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, number
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
-from harness.reports.leaderboard.words import ClassTotal, problem_note, row_of, rules, total_sentence, totals
+from harness.reports.leaderboard.words import (
+    ClassTotal,
+    StandingRow,
+    problem_note,
+    row_of,
+    rules,
+    total_sentence,
+    totals,
+)
 from harness.reports.numbers import format_share, light_note
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import bars
@@ -154,9 +162,7 @@ def _over_json(row: OverBaseline | None) -> dict[str, Any] | None:
 
 
 def _interval_json(interval: Interval | None) -> dict[str, float] | None:
-    if interval is None:
-        return None
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+    return {name: getattr(interval, name) for name in ("estimate", "low", "high")} if interval else None
 
 
 def _problems(board: Board) -> Iterator[Section]:
@@ -182,15 +188,19 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
     entries = [standing.entry for standing in standings]
     light = light_note([(one.solution, one.share_of_light, one.light_source) for one in entries])
     has_own = any(one.own_share is not None for one in entries)
-    shares = [number(head) for head, is_known in ((LIGHT, light), (OWN, has_own)) if is_known]
-    heads = (number("rank"), Column("solution", is_name=True), number("ms"), number(f"{baseline} ms"))
-    rows = []
-    for standing in standings:
-        entry, row = standing.entry, row_of(standing)
-        name = (entry.solution, Span(f" ({row.note})", "faint")) if row.note else entry.solution
-        known = [*([format_share(entry.share_of_light)] if light else []), *([row.own] if has_own else [])]
-        rows.append((row.rank, name, row.time, row.baseline_time, row.speedup, *known, Span(row.speed, "faint")))
-    yield Table((*heads, number("speed-up [95 %]"), *shares, Column("speed")), rows)
+    columns: list[ColumnOf[tuple[Standing, StandingRow]]] = [
+        (number("rank"), lambda one: one[1].rank),
+        (Column("solution", is_name=True), lambda one: _name(*one)),
+        (number("ms"), lambda one: one[1].time),
+        (number(f"{baseline} ms"), lambda one: one[1].baseline_time),
+        (number("speed-up [95 %]"), lambda one: one[1].speedup),
+    ]
+    if light:
+        columns.append((number(LIGHT), lambda one: format_share(one[0].entry.share_of_light)))
+    if has_own:
+        columns.append((number(OWN), lambda one: one[1].own))
+    columns.append((Column("speed"), lambda one: Span(one[1].speed, "faint")))
+    yield table_of([(standing, row_of(standing)) for standing in standings], columns)
     if light:
         yield Line(light, "faint")
     for title, head, over in (
@@ -200,3 +210,8 @@ def _ranking(standings: Sequence[Standing], baseline: str) -> Iterator[Block]:
         if found := [one for entry in entries if (one := over(entry))]:
             yield Line(title, "faint")
             yield over_table(found, head)
+
+
+def _name(standing: Standing, row: StandingRow) -> Words:
+    name = standing.entry.solution
+    return (name, Span(f" ({row.note})", "faint")) if row.note else name

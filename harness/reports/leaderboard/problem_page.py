@@ -11,10 +11,11 @@ from itertools import groupby
 from markupsafe import Markup
 
 from harness.model.evaluation import Evaluation, Work
-from harness.reports.leaderboard.board import ProblemBoard, speedup_of
+from harness.reports.baselines import speedup_of
+from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import problem_note
-from harness.reports.numbers import format_ms, format_rate, format_speedup, light_words
+from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
 from harness.reports.pictures.roofline import Rate, scatter
@@ -118,7 +119,7 @@ class ProblemView:
 
     @cached_property
     def roofline(self) -> Markup | None:
-        """None where no operations are counted."""
+        """The scatter of rates; None where no operations are counted."""
         points = []
         for rate in self.rates:
             if operations := rate.work.operations:
@@ -135,7 +136,7 @@ class ProblemView:
 
     @property
     def history_chart(self) -> Markup | None:
-        """None where no solution was measured twice."""
+        """The chart; None where no solution was measured twice."""
         measured = [_measurement(entry) for entry in self.newest]
         return page_svg(history_chart(measured)) if len({one.name for one in measured}) < len(measured) else None
 
@@ -143,7 +144,7 @@ class ProblemView:
     def measurements(self) -> list[tuple[str, str, str, str]]:
         """Newest first: time, solution, speed-up, commit."""
         return [
-            (one.started_at[:16].replace("T", " "), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
+            (format_moment(one.started_at), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
             for one in reversed(self.newest)
         ]
 

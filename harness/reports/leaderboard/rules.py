@@ -81,7 +81,7 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
 
 
 @dataclass(frozen=True)
-class Conditions:
+class BoardConditions:
     """What the evaluations of one problem are held against."""
 
     environment: str
@@ -95,17 +95,17 @@ class Conditions:
     """The newest evaluation of some solution says that nobody can be judged by this version of the problem."""
 
 
-def is_comparable(entry: Entry, conditions: Conditions) -> bool:
+def is_comparable(entry: Entry, conditions: BoardConditions) -> bool:
     here = (conditions.environment, conditions.config, conditions.problem_sha256)
     return (entry.environment, entry.config, entry.problem_sha256) == here
 
 
-def why_unranked(entry: Entry, conditions: Conditions) -> str | None:
+def why_unranked(entry: Entry, conditions: BoardConditions) -> str | None:
     """The first rule that the evaluation breaks; None for one that is ranked."""
     return next(_broken_rules(entry, conditions), None)
 
 
-def _broken_rules(entry: Entry, conditions: Conditions) -> Iterator[str]:
+def _broken_rules(entry: Entry, conditions: BoardConditions) -> Iterator[str]:
     if entry.backend == "sim":
         yield "simulated; times are not measured"
     if entry.environment != conditions.environment:

@@ -78,7 +78,7 @@ class SolutionView:
 
     @property
     def speedup(self) -> Interval | None:
-        """None for what can't be compared."""
+        """The headline; None for what can't be compared."""
         return self.standing.speedup if self.standing.is_comparable else None
 
     @property

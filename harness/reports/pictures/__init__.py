@@ -44,7 +44,7 @@ class Pictures:
 
 
 def pictures_of(evaluation: Evaluation) -> Pictures:
-    """Raises: UsageError where nothing was timed."""
+    """What the pictures show. Raises: UsageError where nothing was timed."""
     timing = evaluation.timing
     if timing is None:
         raise UsageError(_untimed(evaluation))

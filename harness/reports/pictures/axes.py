@@ -40,7 +40,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Panel:
-    """Where values are drawn: `across` from left to right, `down` from bottom to top."""
+    """An area to draw values in: `across` from left to right, `down` from bottom to top."""
 
     across: Scale
     down: Scale
@@ -117,12 +117,12 @@ def spread(positions: Sequence[float], gap: float, limit: float) -> list[float]:
     return placed
 
 
-Sample = Callable[[Point], list[Mark]]
+LegendSample = Callable[[Point], list[Mark]]
 """Draws at a point what a legend explains."""
 
 
 def legend(
-    entries: Sequence[tuple[Sample, str]], left: float, right: float, top: float, size: float = 10
+    entries: Sequence[tuple[LegendSample, str]], left: float, right: float, top: float, size: float = 10
 ) -> tuple[list[Mark], float]:
     """Each sample before its words, in rows between `left` and `right` from `top` on; and where the last row is."""
     marks: list[Mark] = []

@@ -188,7 +188,7 @@ def save(pictures: Mapping[Path, Picture]) -> None:
 
 
 def require_picture_name(path: Path) -> None:
-    """Raises: UsageError for a file that is neither .png nor .svg."""
+    """Refuse other endings. Raises: UsageError for a file that is neither .png nor .svg."""
     if path.suffix not in (".png", ".svg"):
         raise UsageError(f"--plot {path}: the file's name must end in .png or .svg")
 
@@ -277,7 +277,7 @@ def _element(name: str, attributes: Mapping[str, object], *children: str) -> Mar
 
 
 def _png(picture: Picture) -> bytes:
-    """Raises: MachineError where matplotlib is missing."""
+    """Draw by matplotlib. Raises: MachineError where it is missing."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from itertools import pairwise
 from harness.model.spread import FENCE, LEAST_REACH
 from harness.reports.numbers import format_median, format_span, unit_of
 from harness.reports.pictures.arms import ArmSamples, Samples, counts
-from harness.reports.pictures.axes import Panel, Sample, Scale, legend, linear_ticks, plain_words
+from harness.reports.pictures.axes import LegendSample, Panel, Scale, legend, linear_ticks, plain_words
 from harness.reports.pictures.drawing import Area, Box, Dots, Label, Mark, Point, Stroke
 
 _LEFT, _ACROSS, _BETWEEN, _BESIDE = 75.0, 528.0, 14.0, 134.0
@@ -169,8 +169,8 @@ def _legend_of_arms(samples: Samples, top: float) -> tuple[list[Mark], float]:
     return legend([(_dots(arm.colour, arm.marker, 2.6), arm.name) for arm in samples.arms], _LEFT, RIGHT, top, 11)
 
 
-def _explanations(samples: Samples) -> list[tuple[Sample, str]]:
-    entries: list[tuple[Sample, str]] = [
+def _explanations(samples: Samples) -> list[tuple[LegendSample, str]]:
+    entries: list[tuple[LegendSample, str]] = [
         (_dots("faint", "o", 2), "call"),
         (
             lambda at: [Dots([at], "faint", 3.5, is_hollow=True)],
@@ -187,7 +187,7 @@ def _explanations(samples: Samples) -> list[tuple[Sample, str]]:
     return entries
 
 
-def _dots(colour: str, marker: str, radius: float) -> Sample:
+def _dots(colour: str, marker: str, radius: float) -> LegendSample:
     return lambda at: [Dots([at], colour, radius, marker)]
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from harness.model.ranking import FastP
 from harness.model.statistics import Interval
 from harness.reports.numbers import format_speedup
-from harness.reports.pictures.axes import Panel, Sample, Scale, heading, legend, log_domain, spread
+from harness.reports.pictures.axes import LegendSample, Panel, Scale, heading, legend, log_domain, spread
 from harness.reports.pictures.drawing import MARKERS, Box, Dots, Label, Mark, Picture, Stroke
 
 FAR_LEFT, FAR_RIGHT = 11.0, 97.0
@@ -138,7 +138,7 @@ def history(title: str, subtitle: str, measurements: Sequence[Measurement]) -> P
     panel = _over_time(measurements, (70, 750), (top + 340, top + 24))
     marks += [*_frame(panel), panel.frame(), *_dates(panel, measurements)]
     marks.append(Label((16, top + 182), "speed-up over the baseline, 95 % interval", anchor="middle", tilt=90))
-    entries: list[tuple[Sample, str]] = []
+    entries: list[tuple[LegendSample, str]] = []
     for series, name in enumerate(dict.fromkeys(m.name for m in measurements)):
         marks += _series(panel, [m for m in measurements if m.name == name], series)
         entries.append((_sample(series), name))
@@ -184,7 +184,7 @@ def _series(panel: Panel, own: Sequence[Measurement], series: int) -> list[Mark]
     return marks
 
 
-def _sample(series: int) -> Sample:
+def _sample(series: int) -> LegendSample:
     return lambda at: [Dots([at], f"series{series % 7}", 3.5, _marker(series))]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.gate.finished import Finished, from_run, left_out, other_settings
+from harness.gate.evaluations import Countable, from_run, left_out, other_settings
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.workspace.problem import Case, Problem
@@ -36,12 +36,12 @@ def of(task: Task, **changes: Any) -> Evaluation:
     return replace(made, problem=problem, solution=replace(made.solution, sha256=task.solution.sha256), **changes)
 
 
-def lost(found: Finished) -> list[str]:
+def lost(found: Countable) -> list[str]:
     return [finding.message for one in found.lost for finding in one.findings if finding.rule == "missing_result"]
 
 
 def test_a_result_of_the_same_sources_and_all_cases_counts(task: Task) -> None:
-    assert from_run([task], [of(task)]) == Finished({KEY: [of(task)]}, [], [])
+    assert from_run([task], [of(task)]) == Countable({KEY: [of(task)]}, [], [])
 
 
 def test_other_sources_do_not_count(task: Task) -> None:

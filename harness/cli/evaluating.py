@@ -1,155 +1,157 @@
-"""One sitting of evaluations: what `harness run` and `harness compare` share once they know what to evaluate."""
+"""What `harness run` and `harness compare` do once they know what to evaluate: plan, evaluate, print."""
 
 from __future__ import annotations
 
 import contextlib
 import json as json_module
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
 from harness.cli import exit_codes
+from harness.cli.options import EvaluatingOptions
 from harness.cli.signals import end_politely
-from harness.model.config import Config
 from harness.model.evaluation import Evaluation
+from harness.workspace.workspace import Workspace, select_cases
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import RenderableType
 
     from harness.cli.progress import Progress
+    from harness.model.config import Config
     from harness.run.early_start import ForkServers
     from harness.run.plan import Planned
     from harness.run.session import Session
     from harness.workspace.selection import Task
-    from harness.workspace.workspace import Workspace
 
 _LOADED_AT_ONCE = 500
 
-
-@dataclass(frozen=True)
-class Choices:
-    """What was asked for, beside the tasks. `jobs`: builds at once; `max_failures`: stop after so many."""
-
-    backend: Literal["auto", "cuda", "sim"]
-    config: Config
-    seed: int | None
-    results: Path
-    no_source: bool
-    jobs: int | None
-    max_failures: int | None
-    resume: bool
-    last_failed: bool
-    dry_run: bool
-    json: bool
-    quiet: bool
+MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
+"""Of a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
 
 
-Report = Callable[["Console", Sequence[Evaluation], frozenset[str]], None]
-"""Prints a sitting's evaluations; the set holds the ids of those that were kept from earlier runs."""
-
-
-def hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report) -> None:
+def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, report: MakesReport) -> None:
     """Evaluate, print, and end the command with its exit code."""
+    config = options.settings(workspace)
+    for problem in {task.problem.name: task.problem for task in tasks}.values():
+        select_cases(problem, [config.timing.case])
     end_politely(then_at_once=True)
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
-    require_simulator(choices.backend, choices.config.correctness.sanitize)
-    around = surroundings_of(workspace.root, choices.results, choices.config.limits.pass_environment)
+    require_simulator(options.backend.value, config.correctness.sanitize)
+    around = surroundings_of(workspace.root, _results(options, workspace), config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
-    is_needed = tasks and not choices.dry_run
-    with contextlib.closing(start_early(choices.backend, around) if is_needed else ForkServers()) as servers:
-        _hold(workspace, tasks, choices, report, servers)
+    is_needed = tasks and not options.dry_run
+    with contextlib.closing(start_early(options.backend.value, around) if is_needed else ForkServers()) as servers:
+        _evaluate_and_print(workspace, tasks, options, config, report, servers)
 
 
-def _hold(workspace: Workspace, tasks: Sequence[Task], choices: Choices, report: Report, servers: ForkServers) -> None:
+def _results(options: EvaluatingOptions, workspace: Workspace) -> Path:
+    return options.results or workspace.results
+
+
+def _evaluate_and_print(
+    workspace: Workspace,
+    tasks: Sequence[Task],
+    options: EvaluatingOptions,
+    config: Config,
+    report: MakesReport,
+    servers: ForkServers,
+) -> None:
     from rich.console import Console
 
     from harness.cli.progress import Progress
 
-    with Progress(choices.quiet) as progress:
-        planned = _plan(workspace, tasks, choices, progress)
-    if choices.dry_run:
-        _list(planned, choices)
+    with Progress(options.quiet) as progress:
+        planned = _plan(workspace, tasks, options, config, progress)
+    if options.dry_run:
+        _list(planned, options)
         raise typer.Exit(exit_codes.PASSED)
-    kept = [one.result.id for one in planned if one.result and choices.resume]
-    chosen = [one.task for one in planned if not (one.result and choices.resume)]
+    kept = [one.result.id for one in planned if one.result and options.resume]
+    chosen = [one.task for one in planned if not (one.result and options.resume)]
     evaluations: list[Evaluation] = []
     try:
-        for evaluation in _load(choices.results, kept):
-            _take(evaluation, evaluations, choices)
+        for evaluation in _load(_results(options, workspace), kept):
+            _take(evaluation, evaluations, options)
         if chosen:
-            with Progress(choices.quiet) as progress, _open(workspace, choices, progress, servers) as session:
-                for evaluation in _evaluate(session, chosen, choices, progress):
-                    _take(evaluation, evaluations, choices)
+            with Progress(options.quiet) as progress, _open(workspace, options, config, progress, servers) as session:
+                for evaluation in _evaluate(session, chosen, options, progress):
+                    _take(evaluation, evaluations, options)
     finally:  # also what an interrupted run has found
-        if evaluations and not choices.json:
-            report(Console(), evaluations, frozenset(kept))
+        if evaluations and not options.json:
+            Console().print(report(evaluations, frozenset(kept)))
     raise typer.Exit(exit_codes.of_evaluations(evaluations) if planned else exit_codes.PASSED)
 
 
-def _plan(workspace: Workspace, tasks: Sequence[Task], choices: Choices, progress: Progress) -> list[Planned]:
+def _plan(
+    workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, config: Config, progress: Progress
+) -> list[Planned]:
     """The tasks, and which have a result already; the index is asked only where it matters."""
     from harness.run.plan import Planned, failed_last, plan
 
-    if not (choices.resume or choices.last_failed or choices.dry_run):
+    if not (options.resume or options.last_failed or options.dry_run):
         return [Planned(task, None) for task in tasks]
     from harness.run.session import environment_of
     from harness.store.index import open_index
 
-    environment = environment_of(choices.backend, workspace.root)
-    with open_index(choices.results, say=progress.say) as index:
-        if choices.last_failed:
+    environment = environment_of(options.backend.value, workspace.root)
+    with open_index(_results(options, workspace), say=progress.say) as index:
+        if options.last_failed:
             failed = failed_last(tasks, environment, index)
             progress.say(f"{len(failed)} of {len(tasks)} solutions failed last")
             tasks = failed
-        planned = plan(tasks, choices.config, environment, index)
-    if choices.resume:
+        planned = plan(tasks, config, environment, index)
+    if options.resume:
         progress.say(f"{sum(one.result is not None for one in planned)} of {len(planned)} have a result and are kept")
         return planned
-    return planned if choices.dry_run else [Planned(one.task, None) for one in planned]
+    return planned if options.dry_run else [Planned(one.task, None) for one in planned]
 
 
-def _open(workspace: Workspace, choices: Choices, progress: Progress, servers: ForkServers) -> Session:
+def _open(
+    workspace: Workspace, options: EvaluatingOptions, config: Config, progress: Progress, servers: ForkServers
+) -> Session:
     from harness.run.session import open_session  # torch comes in here
 
     return open_session(
-        choices.backend,
+        options.backend.value,
         workspace.root,
-        choices.results,
-        choices.config,
-        choices.seed,
+        _results(options, workspace),
+        config,
+        options.seed,
         progress.say,
         servers=servers,
-        keeps_source=not choices.no_source,
+        keeps_source=not options.no_source,
     )
 
 
-def _evaluate(session: Session, tasks: Sequence[Task], choices: Choices, progress: Progress) -> Iterator[Evaluation]:
+def _evaluate(
+    session: Session, tasks: Sequence[Task], options: EvaluatingOptions, progress: Progress
+) -> Iterator[Evaluation]:
     """Evaluations as they come, until there are too many failures."""
     progress.expect(len(tasks), across_problems=len({task.problem.name for task in tasks}) > 1)
     failures = 0
-    with contextlib.closing(session.evaluate(tasks, progress.observe, choices.jobs)) as evaluations:
+    with contextlib.closing(session.evaluate(tasks, progress.observe, options.jobs)) as evaluations:
         for done, evaluation in enumerate(evaluations, 1):
             progress.finished(evaluation)
             yield evaluation
             failures += evaluation.verdict is not evaluation.solution.expected_verdict
-            if failures == choices.max_failures and done < len(tasks):
+            if failures == options.max_failures and done < len(tasks):
                 left = len(tasks) - done
                 progress.say(f"stopped at {failures} failures; {left} solutions are left; --resume goes on")
                 return
 
 
-def _take(evaluation: Evaluation, evaluations: list[Evaluation], choices: Choices) -> None:
+def _take(evaluation: Evaluation, evaluations: list[Evaluation], options: EvaluatingOptions) -> None:
     """Print the record where that is asked for, and keep what the report needs: a hundred thousand evaluations with
     their sources and compiler logs would fill the memory."""
-    if choices.json:
+    if options.json:
         from harness.model.evaluation import without_source
         from harness.store.line import to_line
 
-        typer.echo(to_line(without_source(evaluation) if choices.no_source else evaluation))
+        typer.echo(to_line(without_source(evaluation) if options.no_source else evaluation))
     builds = tuple(
         replace(build, output="", nvcc=replace(build.nvcc, output="") if build.nvcc else None)
         for build in evaluation.builds
@@ -167,13 +169,13 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
             yield from index.evaluations(ids[start : start + _LOADED_AT_ONCE])
 
 
-def _list(planned: Sequence[Planned], choices: Choices) -> None:
+def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:
     """What a run would do, a line each."""
     from harness.reports import one_line
 
     for one in planned:
-        result, is_kept = one.result, bool(one.result and choices.resume)
-        if choices.json:
+        result, is_kept = one.result, bool(one.result and options.resume)
+        if options.json:
             facts = {
                 "problem": one.task.problem.name,
                 "solution": one.task.solution.name,
@@ -186,6 +188,6 @@ def _list(planned: Sequence[Planned], choices: Choices) -> None:
         before = f"{result.verdict.value}, {result.id}" if result else ""
         what = f"kept: {before}" if is_kept else f"evaluate (--resume keeps {before})" if result else "evaluate"
         typer.echo(one_line(f"{one.task.problem.name}/{one.task.solution.name}: {what}"))
-    if not choices.json:
-        kept = sum(bool(one.result and choices.resume) for one in planned)
+    if not options.json:
+        kept = sum(bool(one.result and options.resume) for one in planned)
         typer.echo(f"{len(planned) - kept} to evaluate, {kept} kept")

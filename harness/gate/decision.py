@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Protocol
 
-from harness.cli.signals import end_politely
 from harness.gate.comparability import other_environments, refuse
-from harness.gate.finished import from_run, other_settings
+from harness.gate.evaluations import Evaluations, from_run, measure, other_settings, subject_of
 from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.judgement import Terms, judge, waiver_remarks
-from harness.gate.measurement import Evaluations, measure, subject_of
 from harness.gate.policy import Policy, load_policy
 from harness.gate.runs import Run, read_run
-from harness.gate.scope import Changed, find_missing, find_scope, select_changed, without_solutions
+from harness.gate.scope import ChangedTasks, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.gate import GateReport, Judged
 from harness.workspace.selection import Task, fits
-from harness.workspace.workspace import Workspace, find_workspace, select_cases
+from harness.workspace.workspace import Workspace, select_cases
 
 
 @dataclass(frozen=True)
-class Request:
-    """The command line."""
+class GateRequest:
+    """What is to be judged, and by what; None and empty: the default."""
 
-    problems: tuple[str, ...]
-    solutions: tuple[str, ...]
-    snapshot: str | None
-    policy: str | None
-    correctness_only: bool
-    changed_since: str | None
-    from_run: str | None
-    allow_other_environment: bool
-    forbid_inconclusive: bool
-    backend: Literal["auto", "cuda", "sim"]
-    config: str | None
-    seed: int | None
-    sanitize: bool
-    results: Path | None
-    quiet: bool
+    problems: Sequence[str] = ()
+    solutions: Sequence[str] = ()
+    snapshot: str | None = None
+    policy: str | None = None
+    correctness_only: bool = False
+    changed_since: str | None = None
+    from_run: str | None = None
+    allow_other_environment: bool = False
+    forbid_inconclusive: bool = False
+    config: str | None = None
+    sanitize: bool = False
+    results: Path | None = None
+
+
+class EvaluatesTasks(Protocol):
+    """Evaluates on one machine, and says what it does."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def evaluate(self, tasks: Sequence[Task]) -> Iterable[Evaluation]: ...
+
+    def say(self, what: str) -> None: ...
+
+
+Opener = Callable[[Config], AbstractContextManager[EvaluatesTasks]]
+"""Opens what evaluates under a config. It isn't called where a finished run is judged, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,11 @@ class _Evaluated:
     lost: list[Judged] = field(default_factory=list)
 
 
-def run_gate(request: Request) -> GateReport:
-    """Raises: UsageError, MachineError, JournalError; whatever a solution does is in the report."""
-    workspace = find_workspace(Path.cwd())
+def decide(workspace: Workspace, request: GateRequest, open_evaluator: Opener) -> GateReport:
+    """Judge what is asked for; whatever a solution does is in the report.
+
+    Raises: UsageError, MachineError, JournalError.
+    """
     results = request.results or workspace.results
     policy = _policy(request, workspace)
     config = workspace.config(request.config).sanitized(request.sanitize)
@@ -75,7 +87,7 @@ def run_gate(request: Request) -> GateReport:
         remarks.append(_changed_remark(changed, len(tasks), request.changed_since))
         tasks = changed.tasks
     terms = Terms(policy, snapshot, _today(), _why_not_judged(tasks, request, policy, config))
-    evaluated = _evaluated(tasks, terms, request, workspace, config)
+    evaluated = _evaluated(tasks, terms, request, workspace, config, open_evaluator)
     unjudged = {(one.problem, one.solution): one for one in (*scope.broken, *lost, *evaluated.lost)}
     judged = [
         judge(subject, evaluated.found.get((subject.problem, subject.solution), []), evaluated.terms)
@@ -101,7 +113,7 @@ def run_gate(request: Request) -> GateReport:
     )
 
 
-def _policy(request: Request, workspace: Workspace) -> Policy:
+def _policy(request: GateRequest, workspace: Workspace) -> Policy:
     """The policy with what the command line says on top."""
     policy = load_policy(request.policy, workspace.root)
     if request.forbid_inconclusive:
@@ -118,8 +130,8 @@ def _workspace_remarks(workspace: Workspace, problems: Sequence[str], policy: Po
     ]
 
 
-def _changed(tasks: Sequence[Task], request: Request, workspace: Workspace) -> Changed:
-    """Raises: UsageError where git doesn't know the ref."""
+def _changed(tasks: Sequence[Task], request: GateRequest, workspace: Workspace) -> ChangedTasks:
+    """The tasks that a change concerns. Raises: UsageError where git doesn't know the ref."""
     assert request.changed_since is not None
     named = [name for name in (request.policy, request.config, request.snapshot) if name is not None]
     paths = [path for name in named for path in (Path(name).absolute(), workspace.root / name)]
@@ -127,13 +139,13 @@ def _changed(tasks: Sequence[Task], request: Request, workspace: Workspace) -> C
     return select_changed(workspace, tasks, changed_since(workspace.root, request.changed_since), also)
 
 
-def _changed_remark(changed: Changed, count: int, since: str) -> str:
+def _changed_remark(changed: ChangedTasks, count: int, since: str) -> str:
     if changed.because is not None:
         return f"all {count} solutions are judged: {changed.because} changed since {since}, and may concern any"
     return f"{len(changed.tasks)} of {count} solutions changed since {since}"
 
 
-def _why_not_judged(tasks: Sequence[Task], request: Request, policy: Policy, config: Config) -> str | None:
+def _why_not_judged(tasks: Sequence[Task], request: GateRequest, policy: Policy, config: Config) -> str | None:
     if request.correctness_only:
         return "--correctness-only was asked for"
     if tasks and all(policy.demands(task.problem.name).correctness_only for task in tasks):
@@ -142,13 +154,18 @@ def _why_not_judged(tasks: Sequence[Task], request: Request, policy: Policy, con
 
 
 def _evaluated(
-    tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
+    tasks: Sequence[Task],
+    terms: Terms,
+    request: GateRequest,
+    workspace: Workspace,
+    config: Config,
+    open_evaluator: Opener,
 ) -> _Evaluated:
     if not tasks:
         return _Evaluated({}, terms, None, [])
     if request.from_run is not None:
         return _from_run(tasks, terms, read_run(request.results or workspace.results, request.from_run), config)
-    return _in_session(tasks, terms, request, workspace, config)
+    return _evaluated_now(tasks, terms, config, open_evaluator)
 
 
 def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> _Evaluated:
@@ -168,38 +185,18 @@ def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> 
     return _Evaluated(of_run.found, terms, shown, remarks, of_run.lost)
 
 
-def _in_session(
-    tasks: Sequence[Task], terms: Terms, request: Request, workspace: Workspace, config: Config
-) -> _Evaluated:
-    end_politely(then_at_once=True)
+def _evaluated_now(tasks: Sequence[Task], terms: Terms, config: Config, open_evaluator: Opener) -> _Evaluated:
     if terms.not_judged:
         config = config.untimed()
     else:
         for task in tasks:
             select_cases(task.problem, [config.timing.case])
-    from harness.cli.progress import Progress
-    from harness.run.session import open_session  # torch comes in here
-
-    results = request.results or workspace.results
-    with (
-        Progress(request.quiet) as progress,
-        open_session(request.backend, workspace.root, results, config, request.seed, progress.say) as session,
-    ):
-        terms = _terms_on(session.environment, terms)
-        different = _different_environment(tasks, terms, session.environment)
-        across_problems, asked_for = len({task.problem.name for task in tasks}) > 1, 0
-
-        def evaluate(chosen: Sequence[Task]) -> Iterator[Evaluation]:
-            nonlocal asked_for
-            asked_for += len(chosen)
-            progress.expect(asked_for, across_problems)
-            with closing(session.evaluate(chosen, progress.observe)) as evaluations:
-                for evaluation in evaluations:
-                    progress.finished(evaluation)
-                    yield evaluation
-
-        found = measure(tasks, evaluate, terms, progress.say)
-    return _Evaluated(found, terms, session.environment, _allowed(different) + _no_snapshot(terms))
+    with open_evaluator(config) as evaluator:
+        environment = evaluator.environment
+        terms = _terms_on(environment, terms)
+        different = _different_environment(tasks, terms, environment)
+        found = measure(tasks, evaluator.evaluate, terms, evaluator.say)
+    return _Evaluated(found, terms, environment, _allowed(different) + _no_snapshot(terms))
 
 
 def _terms_on(environment: Environment, terms: Terms) -> Terms:
@@ -209,7 +206,7 @@ def _terms_on(environment: Environment, terms: Terms) -> Terms:
 
 
 def _different_environment(tasks: Sequence[Task], terms: Terms, here: Environment) -> list[str]:
-    """Raises: UsageError where speeds would be compared that can't be, and the policy doesn't allow it."""
+    """What differs. Raises: UsageError where the policy allows no comparison across environments."""
     if terms.not_judged or terms.snapshot is None:
         return []
     timed = [t for t in tasks if not terms.policy.demands(t.problem.name).correctness_only]

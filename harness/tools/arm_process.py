@@ -1,6 +1,6 @@
-"""`harness.tools.subject FILE`: the process under a tool, which holds one arm and calls it.
+"""`harness.tools.arm_process FILE`: the process under a tool, which holds one arm and calls it.
 
-Started by NVIDIA's tools as their child, never by hand. FILE is an Assignment as JSON.
+Started by NVIDIA's tools as their child, never by hand. FILE is an ArmTask as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import scratch_folder
-from harness.tools.assignment import REPORT, TRACE, Assignment, Source, Stage, SubjectReport
+from harness.tools.arm_task import REPORT, TRACE, ArmReport, ArmTask, InlineSource, Reached
 
 if TYPE_CHECKING:
     from harness.referee.answers.reference import Reference
@@ -32,37 +32,37 @@ class _Protocol:
 
     def __init__(self, folder: Path) -> None:
         self._path = scratch_folder(folder) / REPORT
-        self._report = SubjectReport()
+        self._report = ArmReport()
 
-    def reach(self, stage: Stage) -> None:
+    def reach(self, stage: Reached) -> None:
         self._write(replace(self._report, stage=stage))
 
     def protect(self, protections: tuple[str, ...]) -> None:
         self._write(replace(self._report, protections=protections))
 
-    def note(self, source: Source) -> None:
+    def note(self, source: InlineSource) -> None:
         self._write(replace(self._report, sources=(*self._report.sources, source)))
 
     def fail(self, error: Exception) -> None:
         self._write(replace(self._report, error="".join(traceback.format_exception(error))))
 
-    def _write(self, report: SubjectReport) -> None:
+    def _write(self, report: ArmReport) -> None:
         self._report = report
         self._path.write_text(json.dumps(encode(report)), encoding="utf-8")
 
 
 def main() -> None:
-    assignment = decode(Assignment, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    protocol = _Protocol(assignment.sandbox.path)
+    task = decode(ArmTask, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    protocol = _Protocol(task.sandbox.path)
     protocol.reach("start")
     try:
-        _run(assignment, protocol)
+        _run(task, protocol)
     except Exception as error:  # the border of the process: what the arm raised is told, not printed
         protocol.fail(error)
         sys.exit(1)
 
 
-def _run(assignment: Assignment, protocol: _Protocol) -> None:
+def _run(task: ArmTask, protocol: _Protocol) -> None:
     """The inputs are made before anything of the solution is there, and before the process gives up its rights."""
     import harness.devices
 
@@ -73,27 +73,27 @@ def _run(assignment: Assignment, protocol: _Protocol) -> None:
     from harness.workspace.workspace import Workspace
 
     torch.set_grad_enabled(False)
-    problem = Workspace(Path(assignment.workspace)).problem(assignment.problem)
-    reference = Reference(problem, assignment.case, "cuda")
-    inputs = reference.make_inputs(assignment.seed)
+    problem = Workspace(Path(task.workspace)).problem(task.problem)
+    reference = Reference(problem, task.case, "cuda")
+    inputs = reference.make_inputs(task.seed)
     torch.cuda.synchronize()
-    if assignment.solution is None:
+    if task.solution is None:
         protocol.reach("construct")
-        model: Any = reference.construct(assignment.seed)
+        model: Any = reference.construct(task.seed)
     else:
-        model = _hold(assignment, reference, device, protocol)
+        model = _hold(task, reference, device, protocol)
     protocol.reach("call")
-    for _ in range(assignment.warm_ups):
+    for _ in range(task.calls.warm_ups):
         model(*inputs)
     torch.cuda.synchronize()
-    with _observed(assignment):
-        for _ in range(assignment.calls):
+    with _observed(task):
+        for _ in range(task.calls.count):
             model(*inputs)
         torch.cuda.synchronize()
     protocol.reach("end")
 
 
-def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _Protocol) -> Any:
+def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol) -> Any:
     """The solution's model, with the extensions that the build step has left."""
     from harness.devices import FLAGS
     from harness.sandbox.wire.messages import Construct, Load
@@ -102,14 +102,14 @@ def _hold(assignment: Assignment, reference: Reference, device: Any, protocol: _
     from harness.worker.confinement import confine_thread
     from harness.worker.extensions import route_extensions
 
-    arm = Arm(device, route_extensions(assignment.sandbox.path, "cuda"))
+    arm = Arm(device, route_extensions(task.sandbox.path, "cuda"))
     _note_sources(protocol)
-    protocol.protect(confine_thread(assignment.sandbox))
-    assert assignment.solution is not None
+    protocol.protect(confine_thread(task.sandbox))
+    assert task.solution is not None
     protocol.reach("load")
-    arm.load(Load(assignment.solution, "ModelNew", FLAGS, assignment.compilers, builds_others=True))
+    arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))
     protocol.reach("construct")
-    arm.construct(Construct(encode_value(reference.init_inputs), assignment.seed, ()))
+    arm.construct(Construct(encode_value(reference.init_inputs), task.seed, ()))
     return arm.model
 
 
@@ -127,19 +127,19 @@ def _note_sources(protocol: _Protocol) -> None:
             texts = given.get("cuda_sources") or []
             text = "\n".join([texts] if isinstance(texts, str) else map(str, texts))
             before = 0 if given.get("no_implicit_headers") else _LINES_OF_TORCH
-            protocol.note(Source(str(given["name"]), text, before))
+            protocol.note(InlineSource(str(given["name"]), text, before))
         return routed(*args, **kwargs)
 
     cpp_extension.load_inline = load_inline
 
 
 @contextlib.contextmanager
-def _observed(assignment: Assignment) -> Iterator[None]:
+def _observed(task: ArmTask) -> Iterator[None]:
     import torch
 
-    if assignment.mode == "plain":
+    if task.calls.mode == "plain":
         yield
-    elif assignment.mode == "marked":
+    elif task.calls.mode == "marked":
         runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
         runtime.cudaProfilerStart()
         yield
@@ -147,7 +147,7 @@ def _observed(assignment: Assignment) -> Iterator[None]:
     else:
         with torch.profiler.profile(acc_events=True) as profile:
             yield
-        profile.export_chrome_trace(str(scratch_folder(assignment.sandbox.path) / TRACE))
+        profile.export_chrome_trace(str(scratch_folder(task.sandbox.path) / TRACE))
 
 
 if __name__ == "__main__":

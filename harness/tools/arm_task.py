@@ -9,7 +9,7 @@ from harness.sandbox.wire.sandbox import Sandbox
 
 Mode = Literal["plain", "marked", "traced"]
 """How the calls are run: as they are, between cudaProfilerStart() and cudaProfilerStop(), under torch's profiler."""
-Stage = Literal["start", "load", "construct", "call", "end"]
+Reached = Literal["start", "load", "construct", "call", "end"]
 """How far the process has come."""
 
 REPORT = "report.json"
@@ -18,27 +18,33 @@ TRACE = "trace.json"
 
 
 @dataclass(frozen=True)
-class Assignment:
+class Calls:
+    """How often the arm is called, and how: `warm_ups` come first and aren't observed."""
+
+    mode: Mode
+    count: int
+    warm_ups: int = 1
+
+
+@dataclass(frozen=True)
+class ArmTask:
     """One arm, on one case. `solution` is the path of solution.py in the process's own copy, None for the reference.
 
-    `warm_ups` calls come first, then the `calls` that count. Inputs and parameters are those of `seed`; `compilers` as
-    Load has it.
+    Inputs and parameters are those of `seed`; `compilers` as Load has it.
     """
 
     workspace: str
     problem: str
     case: str
     solution: str | None
-    mode: Mode
-    warm_ups: int
-    calls: int
+    calls: Calls
     seed: int
     sandbox: Sandbox
     compilers: str | None = None
 
 
 @dataclass(frozen=True)
-class Source:
+class InlineSource:
     """The CUDA text that load_inline() was given for an extension. Torch writes `lines_before` of its own in front."""
 
     name: str
@@ -47,13 +53,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class SubjectReport:
+class ArmReport:
     """Written anew at each stage, since what a solution does may end the process; no more than its word.
 
     `error`: the traceback of what the arm raised.
     """
 
-    stage: Stage = "start"
+    stage: Reached = "start"
     error: str | None = None
-    sources: tuple[Source, ...] = ()
+    sources: tuple[InlineSource, ...] = ()
     protections: tuple[str, ...] = ()

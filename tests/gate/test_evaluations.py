@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.gate.measurement import measure
+from harness.gate.evaluations import measure
 from harness.model.evaluation import Evaluation
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task

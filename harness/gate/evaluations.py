@@ -1,32 +1,53 @@
-"""Which evaluations of a finished run count for a gate, and what else is to be known of it."""
+"""Evaluations for a gate: every solution once and suspects again, or those of a finished run that count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.gate.judgement import missing
-from harness.gate.measurement import Evaluations, add, subject_of
+from harness.gate.judgement import Terms, missing, needs_another_measurement
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.gate import Judged
 from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 
+Evaluations = dict[tuple[str, str], list[Evaluation]]
+"""By the names of problem and solution, in the order of time."""
+
 
 @dataclass(frozen=True)
-class Finished:
-    """What a run says of the tasks: the evaluations that count, tasks without one, and remarks."""
+class Countable:
+    """The evaluations of a run that count for the tasks, tasks without one, and remarks."""
 
     found: Evaluations
     lost: list[Judged]
     remarks: list[str]
 
 
-def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Finished:
-    """An evaluation doesn't count that was made of other sources than the workspace has now, or not on all cases."""
+def measure(
+    tasks: Sequence[Task],
+    evaluate: Callable[[Sequence[Task]], Iterable[Evaluation]],
+    terms: Terms,
+    say: Callable[[str], None] = lambda what: None,
+) -> Evaluations:
+    """Evaluate every task, and those whose speed is in doubt up to `remeasure` times more; `say` is told of these."""
+    found: Evaluations = {}
+    _add(found, evaluate(tasks))
+    for _ in range(terms.policy.remeasure):
+        suspects = [task for task in tasks if _is_suspect(task, found, terms)]
+        if not suspects:
+            break
+        names = ", ".join(f"{task.problem.name}/{task.solution.name}" for task in suspects)
+        say(f"slower or unclear, so measured again: {names}")
+        _add(found, evaluate(suspects))
+    return found
+
+
+def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Countable:
+    """Choose what counts: not what was made of other sources than the workspace has now, or not on all cases."""
     of_run: Evaluations = {}
-    add(of_run, evaluations)
+    _add(of_run, evaluations)
     found: Evaluations = {}
     lost, remarks = [], []
     for task in tasks:
@@ -36,13 +57,13 @@ def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Finish
             if why := _why_not(evaluation, task):
                 refused[why] = None
             else:
-                add(found, [evaluation])
+                _add(found, [evaluation])
         if key in found:
             remarks += [f"a result of {'/'.join(key)} doesn't count: {why}" for why in refused]
         else:
             why = "; ".join(refused) or "the run holds no result of it"
             lost.append(missing(subject_of(task), why, "evaluate it with all its cases, and judge that run"))
-    return Finished(found, lost, remarks)
+    return Countable(found, lost, remarks)
 
 
 def left_out(evaluation: Evaluation, problem: Problem) -> str | None:
@@ -65,8 +86,23 @@ def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timin
     return remarks + ([f"{untimed} results of the run were not timed"] if untimed and with_timing else [])
 
 
+def subject_of(task: Task) -> Judged:
+    """The task's solution, not judged yet."""
+    return Judged(task.problem.name, task.solution.name, task.solution.about.expected_verdict)
+
+
+def _is_suspect(task: Task, found: Evaluations, terms: Terms) -> bool:
+    evaluations = found.get((task.problem.name, task.solution.name), [])
+    return needs_another_measurement(subject_of(task), evaluations, terms)
+
+
+def _add(found: Evaluations, evaluations: Iterable[Evaluation]) -> None:
+    for evaluation in evaluations:
+        found.setdefault((evaluation.problem.name, evaluation.solution.name), []).append(evaluation)
+
+
 def _settings(config: Config) -> dict[str, object]:
-    """Where another case was timed or other baselines, no speed is compared; so these need no remark."""
+    """Settings by name. Where another case or other baselines were timed no speed is compared, so they are left out."""
     timing = {
         name: value for name, value in vars(config.timing).items() if name not in ("enabled", "case", "baselines")
     }

@@ -1,20 +1,58 @@
-"""Judging problems on this machine: on the GPU where there is one, alone on it, else on the CPU."""
+"""What has the GPU to itself: measuring its ceilings, and judging problems."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from harness.devices import Choice, choose_backend, driver_version
+from harness.errors import MachineError
 from harness.model.ceilings import Ceilings
 from harness.model.problem_check import ProblemCheck
-from harness.referee.ceilings.ceilings import device_ceilings
+from harness.referee.ceilings.ceilings import ceilings_path, device_ceilings, known_ceilings, renew_ceilings
 from harness.referee.mutants.problem_check import check_problem
 from harness.referee.setting import draw_master_seed
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import alone_on_gpu
 from harness.workspace.problem import Problem
 from harness.workspace.workspace import select_cases
+
+
+@dataclass(frozen=True)
+class FoundCeilings:
+    """`was_cached`: an earlier run measured them. `path`: where they are kept."""
+
+    ceilings: Ceilings
+    was_cached: bool
+    path: Path
+
+
+def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
+    """Read the ceilings of the GPU, or measure them; `again`: measure, whatever is known.
+
+    Raises: MachineError without a GPU, a driver, or memory to measure in.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        raise MachineError("ceilings are those of a GPU, and torch can use none here: see 'harness doctor'")
+    driver = driver_version()
+    if driver is None:
+        raise MachineError("nvidia-smi doesn't name the driver, by which ceilings are kept: see 'harness doctor'")
+    cache = cache_folder()
+    path = ceilings_path(cache, driver)
+    if not again and (known := known_ceilings(cache, driver)):
+        return FoundCeilings(known, True, path)
+    with alone_on_gpu(notify):
+        notify("measuring the GPU's ceilings")
+        try:
+            return FoundCeilings(renew_ceilings(cache, driver), False, path)
+        except torch.OutOfMemoryError:
+            raise MachineError(
+                "the GPU has too little free memory to measure its ceilings: they take 2 GiB; see 'nvidia-smi'"
+            ) from None
 
 
 def check_problems(

@@ -15,7 +15,7 @@ from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.wire.codec import decode, encode
 from harness.sandbox.wire.layout import scratch_folder
 from harness.sandbox.wire.sandbox import Sandbox
-from harness.tools.assignment import Assignment, Mode, SubjectReport
+from harness.tools.arm_task import ArmReport, ArmTask, Calls, Mode
 from harness.tools.chrome_trace import read_timeline
 from tests.machine import ROOT
 from tests.tools.fakes import WORKSPACE
@@ -24,7 +24,7 @@ ON_CPU = """
 import functools, sys
 import torch
 import harness.devices
-from harness.tools import subject
+from harness.tools import arm_process
 from harness.referee.answers import reference
 
 class Cpu:
@@ -37,12 +37,12 @@ harness.devices.activate_worker = lambda name, options: Cpu()
 torch.cuda.synchronize = lambda: None
 on_gpu = reference.Reference
 reference.Reference = lambda problem, case, device: on_gpu(problem, case, "cpu")
-subject.main()
+arm_process.main()
 """
 NEEDED = ("read-only files", "filtered system calls", "no network")
 
 
-class Subject:
+class ArmProcess:
     """Runs a solution's text, or the reference, as the child of nobody's tool."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,17 +50,17 @@ class Subject:
         self.code: int | None = None
         self.printed = ""
 
-    def run(self, solution: str | None, mode: Mode = "plain", calls: int = 2) -> SubjectReport:
+    def run(self, solution: str | None, mode: Mode = "plain", calls: int = 2) -> ArmReport:
         path = self.folder / "files" / "solution.py"
         if solution is not None:
             path.write_text(solution)
         sandbox = Sandbox(str(self.folder), (str(WORKSPACE),), str(self.folder / "home"), os.getpid())
-        assignment = Assignment(
-            str(WORKSPACE), "double", "small", None if solution is None else str(path), mode, 1, calls, 0, sandbox
+        task = ArmTask(
+            str(WORKSPACE), "double", "small", None if solution is None else str(path), Calls(mode, calls), 0, sandbox
         )
-        (self.folder / "assignment.json").write_text(json.dumps(encode(assignment)))
+        (self.folder / "task.json").write_text(json.dumps(encode(task)))
         done = subprocess.run(
-            [sys.executable, "-c", ON_CPU, str(self.folder / "assignment.json")],
+            [sys.executable, "-c", ON_CPU, str(self.folder / "task.json")],
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch_folder(self.folder) / "tmp")},
@@ -69,13 +69,13 @@ class Subject:
             check=False,
         )
         self.code, self.printed = done.returncode, done.stdout + done.stderr
-        return decode(SubjectReport, json.loads((scratch_folder(self.folder) / "report.json").read_text()))
+        return decode(ArmReport, json.loads((scratch_folder(self.folder) / "report.json").read_text()))
 
 
 @pytest.fixture
-def subject() -> Iterator[Subject]:
+def process() -> Iterator[ArmProcess]:
     folder = make_folder()
-    yield Subject(folder)
+    yield ArmProcess(folder)
     remove_folder(folder)
 
 
@@ -92,31 +92,31 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_an_arm_is_called_after_its_warm_up_and_traced(subject: Subject) -> None:
-    report = subject.run(solution("print('called', tuple(x.shape))"), mode="traced", calls=2)
-    assert (subject.code, report.stage, report.error) == (0, "end", None)
-    assert [line for line in subject.printed.splitlines() if "called" in line] == ["called (3, 100)"] * 3
-    trace = (scratch_folder(subject.folder) / "trace.json").read_bytes()
+def test_an_arm_is_called_after_its_warm_up_and_traced(process: ArmProcess) -> None:
+    report = process.run(solution("print('called', tuple(x.shape))"), mode="traced", calls=2)
+    assert (process.code, report.stage, report.error) == (0, "end", None)
+    assert [line for line in process.printed.splitlines() if "called" in line] == ["called (3, 100)"] * 3
+    trace = (scratch_folder(process.folder) / "trace.json").read_bytes()
     assert trace.count(b'"aten::mul"') == 2  # not the warm-up's
     assert read_timeline(trace, calls=2).rows == ()  # of kernels: this is a CPU
 
 
-def test_the_reference_is_called_too(subject: Subject) -> None:
-    assert (subject.run(None).stage, subject.code) == ("end", 0)
+def test_the_reference_is_called_too(process: ArmProcess) -> None:
+    assert (process.run(None).stage, process.code) == ("end", 0)
 
 
-def test_a_solution_that_raises_is_told_with_its_traceback(subject: Subject) -> None:
-    report = subject.run(solution("raise ValueError('odd')"))
-    assert (subject.code, report.stage) == (1, "call")
+def test_a_solution_that_raises_is_told_with_its_traceback(process: ArmProcess) -> None:
+    report = process.run(solution("raise ValueError('odd')"))
+    assert (process.code, report.stage) == (1, "call")
     assert (report.error or "").splitlines()[-1] == "ValueError: odd"
 
 
-def test_a_solution_that_ends_the_process_leaves_word_of_how_far_it_came(subject: Subject) -> None:
-    report = subject.run(solution("pass", before="import os; os._exit(0)"))
+def test_a_solution_that_ends_the_process_leaves_word_of_how_far_it_came(process: ArmProcess) -> None:
+    report = process.run(solution("pass", before="import os; os._exit(0)"))
     assert (report.stage, report.error) == ("load", None)
 
 
-def test_a_solution_can_neither_write_beside_it_nor_read_the_problem(subject: Subject, tmp_path: Path) -> None:
+def test_a_solution_can_neither_write_beside_it_nor_read_the_problem(process: ArmProcess, tmp_path: Path) -> None:
     target, problem = tmp_path / "file", WORKSPACE / "problems" / "double" / "problem.py"
     attempts = f"""
         for what in (lambda: open({str(target)!r}, "w"), lambda: open({str(problem)!r}), socket.socket):
@@ -124,21 +124,21 @@ def test_a_solution_can_neither_write_beside_it_nor_read_the_problem(subject: Su
                 what()
             except OSError as error:
                 print(type(error).__name__)"""
-    report = subject.run(solution(attempts.strip()), calls=0)
+    report = process.run(solution(attempts.strip()), calls=0)
     if missing := set(NEEDED) - set(report.protections):
         pytest.skip(f"this machine has no {', '.join(sorted(missing))}")
     assert report.stage == "end"
-    assert subject.printed.splitlines() == ["PermissionError"] * 3
+    assert process.printed.splitlines() == ["PermissionError"] * 3
     assert not target.exists()
 
 
-def test_the_text_of_an_inline_extension_is_noted_before_it_is_built(subject: Subject) -> None:
+def test_the_text_of_an_inline_extension_is_noted_before_it_is_built(process: ArmProcess) -> None:
     """Whatever becomes of the build: here there is nothing to build with."""
     before = """
 from torch.utils import cpp_extension
 cpp_extension.load_inline("first", "", cuda_sources=["// one", "// two"], functions=["f"])
 """
-    report = subject.run(solution("pass", before=before))
+    report = process.run(solution("pass", before=before))
     assert [(source.name, source.text, source.lines_before) for source in report.sources] == [
         ("first", "// one\n// two", 3)
     ]

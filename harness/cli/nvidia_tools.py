@@ -35,7 +35,7 @@ def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     """
     end_politely()
     from harness.reports import quoted
-    from harness.tools.bench import ArmFailed
+    from harness.tools import ArmFailed
 
     try:
         with _telling(quiet) as say:

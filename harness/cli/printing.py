@@ -1,0 +1,41 @@
+"""How commands print what they found, and write it into files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from harness.errors import MachineError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def say(what: str) -> None:
+    """Tell on stderr what isn't the answer."""
+    typer.echo(f"harness: {what}", err=True)
+
+
+def print_report(report: RenderableType) -> None:
+    """Print a report as it is: no word of it is highlighted."""
+    from rich.console import Console
+
+    Console(highlight=False).print(report)
+
+
+def print_json(value: Any, indent: int | None = None) -> None:
+    """Print a value of JSON's in one line, or indented."""
+    typer.echo(json.dumps(value, indent=indent))
+
+
+def write_text(path: Path, text: str, option: str, *, with_folder: bool = False) -> None:
+    """Write a file, and its folder where that is asked for. Raises: MachineError, which advises another `option`."""
+    try:
+        if with_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"can't write {path}: {error.strerror}; choose another {option}") from None
