@@ -206,7 +206,7 @@ def test_a_new_name_of_a_class_is_found(value: object, monkeypatch: pytest.Monke
 def test_a_new_special_name_of_a_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Guard()
     monkeypatch.setattr(harness.devices.base.KernelRun, "__bool__", len, raising=False)
-    assert before.patched() == ("harness.devices.base.KernelRun.__bool__",)
+    assert before.patched() == ("harness.sandbox.wire.device.KernelRun.__bool__",)
 
 
 def test_other_bases_are_found() -> None:
