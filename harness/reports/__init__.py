@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from harness.reports.evaluation import log_text as log_text
     from harness.reports.evaluation import show_report as show_report
     from harness.reports.evaluation import source_text as source_text
-    from harness.reports.explain import Explanation as Explanation
     from harness.reports.explain import all_explained as all_explained
     from harness.reports.explain import everything_explained as everything_explained
     from harness.reports.explain import explained as explained
@@ -86,7 +85,7 @@ _HOMES = {
     "diff": "difference difference_json difference_report",
     "export": "kernelbench_files score_json scores_table timings_csv to_csv to_kernelbench",
     "prompt": "feedback_text prompt_text",
-    "explain": "Explanation all_explained everything_explained explained",
+    "explain": "all_explained everything_explained explained",
     "machine": "ceilings_json ceilings_table findings_table",
     "problem_check": "problem_check_json problem_check_report",
     "tools": "profile_json profile_report sanitizing_json sanitizing_report",

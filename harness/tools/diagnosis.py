@@ -67,7 +67,7 @@ def _nvcc() -> MachineFinding:
 
 def _nvcc_beside() -> MachineFinding:
     """Try nvcc with the host compiler that it finds, on a kernel of one line."""
-    from harness.devices.environment import find_nvcc
+    from harness.devices import find_nvcc
 
     name, gain = "nvcc beside sim", "its errors, registers and spills of what is simulated"
     nvcc = find_nvcc()
@@ -149,7 +149,7 @@ def _told(sample: Sample) -> str:
 
 def _clocks() -> list[MachineFinding]:
     """A finding for each GPU whose clock is locked by a run."""
-    from harness.devices.cuda.clocks import left_locked
+    from harness.devices import left_locked
 
     findings = []
     for clock in left_locked(cache_folder()):
