@@ -16,8 +16,20 @@ from harness.model.config import Config
 from harness.model.timing import Floors
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
+from harness.referee.audit import (
+    Auditor,
+    ProbeKernel,
+    TracedCase,
+    accused_of,
+    gather_facts,
+    no_custom_kernel,
+    remarks_on,
+)
 from harness.referee.audit.run_time import Written
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.slots import Capacity
+from harness.referee.buffers.turns import describe_arm
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
@@ -26,14 +38,12 @@ from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
-from harness.referee.table.seated_case import at, seat_case
-from harness.referee.table.size import TableSize
-from harness.referee.table.turns import describe_arm
-from harness.referee.timing.player import Watchers
-from harness.referee.timing.quiet import Quiet, still_fill_ns
+from harness.referee.timing.arms import Instruments
+from harness.referee.timing.baselines import references_of
+from harness.referee.timing.launch_hold import LaunchHold
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
-from harness.referee.timing.timing import references_of
+from harness.referee.timing.settling import Settling, still_fill_ns
+from harness.referee.timing.timed_case import TimedCase, TimedOutcome
 from harness.referee.without_launches import is_right_without_launches
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
@@ -182,16 +192,19 @@ class Trial:
         floors: Floors | None,
         repeat: int,
     ) -> TimedOutcome:
-        # The table goes before the workers that sit at it.
-        with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
+        # The buffers go before the workers that have them open.
+        with ExitStack() as lending, ProbeKernel() as probe, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
                 setting = self._prepare(self._subject.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
-                table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
-                case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                watchers = Watchers(auditor, canary, telemetry, Quiet(canary.quickest_ns, self._still_fill_ns))
-                timed = ready_for_timing(case, references, watchers, config, self._notify, series)
+                capacity = Capacity(config.timing.calls_per_turn, references_of(config.timing))
+                buffers = lending.enter_context(open_buffers(setting, self._workers.host, capacity))
+                settling = Settling(probe.quickest_ns, self._still_fill_ns)
+                instruments = Instruments(LaunchHold(series.metric), auditor, probe, telemetry, settling)
+                case = CaseTurns(setting, buffers, self._worker, config, instruments)
+                timed = TimedCase(case, references, instruments, series)
+                timed.warm_up(config, self._notify)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
@@ -438,6 +451,6 @@ def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
 
 def _still_fill_ns() -> int | None:
     """None where memory is too short to ask."""
-    with contextlib.suppress(torch.OutOfMemoryError), Canary() as canary:
-        return still_fill_ns(canary.quickest_ns)
+    with contextlib.suppress(torch.OutOfMemoryError), ProbeKernel() as probe:
+        return still_fill_ns(probe.quickest_ns)
     return None

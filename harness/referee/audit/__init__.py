@@ -3,12 +3,12 @@
 from harness.referee.audit.auditor import Audited, Auditor
 from harness.referee.audit.custom import TracedCase, accused_of, no_custom_kernel, remarks_on
 from harness.referee.audit.facts import Facts, gather_facts
-from harness.referee.audit.idle_gpu import Canary
+from harness.referee.audit.idle_gpu import ProbeKernel
 
 __all__ = [
     "Audited",
     "Auditor",
-    "Canary",
+    "ProbeKernel",
     "Facts",
     "TracedCase",
     "accused_of",

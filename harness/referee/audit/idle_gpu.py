@@ -24,13 +24,13 @@ _SHARED = 0.25
 half of the solution's turns and hardly ever after the baseline's. (Reasoned, not measured.)"""
 
 
-class Canary:
+class ProbeKernel:
     """A fill of 256 MiB. Context manager; holds its memory from the first time on."""
 
     def __init__(self) -> None:
         self._memory: torch.Tensor | None = None
 
-    def sing(self) -> int:
+    def run_ns(self) -> int:
         """How long the fill took by the referee's clock, in ns."""
         self._hold_memory()
         return self._fill()
@@ -49,7 +49,7 @@ class Canary:
     def close(self) -> None:
         self._memory = None
 
-    def __enter__(self) -> Canary:
+    def __enter__(self) -> ProbeKernel:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

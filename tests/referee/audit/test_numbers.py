@@ -20,12 +20,13 @@ from harness.referee.audit.roofline import Moved, require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
 from harness.referee.audit.timeline import read_timeline
 from harness.referee.audit.wall_clock import WallTurn, require_explained
-from harness.referee.timing.player import claimed_turn
+from harness.referee.buffers.turns import Taken
+from harness.referee.timing.arms import recorded_turn
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.cell import FIRST_USER
-from harness.sandbox.wire.messages import CallTaken, TurnTaken
+from harness.sandbox.wire.messages import CallTaken, TakeTurn, TurnTaken
 from tests.examples import ceilings
 
 MS = 1_000_000
@@ -40,7 +41,7 @@ def spoke_unasked() -> None:
 
 def long_tail() -> None:
     calls = (CallTaken("tensor", (), 10, 12), CallTaken("tensor", (), 10, 99))
-    claimed_turn(TurnTaken(calls, (), 0), 50)
+    recorded_turn("solution", Taken(TakeTurn(()), TurnTaken(calls, (), 0), 50))
 
 
 def too_fast() -> None:

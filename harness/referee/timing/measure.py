@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from harness.model.arms import ArmName, Metric, ReferenceArm
+from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
 from harness.model.statistics import median
-from harness.model.timing import Floors, GpuState, Row, Timing, Turn
-from harness.referee.table.lengths import drawn_lengths
+from harness.model.timing import Floors, Row, Timing, Turn
+from harness.referee.buffers.slots import drawn_lengths
+from harness.referee.timing.baselines import references_of
 from harness.referee.timing.series import Series
 
 _TURN_NS = 30_000_000
@@ -34,32 +35,18 @@ _SETTLED = 0.01
 """Between the medians of an arm's last two turns: what is still warming up falls by more."""
 
 
-@dataclass(frozen=True)
-class ArmTurn:
-    """What one turn gave: the worker's claims and the referee's own observations, see records.timing.Turn.
-
-    `is_valid`: whether it says how later ones will be: not where most launches came too late while arms warm up.
-    """
-
-    call_ns: tuple[int, ...]
-    wall_ns: int
-    tail_ns: tuple[int, ...] = ()
-    launch_ns: tuple[int, ...] = ()
-    queued: tuple[bool, ...] = ()
-    canary_ns: int | None = None
-    gpu: GpuState | None = None
-    fill_ns: int | None = None
-    is_valid: bool = True
-
-
-class Player(Protocol):
-    """Whoever takes turns for an arm: workers in earnest, a script in tests."""
+class Arms(Protocol):
+    """The arms that take turns: workers in earnest, a script in tests."""
 
     @property
     def metric(self) -> Metric:
         """What turns measure that don't name another."""
 
-    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn: ...
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
+        """One turn, of no block yet."""
+
+    def is_late(self, turn: Turn) -> bool:
+        """Whether a turn that warms up says little of later ones, since most launches came too late for the hold."""
 
     def warmed_up(self) -> None:
         """From now on turns are samples, all of one metric."""
@@ -69,7 +56,7 @@ Progress = Callable[[int, int], None]
 
 
 def measure(
-    player: Player,
+    arms: Arms,
     config: TimingConfig,
     rng: random.Random,
     most_calls: int,
@@ -85,31 +72,31 @@ def measure(
     The arms are the config's baselines, the control and the solution. All turns of a block have the same length, at
     most `most_calls`. Below the clock's `floors` no ratio is claimed, and no more blocks are measured for one.
     """
-    arms: tuple[ArmName, ...] = (*references_of(config), "solution")
-    warm = {arm: warm_up(player, arm, config, most_calls) for arm in rng.sample(arms, len(arms))}
+    names: tuple[ArmName, ...] = (*references_of(config), "solution")
+    warm = {arm: warm_up(arms, arm, config, most_calls) for arm in rng.sample(names, len(names))}
     series.remarks += [
         f"{config.case}: two calls of {arm} still differed by more than {_SETTLED:.0%} from the two before after "
         f"{_MOST_WARM_UPS} turns that warm up"
-        for arm in arms
+        for arm in names
         if not warm[arm].is_settled
     ]
     calls = turn_length([one.fastest_ns for one in warm.values()], most_calls)
     if calls > 1:
-        for arm in arms:
-            player.turn(arm, calls)
-    player.warmed_up()
+        for arm in names:
+            arms.turn(arm, calls)
+    arms.warmed_up()
     lengths = drawn_lengths(calls, rng)
     turns: list[Turn] = []
 
     def taken_so_far() -> Timing:
-        return Timing(config.case, tuple(turns), config.baselines, player.metric, floors)
+        return Timing(config.case, tuple(turns), config.baselines, arms.metric, floors)
 
     with series.blocks():
         look_at = looks(config.blocks)
         for block in range(config.blocks):
             if block >= LEAST_BLOCKS and series.is_share_spent:
                 break
-            turns += take_block(player, arms, block, next(lengths), rng)
+            turns += take_block(arms, names, block, next(lengths), rng)
             progress(block + 1, config.blocks)
             if block + 1 in look_at and series.is_enough(taken_so_far()):
                 break
@@ -124,41 +111,20 @@ def looks(most_blocks: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
-    return (*config.baselines, "control") if config.control else config.baselines
-
-
-def measure_row(player: Player, metric: Metric, config: TimingConfig, rng: random.Random, most_calls: int) -> Row:
+def measure_row(arms: Arms, metric: Metric, config: TimingConfig, rng: random.Random, most_calls: int) -> Row:
     """A further metric: each arm once to warm up, then the fewest blocks that give an interval. The control has told
     what it can."""
-    arms: tuple[ArmName, ...] = (*config.baselines, "solution")
-    fastest = [min(player.turn(arm, 1, metric).call_ns) for arm in arms]
+    names: tuple[ArmName, ...] = (*config.baselines, "solution")
+    fastest = [min(arms.turn(arm, 1, metric).call_ns) for arm in names]
     lengths = drawn_lengths(turn_length(fastest, most_calls), rng)
-    blocks = [take_block(player, arms, block, next(lengths), rng, metric) for block in range(LEAST_BLOCKS)]
+    blocks = [take_block(arms, names, block, next(lengths), rng, metric) for block in range(LEAST_BLOCKS)]
     return Row(metric, tuple(turn for block in blocks for turn in block))
 
 
 def take_block(
-    player: Player, arms: Sequence[ArmName], block: int, calls: int, rng: random.Random, metric: Metric | None = None
+    arms: Arms, names: Sequence[ArmName], block: int, calls: int, rng: random.Random, metric: Metric | None = None
 ) -> list[Turn]:
-    turns = []
-    for arm in _there_and_back(arms, rng):
-        taken = player.turn(arm, calls, metric)
-        turns.append(
-            Turn(
-                arm,
-                block,
-                taken.call_ns,
-                taken.wall_ns,
-                taken.tail_ns,
-                taken.launch_ns,
-                taken.queued,
-                taken.canary_ns,
-                taken.gpu,
-                taken.fill_ns,
-            )
-        )
-    return turns
+    return [replace(arms.turn(arm, calls, metric), block=block) for arm in _there_and_back(names, rng)]
 
 
 @dataclass(frozen=True)
@@ -169,15 +135,15 @@ class WarmedUp:
     is_settled: bool
 
 
-def warm_up(player: Player, arm: ArmName, config: TimingConfig, most_calls: int) -> WarmedUp:
+def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> WarmedUp:
     """Short turns until their times settle, or there were many."""
     medians: list[float] = []
     seen: list[int] = []
     while len(medians) < _MOST_WARM_UPS:
-        taken = player.turn(arm, min(2, most_calls))
-        seen += taken.call_ns
-        medians.append(median(taken.call_ns))
-        if len(medians) >= config.warmup_turns and taken.is_valid and _have_settled(medians):
+        turn = arms.turn(arm, min(2, most_calls))
+        seen += turn.call_ns
+        medians.append(median(turn.call_ns))
+        if len(medians) >= config.warmup_turns and not arms.is_late(turn) and _have_settled(medians):
             return WarmedUp(min(seen), True)
     return WarmedUp(min(seen), False)
 
@@ -192,7 +158,7 @@ def turn_length(fastest_ns: Sequence[int], most_calls: int) -> int:
     return max(1, min(most_calls, max(_TURN_NS // slowest_ns, min(2, _LONG_TURN_NS // slowest_ns))))
 
 
-def _there_and_back(arms: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:
-    order = rng.sample(arms, len(arms))
+def _there_and_back(names: Sequence[ArmName], rng: random.Random) -> Iterator[ArmName]:
+    order = rng.sample(names, len(names))
     yield from order
     yield from reversed(order)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
 from harness.cudasim.nvcc import UNSUPPORTED_MARK
@@ -11,20 +12,51 @@ from harness.devices.environment import FLAGS
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource
+from harness.model.timing import GpuState
 from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import fault_among
+from harness.referee.buffers.buffers import Buffers
+from harness.referee.buffers.laid import NOTHING_LAID, KeptRow, Laid
 from harness.referee.setting import Setting
-from harness.referee.table.table import Table, TimedReply
 from harness.referee.triton import beyond_triton
 from harness.sandbox.outcome import SolutionFailed, from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
-from harness.sandbox.wire.device import Conditions, Finding
-from harness.sandbox.wire.messages import Constructed, Describe, Described, GiveBack, Load, Optimization, Raised
+from harness.sandbox.wire.device import Finding
+from harness.sandbox.wire.messages import (
+    Constructed,
+    Describe,
+    Described,
+    GiveBack,
+    Load,
+    Optimization,
+    Raised,
+    TakeTurn,
+    TurnTaken,
+)
 
 ALL_BLOCKS = 2**62
 """For a turn in which all blocks run and what they leave is looked for as after a few."""
 _WORK_SHARE = 1 / 8
 """Of a turn's time, for launches that run whole on the simulator: what takes longer can be sampled instead."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One turn of one arm: the request, the worker's answer, and how long the referee waited for it by its own clock.
+
+    What the referee saw besides, None where it didn't look: `fill_ns` a fill of the device's memory right before,
+    `probe_ns` one right after, the GPU's state and the memory of the arm's process meanwhile.
+    """
+
+    asked: TakeTurn
+    answered: TurnTaken
+    wall_ns: int
+    laid: Laid = NOTHING_LAID
+    row: KeptRow | None = None
+    fill_ns: int | None = None
+    probe_ns: int | None = None
+    gpu: GpuState | None = None
+    process_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,14 +85,14 @@ def load_arm(
 
 def construct_arm(
     worker: WorkerProcess,
-    table: Table,
+    buffers: Buffers,
     setting: Setting,
     limits: LimitsConfig,
     optimization: Optimization | None = None,
 ) -> Weights:
     """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
     try:
-        reply = table.construct(
+        reply = buffers.construct(
             worker,
             setting.model,
             setting.reference.init_inputs,
@@ -77,37 +109,47 @@ def construct_arm(
 
 def take_turn(
     worker: WorkerProcess,
-    table: Table,
+    buffers: Buffers,
+    request: TakeTurn,
     limits: LimitsConfig,
-    places: Sequence[int] = (0,),
-    *,
-    conditions: Conditions = Conditions(),
-    traced: bool = False,
-    keeps_outputs: bool = False,
-    sample_blocks: int | None = None,
-    sample_seed: int = 0,
     wake: Callable[[], None] = lambda: None,
-) -> TimedReply:
-    """One turn; `wake` as Table.take_turn() has it. Raises: SolutionFailed, also on a fault that the simulator saw in a
-    turn that went through."""
+) -> Taken:
+    """One turn over the inputs as they lie, with the outputs poisoned before.
+
+    `wake` is done last before the clock starts, for a worker that is frozen: if it ran earlier, it would have the
+    inputs for as long as poisoning takes.
+
+    Raises: SolutionFailed, also where another number of calls is answered, and on a fault that the simulator saw in a
+    turn that went through.
+    """
+    if request.sample_blocks in (None, ALL_BLOCKS):
+        request = replace(request, work_s=_WORK_SHARE * limits.turn_s)
+    if not request.sample_blocks:
+        buffers.poison_outputs(request.calls)
+    buffers.synchronize()
+    wake()
+    started = time.perf_counter_ns()
     try:
-        timed = table.take_turn(
-            worker,
-            limits.turn_s,
-            places,
-            conditions=conditions,
-            traced=traced,
-            keeps_outputs=keeps_outputs,
-            sample_blocks=sample_blocks,
-            sample_seed=sample_seed,
-            work_s=_WORK_SHARE * limits.turn_s if sample_blocks in (None, ALL_BLOCKS) else None,
-            wake=wake,
-        )
+        answered = worker.ask(request, limits.turn_s)
+        wall_ns = time.perf_counter_ns() - started
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
-    if fault := fault_among(timed.reply.findings):
+    assert isinstance(answered, TurnTaken)
+    taken = Taken(request, answered, wall_ns)
+    _require_all_calls(request, taken.answered)
+    if fault := fault_among(taken.answered.findings):
         raise fault
-    return timed
+    return taken
+
+
+def _require_all_calls(asked: TakeTurn, answered: TurnTaken) -> None:
+    if len(answered.calls) != len(asked.calls):
+        raise SolutionFailed.cheating(
+            "private_socket",
+            f"a turn of {len(asked.calls)} calls was answered with {len(answered.calls)}",
+            asked=len(asked.calls),
+            answered=len(answered.calls),
+        )
 
 
 def give_back(worker: WorkerProcess, limits: LimitsConfig) -> None:

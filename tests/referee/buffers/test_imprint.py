@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from harness.referee.table.imprint import imprint, is_unchanged
+from harness.referee.buffers.laid import imprint, is_unchanged
 
 WORDS = 4096
 """Of eight bytes, in a row of the grid whose sums are kept."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from harness.model.check import Check, Scope
 from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import require_passed
-from harness.referee.table.seated_case import KeptRow, SeatedCase, Taken, at
+from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.laid import KeptRow
+from harness.referee.buffers.turns import Taken
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
 
@@ -13,30 +15,30 @@ _TIMES = 3
 _UNASKED_CHARS = 200
 
 
-def judge_call(case: SeatedCase, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+def judge_call(case: CaseTurns, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
     """The check of one call of a turn, and the failure that it amounts to."""
     check = case.judge(taken, call, scope)
     return check, None if check.passed else _failure(case, taken, call, check)
 
 
-def judge_row(case: SeatedCase, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+def judge_row(case: CaseTurns, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
     """As judge_call(), for one row."""
     check = case.judge_row(taken, row, scope)
     return check, None if check.passed else _failure(case, taken, row.call, check)
 
 
-def _failure(case: SeatedCase, taken: Taken, call: int, check: Check) -> SolutionFailed:
+def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:
     """nondeterministic where the whole turn, repeated with the same inputs at the same addresses, comes out right; at
     last on an idle device.
 
     The turn, not the call alone: what an earlier call left behind must be there again.
     """
     try:
-        with at(check.case, taken.drawn[call]):
+        with at(check.case, taken.laid.drawn[call]):
             try:
                 require_passed(check)
             except SolutionFailed as wrong:
-                if unasked := taken.reply.calls[call].unasked:
+                if unasked := taken.answered.calls[call].unasked:
                     raise _failed_unnoticed(unasked, wrong) from None
                 if found := _what_makes_it_right(case, taken, call):
                     reason = f"{found}; when wrong, {wrong}"
@@ -57,13 +59,13 @@ def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
     )
 
 
-def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | None:
+def _what_makes_it_right(case: CaseTurns, taken: Taken, call: int) -> str | None:
     """In words; None where it is wrong always."""
     try:
         for number in range(1, _TIMES + 1):
-            if _is_right(case, taken, call, taken.conditions):
+            if _is_right(case, taken, call, taken.asked.conditions):
                 return f"the same inputs gave wrong values {_times(number)}, then right ones"
-        if taken.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
+        if taken.asked.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
             return (
                 "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "
                 "work on another stream doesn't wait for it"
@@ -73,7 +75,7 @@ def _what_makes_it_right(case: SeatedCase, taken: Taken, call: int) -> str | Non
     return None
 
 
-def _is_right(case: SeatedCase, taken: Taken, call: int, conditions: Conditions) -> bool:
+def _is_right(case: CaseTurns, taken: Taken, call: int, conditions: Conditions) -> bool:
     return case.judge(case.again(taken, conditions), call, "complete").passed
 
 

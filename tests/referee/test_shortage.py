@@ -18,7 +18,7 @@ from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.evaluation import make_job
-from harness.referee.table.shortage import is_shortage
+from harness.referee.shortage import is_shortage
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -84,8 +84,8 @@ def evaluated(
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(evaluation_module, "_judge", judge)
-    monkeypatch.setattr("harness.referee.table.shortage._repeat", repeat)
-    monkeypatch.setattr("harness.referee.table.shortage._CLEANING_S", 0.0)
+    monkeypatch.setattr("harness.referee.shortage._repeat", repeat)
+    monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
     fake_memory(monkeypatch, free_gib=80)
     (task,) = select_tasks(Workspace(tmp_path))
     workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"), stop=threading.Event())

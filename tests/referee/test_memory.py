@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.model.verdict import Verdict
-from harness.referee.table.room import Need, need_of, require_room
+from harness.referee.memory import Need, need_of, require_memory
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.answers.test_reference import problem
-from tests.referee.table.test_shortage import fake_memory
+from tests.referee.test_shortage import fake_memory
 
 GIB = 2**30
 LARGE = """
@@ -53,7 +53,7 @@ def test_a_case_that_cannot_fit_is_unsupported_with_needed_and_present_gib(
     made = problem(tmp_path, "return torch.relu(x)", LARGE, yaml="")
     fake_memory(monkeypatch, free_gib=16)
     with pytest.raises(SolutionFailed) as failed:
-        require_room(made, ["full"])
+        require_memory(made, ["full"])
     assert failed.value.verdict is Verdict.UNSUPPORTED
     assert "24.7 GiB" in failed.value.failure.reason
     assert "16.0 GiB" in failed.value.failure.reason
@@ -65,7 +65,7 @@ def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch:
     made = problem(tmp_path, "return x @ self.w[:256, :256]", SMALL, init=init, yaml="")
     fake_memory(monkeypatch, free_gib=24)
     with pytest.raises(SolutionFailed) as failed:
-        require_room(made, ["full"])
+        require_memory(made, ["full"])
     assert failed.value.verdict is Verdict.UNSUPPORTED
 
 
@@ -74,7 +74,7 @@ def test_a_case_that_may_fit_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: str, free_gib: int
 ) -> None:
     fake_memory(monkeypatch, free_gib)
-    require_room(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
+    require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
 
 
 def test_two_fifths_of_a_gpu_are_little_enough() -> None:

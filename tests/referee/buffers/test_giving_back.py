@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.referee.table.seated_case import is_to_be_given_back
+from harness.referee.buffers.case_turns import is_to_be_given_back
 
 GIB = 2**30
 

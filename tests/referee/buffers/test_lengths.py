@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from harness.referee.table.lengths import drawn_lengths, split
+from harness.referee.buffers.slots import drawn_lengths, split
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.config import Config
 from harness.model.verdict import Verdict
-from harness.referee.table.turns import load_arm
+from harness.referee.buffers.turns import load_arm
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised
 from harness.sandbox.wire.device import Finding

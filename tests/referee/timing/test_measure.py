@@ -11,13 +11,13 @@ import pytest
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
-from harness.model.timing import Floors, Timing
+from harness.model.timing import Floors, Timing, Turn
+from harness.referee.timing.measure import looks, measure_row
+from harness.referee.timing.measure import measure as measure_in
 from harness.referee.timing.series import Clock, Series
-from harness.referee.timing.timing import ArmTurn, looks, measure_row
-from harness.referee.timing.timing import measure as measure_in
 
 
-class ScriptedPlayer:
+class ScriptedArms:
     """Every call of an arm takes the same time; turns are written down."""
 
     metric: Metric = "gpu_cold"
@@ -28,12 +28,15 @@ class ScriptedPlayer:
         self.warm_after = 0
         """Turns that were taken before samples began."""
 
+    def is_late(self, turn: Turn) -> bool:
+        return False
+
     def warmed_up(self) -> None:
         self.warm_after = len(self.turns)
 
-    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         self.turns.append((arm, calls))
-        return ArmTurn((self._ns[arm],) * calls, self._ns[arm] * calls + 7, (5,) * calls)
+        return Turn(arm, 0, (self._ns[arm],) * calls, self._ns[arm] * calls + 7, (5,) * calls)
 
 
 def ticking(seconds: float) -> Callable[[], float]:
@@ -43,7 +46,7 @@ def ticking(seconds: float) -> Callable[[], float]:
 
 
 def measure(
-    player: ScriptedPlayer,
+    arms: ScriptedArms,
     config: TimingConfig,
     rng: random.Random,
     most_calls: int,
@@ -52,14 +55,14 @@ def measure(
     floors: Floors | None = None,
 ) -> Timing:
     """A measurement by itself, the first of a series."""
-    return measure_in(player, config, rng, most_calls, Series(config, clock), progress, floors)
+    return measure_in(arms, config, rng, most_calls, Series(config, clock), progress, floors)
 
 
 CONFIG = TimingConfig(case="large", warmup_turns=3, blocks=8, calls_per_turn=4, budget_s=100.0, control=False)
 
 
 def test_every_block_is_balanced() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(0))
     blocks = [[turn.arm for turn in timing.turns if turn.block == block] for block in range(8)]
     for block in blocks:
         assert block in (["eager", "solution", "solution", "eager"], ["solution", "eager", "eager", "solution"])
@@ -72,14 +75,14 @@ THREE_ARMS = TimingConfig(
 
 
 def test_every_block_goes_through_all_arms_and_back() -> None:
-    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
+    timing = measure(ScriptedArms(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
     orders = {tuple(turn.arm for turn in timing.turns if turn.block == block) for block in range(40)}
     assert all(order[3:] == order[2::-1] and set(order) == {"eager", "compile", "solution"} for order in orders)
     assert len(orders) == 6  # which way is drawn for each block
 
 
 def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> None:
-    timing = measure(ScriptedPlayer(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
+    timing = measure(ScriptedArms(), THREE_ARMS, random.Random(1), 3, clock=ticking(0))
     assert timing.baselines == ("compile", "eager")
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(1.5)
@@ -89,15 +92,15 @@ def test_the_headline_is_over_the_first_baseline_and_the_others_are_there() -> N
 
 
 def test_every_arm_warms_up_and_the_slowest_decides_the_calls() -> None:
-    player = ScriptedPlayer(compile_ns=100_000_000)
-    measure(player, THREE_ARMS, random.Random(1), 3, clock=ticking(0))
-    assert player.warm_after == 9
-    assert sorted(player.turns[:9]) == [("compile", 2)] * 3 + [("eager", 2)] * 3 + [("solution", 2)] * 3
-    assert {count for _, count in player.turns[9:]} == {1, 2}
+    arms = ScriptedArms(compile_ns=100_000_000)
+    measure(arms, THREE_ARMS, random.Random(1), 3, clock=ticking(0))
+    assert arms.warm_after == 9
+    assert sorted(arms.turns[:9]) == [("compile", 2)] * 3 + [("eager", 2)] * 3 + [("solution", 2)] * 3
+    assert {count for _, count in arms.turns[9:]} == {1, 2}
 
 
 def test_turns_are_kept_raw_and_in_order() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(0))
     assert timing.case == "large"
     assert [turn.block for turn in timing.turns] == [block for block in range(8) for _ in range(4)]
     assert {(t.arm, t.call_ns, t.wall_ns, t.tail_ns) for t in timing.turns} == {
@@ -111,78 +114,78 @@ def test_turns_are_kept_raw_and_in_order() -> None:
 
 
 def test_the_turns_of_a_block_are_equally_long_and_those_of_others_are_not() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(0))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(0))
     lengths = [{len(turn.call_ns) for turn in timing.turns if turn.block == block} for block in range(8)]
     assert all(len(of_block) == 1 for of_block in lengths)
     assert sorted(length for of_block in lengths for length in of_block) == [1, 1, 2, 2, 4, 4, 4, 4]
 
 
 def test_arms_warm_up_with_turns_that_are_not_kept() -> None:
-    player = ScriptedPlayer()
-    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    assert sorted(player.turns[:8]) == [("eager", 2)] * 3 + [("eager", 4)] + [("solution", 2)] * 3 + [("solution", 4)]
-    assert player.warm_after == 8
-    assert len(player.turns) == 8 + 8 * 4
+    arms = ScriptedArms()
+    measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert sorted(arms.turns[:8]) == [("eager", 2)] * 3 + [("eager", 4)] + [("solution", 2)] * 3 + [("solution", 4)]
+    assert arms.warm_after == 8
+    assert len(arms.turns) == 8 + 8 * 4
 
 
 def test_arms_warm_up_until_their_times_settle() -> None:
-    class Waking(ScriptedPlayer):
+    class Waking(ScriptedArms):
         """Its solution gets faster by a tenth with each turn, five times; eager never comes to rest."""
 
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
             taken = super().turn(arm, calls, metric)
             count = sum(one == arm for one, _ in self.turns)
             factor = 0.9 ** min(count, 5) if arm == "solution" else 1 + count % 2
             return replace(taken, call_ns=tuple(int(ns * factor) for ns in taken.call_ns))
 
-    player = Waking()
-    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    warm_ups = player.turns[: player.warm_after]
+    arms = Waking()
+    measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
+    warm_ups = arms.turns[: arms.warm_after]
     assert (warm_ups.count(("solution", 2)), warm_ups.count(("eager", 2))) == (6, 12)
 
 
 def test_a_turn_after_which_conditions_change_is_no_rest() -> None:
-    class Hurrying(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
-            return replace(super().turn(arm, calls), is_valid=len(self.turns) != 3)
+    class Hurrying(ScriptedArms):
+        def is_late(self, turn: Turn) -> bool:
+            return len(self.turns) == 3
 
-    player = Hurrying()
-    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    assert player.warm_after == 9
+    arms = Hurrying()
+    measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert arms.warm_after == 9
 
 
 def test_the_control_is_one_of_the_arms_and_no_baseline() -> None:
-    timing = measure(ScriptedPlayer(), replace(CONFIG, control=True), random.Random(1), 4, clock=ticking(0))
+    timing = measure(ScriptedArms(), replace(CONFIG, control=True), random.Random(1), 4, clock=ticking(0))
     assert timing.has_control
     assert timing.baselines == ("eager",)
     assert timing.block_ns("control") == (2_000,) * 8
 
 
 def test_a_further_metric_has_blocks_of_its_own_without_the_control() -> None:
-    player = ScriptedPlayer()
-    row = measure_row(player, "gpu_warm", replace(CONFIG, control=True), random.Random(1), 4)
+    arms = ScriptedArms()
+    row = measure_row(arms, "gpu_warm", replace(CONFIG, control=True), random.Random(1), 4)
     assert row.metric == "gpu_warm"
     assert {turn.arm for turn in row.turns} == {"eager", "solution"}
     assert sorted({turn.block for turn in row.turns}) == [0, 1, 2, 3, 4, 5]
-    assert player.turns[:2] == [("eager", 1), ("solution", 1)]
-    assert len(player.turns) == 2 + 6 * 4
+    assert arms.turns[:2] == [("eager", 1), ("solution", 1)]
+    assert len(arms.turns) == 2 + 6 * 4
 
 
 def test_the_budget_ends_the_measurement_after_a_whole_block() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(60))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(60))
     assert max(turn.block for turn in timing.turns) == 6
     assert len(timing.turns) == 28
 
 
 def test_six_blocks_are_measured_however_small_the_budget() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(1e6))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(1e6))
     assert len(timing.block_ns("solution")) == 6
     assert timing.speedup is not None
     assert timing.speedup.estimate == pytest.approx(2.0)
 
 
 def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
-    timing = measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, clock=ticking(50))
+    timing = measure(ScriptedArms(), CONFIG, random.Random(1), 4, clock=ticking(50))
     assert len(timing.block_ns("eager")) == 8
 
 
@@ -191,20 +194,20 @@ def test_a_budget_that_is_just_spent_is_not_overspent() -> None:
     [(2_000, 1_000, 4), (100_000_000, 1_000, 2), (1_000, 240_000_000, 1), (900_000_000, 1_000, 1), (1, 1, 4)],
 )
 def test_slow_arms_take_fewer_calls_on_both_sides(eager_ns: int, solution_ns: int, calls: int) -> None:
-    player = ScriptedPlayer(eager_ns, solution_ns)
-    measure(player, CONFIG, random.Random(1), 4, clock=ticking(0))
-    assert max(count for _, count in player.turns[player.warm_after :]) == calls
+    arms = ScriptedArms(eager_ns, solution_ns)
+    measure(arms, CONFIG, random.Random(1), 4, clock=ticking(0))
+    assert max(count for _, count in arms.turns[arms.warm_after :]) == calls
 
 
 def test_progress_is_told_after_each_block() -> None:
     told: list[tuple[int, int]] = []
-    measure(ScriptedPlayer(), CONFIG, random.Random(1), 4, lambda done, total: told.append((done, total)), ticking(60))
+    measure(ScriptedArms(), CONFIG, random.Random(1), 4, lambda done, total: told.append((done, total)), ticking(60))
     assert told == [(1, 8), (2, 8), (3, 8), (4, 8), (5, 8), (6, 8), (7, 8)]
 
 
 def test_what_a_player_raises_ends_the_measurement() -> None:
-    class Failing(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    class Failing(ScriptedArms):
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
             if len(self.turns) == 9:
                 raise RuntimeError("crashed")
             return super().turn(arm, calls)
@@ -215,7 +218,7 @@ def test_what_a_player_raises_ends_the_measurement() -> None:
 
 def test_measuring_ends_when_it_is_precise_enough() -> None:
     steady = TimingConfig(blocks=50, precision=0.01, budget_s=100.0)
-    assert len({turn.block for turn in measure(ScriptedPlayer(), steady, random.Random(1), 4).turns}) == 6
+    assert len({turn.block for turn in measure(ScriptedArms(), steady, random.Random(1), 4).turns}) == 6
 
 
 def test_whether_it_is_enough_is_asked_at_stages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +226,7 @@ def test_whether_it_is_enough_is_asked_at_stages_alone(monkeypatch: pytest.Monke
     asked: list[int] = []
     monkeypatch.setattr(Series, "is_enough", lambda _, timing: asked.append(len(timing.block_ns("solution"))))
     config = TimingConfig(blocks=50, precision=0.01, budget_s=100.0)
-    measure(ScriptedPlayer(), config, random.Random(1), 4, clock=ticking(0))
+    measure(ScriptedArms(), config, random.Random(1), 4, clock=ticking(0))
     assert asked == [6, 9, 14, 21, 32, 48]
 
 
@@ -236,10 +239,10 @@ def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
     """Above what workers differ by; the arms scatter by 0.5 %."""
     rng = random.Random(1)
 
-    class Jittering(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    class Jittering(ScriptedArms):
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
             taken = super().turn(arm, calls)
-            return ArmTurn(tuple(int(ns * rng.gauss(1, 0.005)) for ns in taken.call_ns), taken.wall_ns * 2)
+            return Turn(arm, 0, tuple(int(ns * rng.gauss(1, 0.005)) for ns in taken.call_ns), taken.wall_ns * 2)
 
     least = TimingConfig(blocks=100, precision=0.0038, budget_s=100.0)
     found = measure(Jittering(2_000_000, 1_000_000), least, random.Random(1), 4, clock=ticking(0))
@@ -251,10 +254,10 @@ def test_the_least_precision_that_may_be_asked_for_is_reached() -> None:
 def test_measuring_goes_on_while_it_is_not() -> None:
     noise = random.Random(1)
 
-    class Wandering(ScriptedPlayer):
-        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    class Wandering(ScriptedArms):
+        def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
             taken = super().turn(arm, calls)
-            return ArmTurn(tuple(int(ns * noise.uniform(0.7, 1.3)) for ns in taken.call_ns), taken.wall_ns * 2)
+            return Turn(arm, 0, tuple(int(ns * noise.uniform(0.7, 1.3)) for ns in taken.call_ns), taken.wall_ns * 2)
 
     config = TimingConfig(blocks=20, precision=0.01, budget_s=100.0)
     assert len({turn.block for turn in measure(Wandering(), config, random.Random(1), 4).turns}) == 20
@@ -263,8 +266,8 @@ def test_measuring_goes_on_while_it_is_not() -> None:
 def test_calls_below_the_floor_are_not_measured_for_long() -> None:
     config = replace(CONFIG, blocks=50)
     floors = Floors(1_200.0, 3_000.0)
-    short = measure(ScriptedPlayer(20_000, 8_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    short = measure(ScriptedArms(20_000, 8_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
     assert (len(short.block_ns("solution")), short.speedup) == (6, None)
-    longer = measure(ScriptedPlayer(20_000, 10_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
+    longer = measure(ScriptedArms(20_000, 10_000), config, random.Random(1), 4, clock=ticking(0), floors=floors)
     assert len(longer.block_ns("solution")) == 50
     assert longer.speedup is not None

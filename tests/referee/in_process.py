@@ -37,7 +37,7 @@ from harness.worker.arm import Arm
 from harness.workspace.problem import load_problem
 
 
-class DeskDevice:
+class InProcessDevice:
     """Implements base.WorkerDevice. `times` are what its clock shows for one call after another, `tail_ns` for every
     tail."""
 
@@ -103,7 +103,7 @@ class DeskDevice:
         return ()
 
 
-class DeskWorker:
+class InProcessWorker:
     """Answers as a WorkerProcess does. `turns` are the requests for turns that it got."""
 
     def __init__(
@@ -111,7 +111,7 @@ class DeskWorker:
     ) -> None:
         """Without a model it takes that of the file which it is told to load."""
         extensions: Any = type("NoExtensions", (), {"take_reports": lambda self: ()})()
-        self._arm = Arm(DeskDevice(times, tail_ns), extensions)
+        self._arm = Arm(InProcessDevice(times, tail_ns), extensions)
         self._arm._class = model
         self.backend = "sim"
         self.turns: list[TakeTurn] = []
@@ -143,7 +143,7 @@ class DeskWorker:
     def close(self) -> None:
         self.is_closed = True
 
-    def __enter__(self) -> DeskWorker:
+    def __enter__(self) -> InProcessWorker:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -180,7 +180,7 @@ def _as_on_a_gpu(reply: TurnTaken) -> TurnTaken:
     return replace(reply, calls=tuple(calls))
 
 
-def desk_host() -> SimHost:
+def in_process_host() -> SimHost:
     return SimHost(Toolkit(Path("never-built")))
 
 
@@ -199,9 +199,9 @@ def checked(
     seeds: int = 3,
     watch: Watch | None = None,
     fragile: Literal["remark", "fail"] = "remark",
-) -> tuple[CaseOutcome, DeskWorker]:
+) -> tuple[CaseOutcome, InProcessWorker]:
     """What check_case() makes of a module."""
-    worker: Any = DeskWorker(model)
+    worker: Any = InProcessWorker(model)
     config = Config(correctness=CorrectnessConfig(seeds=seeds, fragile=fragile))
-    is_sampled = must_be_sampled(setting, desk_host())
-    return check_case(setting, desk_host(), worker, config, lambda what: None, watch, is_sampled), worker
+    is_sampled = must_be_sampled(setting, in_process_host())
+    return check_case(setting, in_process_host(), worker, config, lambda what: None, watch, is_sampled), worker

@@ -1,4 +1,4 @@
-"""Whether a case fits onto the GPU at all, asked before anything runs there."""
+"""The GPU's memory: whether a case fits at all, asked before anything runs there, and whether memory is scarce."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, Reference
-from harness.referee.table.size import PROCESS_BYTES, tensor_bytes
+from harness.referee.buffers.slots import PROCESS_BYTES, tensor_bytes
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import Problem
 
@@ -26,6 +26,8 @@ _PROCESSES = 3
 _STATES = 4
 """Of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the oracle's in
 float64 may be on the host."""
+_SCARCE = 0.5
+"""A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
 _PIECES = 2
 """Times the budget of a piece: for what is between inputs and outputs, too."""
 
@@ -49,7 +51,7 @@ class Need:
         return shared + max(call, judging) + _PROCESSES * PROCESS_BYTES
 
 
-def require_room(problem: Problem, cases: Sequence[str]) -> None:
+def require_memory(problem: Problem, cases: Sequence[str]) -> None:
     """Raises: SolutionFailed (unsupported) where the GPU has too little memory for one of the cases."""
     present = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     for case in cases:
@@ -85,6 +87,12 @@ def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
     except (InvalidProblem, *PROBLEM_ERRORS):  # a run says what is wrong
         return None
     return Need(given, state, tensor_bytes(tree_leaves(returned)), live.peak_bytes + given + state)
+
+
+def is_memory_scarce() -> bool:
+    """Whether the driver agrees with a solution that says so."""
+    free, total = torch.cuda.mem_get_info()
+    return free < total * _SCARCE
 
 
 class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]

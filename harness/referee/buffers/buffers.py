@@ -1,11 +1,10 @@
-"""The table between referee and workers: the shared buffers of one case, and the turns taken over them."""
+"""The shared buffers of one case: the referee allocates and fills them, workers open them."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +14,11 @@ import torch
 from harness.devices.base import Host, SharedBuffer
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, OutputSpec
-from harness.sandbox.outcome import SolutionFailed, from_exception
+from harness.referee.buffers.freezer import Freezer
+from harness.referee.buffers.slots import Capacity, can_keep_outputs
+from harness.referee.setting import Setting
+from harness.sandbox.outcome import from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
-from harness.sandbox.wire.device import Conditions
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -27,88 +28,85 @@ from harness.sandbox.wire.messages import (
     Detach,
     NamedTensor,
     Optimization,
-    TakeTurn,
     TensorRef,
-    TurnTaken,
 )
 from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
 
 _STATE_ALIGNMENT = 256
 
 
-@dataclass(frozen=True)
-class TimedReply:
-    """A turn's answer with the referee's own wall clock around request and answer."""
-
-    reply: TurnTaken
-    wall_ns: int
-
-
 @dataclass
-class _Place:
+class _Slot:
     """The buffers of one call."""
 
     outputs: list[TensorRef]
     arguments: list[Argument] = field(default_factory=list)
 
 
-class Table:
-    """Buffers for the inputs and outputs of one case; a context manager that frees them.
+class Buffers:
+    """Buffers for the inputs and outputs of one case, in `slots` of which each call of a turn has one of its own. A
+    context manager that frees them.
 
-    There are `places` sets of them: each call of a turn has one of its own.
+    `is_short`: there is too little memory for all workers to keep what they have cached while it is another's turn.
+    `keeps_outputs`: there is enough to keep a call's outputs alive beside the next call's.
     """
 
-    def __init__(self, host: Host, spec: OutputSpec, places: int = 1) -> None:
+    def __init__(
+        self, host: Host, spec: OutputSpec, slots: int = 1, is_short: bool = False, keeps_outputs: bool = True
+    ) -> None:
+        self.freezer = Freezer()
+        self.is_short = is_short
+        self.keeps_outputs = keeps_outputs
         self._host = host
         self._numbers = itertools.count(1)
         self._buffers: dict[int, SharedBuffer] = {}
-        self._seated: list[tuple[WorkerProcess, float]] = []
-        self._places = [_Place(self._allocate_outputs(spec)) for _ in range(places)]
+        self._attached: list[tuple[WorkerProcess, float]] = []
+        self._slots = [_Slot(self._allocate_outputs(spec)) for _ in range(slots)]
 
     @property
-    def places(self) -> int:
-        """As many calls can be in one turn."""
-        return len(self._places)
+    def slots(self) -> int:
+        """The number of calls that one turn can have."""
+        return len(self._slots)
 
-    def lay_inputs(self, inputs: Sequence[Any], place: int = 0) -> None:
+    def lay_inputs(self, inputs: Sequence[Any], slot: int = 0) -> None:
         """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are.
 
         Raises: InvalidProblem where get_inputs() gives other forms at every call.
         """
-        old = self._places[place].arguments
+        old = self._slots[slot].arguments
         before: Sequence[Argument | None] = old or [None] * len(inputs)
         if len(before) != len(inputs):
             raise InvalidProblem("get_inputs() gives another number of inputs at every call")
         arguments = [self._argument(value, known) for value, known in zip(inputs, before, strict=True)]
-        self._places[place].arguments = arguments
+        self._slots[slot].arguments = arguments
         for argument, value in zip(arguments, inputs, strict=True):
             if argument.tensor is not None:
                 self._view(argument.tensor).copy_(value)
 
     def lay_buffer(self, buffer: SharedBuffer, like: torch.Tensor) -> None:
-        """Use a ready-made buffer as the next input of the first place."""
+        """Use a ready-made buffer as the next input of the first slot."""
         number = next(self._numbers)
         self._buffers[number] = buffer
-        self._places[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
+        self._slots[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
 
     def lay_value(self, value: Any) -> None:
-        """Give a plain value as the next input of the first place. Raises: InvalidProblem where it isn't plain."""
-        self._places[0].arguments.append(self._argument(value, None))
+        """Give a plain value as the next input of the first slot. Raises: InvalidProblem where it isn't plain."""
+        self._slots[0].arguments.append(self._argument(value, None))
 
-    def seat(self, worker: WorkerProcess, timeout_s: float) -> None:
-        """Attach every buffer to a worker."""
+    def attach(self, worker: WorkerProcess, timeout_s: float) -> None:
+        """Give a worker access to every buffer."""
         for number in self._buffers:
             self._attach(worker, number, timeout_s)
-        self._seated.append((worker, timeout_s))
+        self._attached.append((worker, timeout_s))
 
-    def unseat(self, worker: WorkerProcess) -> None:
+    def forget(self, worker: WorkerProcess) -> None:
         """Forget a worker that has been ended, or is of no use any more."""
-        self._seated = [seat for seat in self._seated if seat[0] is not worker]
+        self._attached = [one for one in self._attached if one[0] is not worker]
 
     @property
     def workers(self) -> tuple[WorkerProcess, ...]:
-        """Those that sit here."""
-        return tuple(worker for worker, _ in self._seated)
+        """Those that have access."""
+        return tuple(worker for worker, _ in self._attached)
 
     @contextmanager
     def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, tuple[NamedTensor, ...]]]:
@@ -129,7 +127,7 @@ class Table:
             ref = _ref(number, plain.dtype, tuple(plain.shape), plain.stride(), offset)
             self._view(ref).copy_(plain)
             named.append(NamedTensor(name, ref))
-        self._synchronize()
+        self.synchronize()
         try:
             yield number, tuple(named)
         finally:
@@ -155,78 +153,52 @@ class Table:
         assert isinstance(reply, Constructed)
         return reply
 
-    def take_turn(
-        self,
-        worker: WorkerProcess,
-        timeout_s: float,
-        places: Sequence[int] = (0,),
-        *,
-        conditions: Conditions = Conditions(),
-        traced: bool = False,
-        keeps_outputs: bool = False,
-        sample_blocks: int | None = None,
-        sample_seed: int = 0,
-        work_s: float | None = None,
-        wake: Callable[[], None] = lambda: None,
-    ) -> TimedReply:
-        """One turn with a call at each of `places`, over the inputs as they lie, outputs poisoned before.
+    def calls(self, slots: Sequence[int]) -> tuple[Call, ...]:
+        """A call over each of these slots, for a request."""
+        chosen = [self._slots[slot] for slot in slots]
+        return tuple(Call(tuple(slot.arguments), tuple(slot.outputs)) for slot in chosen)
 
-        `wake`: done last before the clock starts, for a worker that stands still: who is awake earlier has the inputs
-        for as long as the poison takes.
+    def poison_outputs(self, calls: Sequence[Call]) -> None:
+        """Overwrite what these calls are to fill, so that what isn't written can't pass."""
+        for ref in (ref for call in calls for ref in call.outputs):
+            _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
 
-        Raises: SolutionFailed where the answer is one to another number of calls.
-        """
-        chosen = [self._places[place] for place in places]
-        if not sample_blocks:
-            for ref in (ref for place in chosen for ref in place.outputs):
-                _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
-        self._synchronize()
-        calls = tuple(Call(tuple(place.arguments), tuple(place.outputs)) for place in chosen)
-        request = TakeTurn(calls, conditions, keeps_outputs, traced, sample_blocks, sample_seed, work_s)
-        wake()
-        started = time.perf_counter_ns()
-        reply = worker.ask(request, timeout_s)
-        wall_ns = time.perf_counter_ns() - started
-        assert isinstance(reply, TurnTaken)
-        if len(reply.calls) != len(calls):
-            raise SolutionFailed.cheating(
-                "private_socket",
-                f"a turn of {len(calls)} calls was answered with {len(reply.calls)}",
-                asked=len(calls),
-                answered=len(reply.calls),
-            )
-        return TimedReply(reply, wall_ns)
+    def synchronize(self) -> None:
+        """Wait until the referee's own writes have reached the device's memory."""
+        if self._host.torch_device == "cuda":
+            torch.cuda.synchronize()
 
-    def inputs(self, place: int = 0) -> dict[int, torch.Tensor]:
-        """The memory of a place's tensor inputs, as plain bytes, by their positions."""
-        arguments = enumerate(self._places[place].arguments)
+    def inputs(self, slot: int = 0) -> dict[int, torch.Tensor]:
+        """The memory of a slot's tensor inputs, as plain bytes, by their positions."""
+        arguments = enumerate(self._slots[slot].arguments)
         return {
             number: self._buffers[argument.tensor.buffer].content
             for number, argument in arguments
             if argument.tensor is not None
         }
 
-    def values(self, place: int = 0) -> list[Any]:
+    def values(self, slot: int = 0) -> list[Any]:
         """The inputs as they lie, tensors as views of the shared memory."""
-        arguments = self._places[place].arguments
+        arguments = self._slots[slot].arguments
         return [decode_value(a.value) if a.tensor is None else self._view(a.tensor) for a in arguments]
 
-    def outputs(self, place: int = 0) -> list[torch.Tensor]:
+    def outputs(self, slot: int = 0) -> list[torch.Tensor]:
         """The referee's own view of what the last turn left."""
-        return [self._view(ref) for ref in self._places[place].outputs]
+        return [self._view(ref) for ref in self._slots[slot].outputs]
 
     def output_buffers(self) -> list[SharedBuffer]:
-        """Those of the first place."""
-        return [self._buffers[ref.buffer] for ref in self._places[0].outputs]
+        """Those of the first slot."""
+        return [self._buffers[ref.buffer] for ref in self._slots[0].outputs]
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> Buffers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
-        """Take the buffers from the workers and free them. After a failure the workers are about to be ended."""
+        """Thaw the workers, take the buffers from them and free them. After a failure the workers end soon anyway."""
         try:
+            self.freezer.thaw()
             if error is None:
-                for worker, timeout_s in self._seated:
+                for worker, timeout_s in self._attached:
                     _detach(worker, tuple(self._buffers), timeout_s)
         finally:
             for buffer in self._buffers.values():
@@ -267,9 +239,24 @@ class Table:
         flat = self._buffers[ref.buffer].content[ref.offset :]
         return flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype).as_strided(ref.shape, ref.stride)
 
-    def _synchronize(self) -> None:
-        if self._host.torch_device == "cuda":
-            torch.cuda.synchronize()
+
+@contextmanager
+def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[Buffers]:
+    """Buffers with slots for as many calls as memory permits, each filled once; no worker has access yet."""
+    inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.reference.on_gpu:
+        torch.cuda.empty_cache()
+    slots = capacity.slots(setting, inputs)
+    with Buffers(host, setting.spec, slots.count, slots.is_short) as buffers:
+        for slot in range(buffers.slots):
+            buffers.lay_inputs(inputs, slot)
+        del inputs
+        if setting.reference.on_gpu:
+            torch.cuda.empty_cache()
+        buffers.keeps_outputs = can_keep_outputs(setting)
+        yield buffers
 
 
 def _poison(content: torch.Tensor, dtype: torch.dtype) -> None:

@@ -1,11 +1,37 @@
-"""Whether memory is as it was, without a second copy of it."""
+"""What lies in the slots for a turn, and whether it is as it was, without a second copy of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import torch
+
+from harness.referee.inputs.draws import Drawn
 
 _COLUMNS = 4096
 _WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What lies ready for a turn: a draw for each call, its slot, and imprints of its tensor inputs by position."""
+
+    drawn: tuple[Drawn, ...]
+    slots: tuple[int, ...]
+    imprints: tuple[dict[int, tuple[torch.Tensor, ...]], ...]
+
+
+NOTHING_LAID = Laid((), (), ())
+
+
+@dataclass(frozen=True)
+class KeptRow:
+    """A row of the inputs of one call, kept by the referee."""
+
+    call: int
+    row: int
+    inputs: list[Any]
 
 
 def imprint(content: torch.Tensor) -> tuple[torch.Tensor, ...]:

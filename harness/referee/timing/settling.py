@@ -1,4 +1,4 @@
-"""Waiting until the device's memory is at rest, before a turn begins.
+"""Waiting until the driver has cleared what was freed of the device's memory, before a turn begins.
 
 What a process frees the driver clears in the background, with bandwidth that whoever runs next lacks, and that falls on
 some arms and not on others. (H100, driver 580: 17 GB are cleared in 45 ms, in which fills take 15 % longer and a read
@@ -32,7 +32,7 @@ def still_fill_ns(quickest_ns: Callable[[], int], clock: Callable[[], float] = t
     return least
 
 
-class Quiet:
+class Settling:
     """Waits for one device. `quickest_ns`: how long a fill takes now, at best; `still_ns`: how long it does at rest, if
     known beforehand."""
 

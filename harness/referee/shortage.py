@@ -21,18 +21,16 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.judgement import judge_values
 from harness.referee.answers.oracle import piece_bytes
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.slots import Capacity
+from harness.referee.memory import need_of, too_little
 from harness.referee.setting import prepare_setting
-from harness.referee.table.room import need_of, too_little
-from harness.referee.table.seated_case import seat_case
-from harness.referee.table.seats import Seats
-from harness.referee.table.size import TableSize
-from harness.referee.timing.timing import references_of
+from harness.referee.timing.baselines import references_of
+from harness.referee.timing.references import References
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.workers import Workers
 from harness.workspace.problem import Problem
 
-_SCARCE = 0.5
-"""A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
 _TRIES = 3
 _CLEANING_S = 1.0
 """The driver may clean up after a process for a while when that has ended already."""
@@ -78,12 +76,6 @@ def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> Solu
     )
 
 
-def is_memory_scarce() -> bool:
-    """Whether the driver agrees with a solution that says so."""
-    free, total = torch.cuda.mem_get_info()
-    return free < total * _SCARCE
-
-
 def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
     torch.cuda.empty_cache()
     try:
@@ -106,15 +98,15 @@ def _repeat(attempt: Attempt, workers: Workers) -> None:
     first = timing.baselines[0]
     arms: tuple[ReferenceArm, ...] = (first, "control") if attempt.is_timed else (first,)
     with ExitStack() as stack:
-        seated = {arm: stack.enter_context(workers.start()) for arm in arms}
-        size = TableSize(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else TableSize()
-        case = stack.enter_context(seat_case(setting, workers.host, seated[first], attempt.config, size))
-        seats = Seats(case.table, case.stillness, seated)
-        seats.fill(setting, arms, attempt.config, lambda what: None)
-        if seats.remarks:
-            raise MemoryError(seats.remarks[0])
+        started = {arm: stack.enter_context(workers.start()) for arm in arms}
+        capacity = Capacity(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else Capacity()
+        buffers = stack.enter_context(open_buffers(setting, workers.host, capacity))
+        references = References(buffers, started)
+        references.make_ready(setting, arms, attempt.config, lambda what: None)
+        if references.remarks:
+            raise MemoryError(references.remarks[0])
         inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
-        judge_values(case.table.outputs(), inputs, setting)
+        judge_values(buffers.outputs(), inputs, setting)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import pytest
 import torch
 
-from harness.referee.audit import Canary
-from harness.referee.timing.quiet import BUSY, Quiet, still_fill_ns
+from harness.referee.audit import ProbeKernel
+from harness.referee.timing.settling import BUSY, Settling, still_fill_ns
 
 USUAL, SLOWER = 90_000, 100_000
 
@@ -28,11 +28,11 @@ class Device:
 
 def waits(device: Device, still_ns: int | None = USUAL) -> Callable[[], tuple[int, float]]:
     """Waits once more: the fill at last, and for how many ms that took."""
-    quiet = Quiet(device.quickest_ns, still_ns, lambda: device.now_s)
+    settling = Settling(device.quickest_ns, still_ns, lambda: device.now_s)
 
     def wait() -> tuple[int, float]:
         before_s = device.now_s
-        return quiet.wait(), round(1e3 * (device.now_s - before_s), 2)
+        return settling.wait(), round(1e3 * (device.now_s - before_s), 2)
 
     return wait
 
@@ -86,11 +86,11 @@ def test_one_wait_that_helped_makes_waits_long_again() -> None:
 
 
 @pytest.mark.gpu
-def test_a_gpu_is_quiet_soon_after_memory_was_freed() -> None:
-    with Canary() as canary:
+def test_a_gpu_has_settled_soon_after_memory_was_freed() -> None:
+    with ProbeKernel() as canary:
         usual_ns = still_fill_ns(canary.quickest_ns)
-        quiet = Quiet(canary.quickest_ns, usual_ns)
+        settling = Settling(canary.quickest_ns, usual_ns)
         freed = torch.full((2**32,), 1, dtype=torch.uint8, device="cuda")
         del freed
         torch.cuda.empty_cache()
-        assert quiet.wait() <= BUSY * usual_ns
+        assert settling.wait() <= BUSY * usual_ns
