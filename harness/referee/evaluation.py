@@ -26,6 +26,7 @@ from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
 from harness.referee.memory import require_memory
 from harness.referee.shortage import Attempt, is_shortage, judge_shortage
+from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
@@ -229,7 +230,8 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
 
         with Stage(found, "load"):
             notify("loading")
-            trial = Trial(subject, workers, load, found, notify)
+            kind = SimulatedTrial if workers.host.name == "sim" else Trial
+            trial = kind(subject, workers, load, found, notify)
         with Stage(found, "correctness"):
             trial.check()
         if will_be_timed:

@@ -18,7 +18,7 @@ from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.trace import KernelOrigin, Trace, TracedKernel
 from harness.model.verdict import Verdict
-from harness.referee import correctness
+from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
@@ -26,13 +26,14 @@ from harness.referee.audit import Audited
 from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found
+from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.trial import Subject, Trial
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
-from tests.referee import desk as desk_module
+from tests.referee import in_process
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
@@ -65,7 +66,7 @@ class ScriptedAuditor(Listener):
 
 
 class ProbeKernel:
-    def sing(self) -> int:
+    def run_ns(self) -> int:
         return 99
 
     def quickest_ns(self) -> int:
@@ -97,7 +98,8 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     worker: Any = InProcessWorker(model, times=(1_000,))
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, Written(), None)
-    return Trial(subject, workers, lambda: worker, found, lambda what: None), found, worker
+    kind = SimulatedTrial if workers.host.name == "sim" else Trial
+    return kind(subject, workers, lambda: worker, found, lambda what: None), found, worker
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_own_kernels_on_which_nothing_depends_are_decoys(
 ) -> None:
     kernels = tuple(TracedKernel(origin, origin, 1, 0) for origin in origins)
     monkeypatch.setattr(auditor, "kernels", kernels)
-    monkeypatch.setattr(trial_module, "is_right_without_launches", lambda *_: is_right)
+    monkeypatch.setattr(simulated_trial, "is_right_without_launches", lambda *_: is_right)
     trial, found, _ = tried(tmp_path, Honest, CONFIG, ("small", "odd"))
     trial.check()
     if not accused:
@@ -446,7 +448,7 @@ def tried_at_a_large_shape_alone(
     load: Any = lambda: worker(model)  # noqa: E731
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, CONFIG, Written(), None)
-    return Trial(subject, workers, load, found, lambda what: None), found
+    return SimulatedTrial(subject, workers, load, found, lambda what: None), found
 
 
 @pytest.mark.usefixtures("auditor")
@@ -546,7 +548,7 @@ class SlowDevice(InProcessDevice):
 
 @pytest.fixture
 def slow_device(monkeypatch: pytest.MonkeyPatch, auditor: type[ScriptedAuditor]) -> type[SlowDevice]:
-    monkeypatch.setattr(desk_module, "InProcessDevice", SlowDevice)
+    monkeypatch.setattr(in_process, "InProcessDevice", SlowDevice)
     return SlowDevice
 
 

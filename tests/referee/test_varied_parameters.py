@@ -15,7 +15,8 @@ from torch.nn import functional
 from harness.model.verdict import Verdict
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
-from harness.referee.trial import Subject, Trial
+from harness.referee.simulated_trial import SimulatedTrial
+from harness.referee.trial import Subject
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import load_problem
 from tests.referee.in_process import InProcessWorker, in_process_host
@@ -96,7 +97,7 @@ def judged(tmp_path: Path, model: type[nn.Module]) -> tuple[Verdict, Found]:
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
     try:
-        Trial(subject, workers, load, found, lambda what: None).check()
+        SimulatedTrial(subject, workers, load, found, lambda what: None).check()
     except SolutionFailed as error:
         return error.verdict, found
     return Verdict.PASSED, found

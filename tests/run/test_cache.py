@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.run import bytecode
-from harness.run.bytecode import keep_bytecode
+from harness.run.cache import keep_bytecode
 
 
 @pytest.fixture(autouse=True)
