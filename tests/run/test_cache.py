@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import bytecode
+from harness.run import cache
 from harness.run.cache import keep_bytecode
 
 
@@ -43,7 +43,7 @@ def test_a_place_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_torch_that_is_not_there_is_somebody_elses_to_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bytecode.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cache.importlib.util, "find_spec", lambda name: None)
     keep_bytecode(tmp_path / "cache")
     assert sys.pycache_prefix is None
 

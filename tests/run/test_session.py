@@ -27,7 +27,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch, folder: Path, count: int, wanted: int
     monkeypatch.setattr(session_module, "core_groups", lambda: [frozenset({cpu}) for cpu in range(16)])
     monkeypatch.setattr(session_module, "cpu_quota", lambda: None)
     host: Any = SimpleNamespace(name="cuda")
-    return session_module._gpu_floor(Workers(host, folder), environment(), wanted)
+    return session_module._gpu_lanes(Workers(host, folder), environment(), wanted)
 
 
 def test_one_gpu_is_judged_on_in_this_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

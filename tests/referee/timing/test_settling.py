@@ -87,9 +87,9 @@ def test_one_wait_that_helped_makes_waits_long_again() -> None:
 
 @pytest.mark.gpu
 def test_a_gpu_has_settled_soon_after_memory_was_freed() -> None:
-    with ProbeKernel() as canary:
-        usual_ns = still_fill_ns(canary.quickest_ns)
-        settling = Settling(canary.quickest_ns, usual_ns)
+    with ProbeKernel() as probe:
+        usual_ns = still_fill_ns(probe.quickest_ns)
+        settling = Settling(probe.quickest_ns, usual_ns)
         freed = torch.full((2**32,), 1, dtype=torch.uint8, device="cuda")
         del freed
         torch.cuda.empty_cache()
