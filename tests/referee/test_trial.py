@@ -493,10 +493,10 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
     """All blocks take the simulator too long: the sampled ones neither convict nor are forgotten."""
     take = sampling_module.take_turn
 
-    def take_turn(*args: Any, sample_blocks: int | None = None, **rest: Any) -> Any:
-        if sample_blocks == ALL_BLOCKS:
+    def take_turn(worker: Any, buffers: Any, request: TakeTurn, limits: Any) -> Any:
+        if request.sample_blocks == ALL_BLOCKS:
             raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
-        return take(*args, sample_blocks=sample_blocks, **rest)
+        return take(worker, buffers, request, limits)
 
     monkeypatch.setattr(sampling_module, "take_turn", take_turn)
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
