@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 
 from harness.model.spread import spread
-from harness.referee.audit import Canary
+from harness.referee.audit import ProbeKernel
 
 _GIB = 2**30
 _COURSE_S = 0.4
@@ -27,17 +27,17 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("clearing.py: no CUDA GPU that torch can use")
-    with Canary() as canary:
+    with ProbeKernel() as probe:
         for _ in range(100):
-            canary.quickest_ns()
-        found = spread([canary.quickest_ns() for _ in range(500)])
+            probe.quickest_ns()
+        found = spread([probe.quickest_ns() for _ in range(500)])
         print(f"at rest, of 500 fills: {found}")
         for rest_s in (0.01, 0.1, 1.0):
             time.sleep(rest_s)
-            print(f"after {rest_s} s of rest: {course(canary)}", flush=True)
+            print(f"after {rest_s} s of rest: {course(probe)}", flush=True)
         for gib in (1, 4, 16):
             free(gib)
-            print(f"after {gib} GiB were freed: {course(canary)}", flush=True)
+            print(f"after {gib} GiB were freed: {course(probe)}", flush=True)
     content = torch.rand(4 * _GIB, device="cuda")
     read_ms(content, 5)
     print(f"reading 16 GiB: {shown(read_ms(content, 5))}")
@@ -47,11 +47,11 @@ def main() -> None:
     print(f"after 16 GiB were freed: {shown(read_ms(content, 30))}")
 
 
-def course(canary: Canary) -> str:
+def course(probe: ProbeKernel) -> str:
     """How long fills take from now on: 'ms: µs' at some moments."""
     began, found = time.perf_counter(), []
     while (now_s := time.perf_counter() - began) < _COURSE_S:
-        found.append(f"{1e3 * now_s:.0f}: {canary.quickest_ns() / 1e3:.1f}")
+        found.append(f"{1e3 * now_s:.0f}: {probe.quickest_ns() / 1e3:.1f}")
     step = max(1, len(found) // _SHOWN)
     return ", ".join(found[:8] + found[8::step])
 

@@ -30,17 +30,19 @@ from harness.model.arms import ArmName
 from harness.model.config import Config
 from harness.model.statistics import Interval, median
 from harness.model.timing import Timing
-from harness.referee.audit import Canary
+from harness.referee.audit import ProbeKernel
 from harness.referee.audit.traced_turn import AroundCalls, output_sizes, read_traced_turn
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns
+from harness.referee.buffers.slots import Capacity
+from harness.referee.buffers.turns import load_arm
 from harness.referee.setting import Setting, draw_master_seed, prepare_setting
-from harness.referee.table.seated_case import seat_case
-from harness.referee.table.size import TableSize
-from harness.referee.table.turns import load_arm
-from harness.referee.timing.player import Watchers
-from harness.referee.timing.quiet import Quiet, still_fill_ns
+from harness.referee.timing.arms import Instruments
+from harness.referee.timing.baselines import references_of
+from harness.referee.timing.launch_hold import LaunchHold
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timed_case import ready_for_timing
-from harness.referee.timing.timing import references_of
+from harness.referee.timing.settling import Settling, still_fill_ns
+from harness.referee.timing.timed_case import TimedCase
 from harness.run.gpu_lock import alone_on_gpu
 from harness.run.session import open_session
 from harness.sandbox.wire.messages import TurnTaken
@@ -169,12 +171,15 @@ def _by_fresh_workers(workers: Workers, setting: Setting, config: Config, listen
         worker = stack.enter_context(workers.start())
         load_arm(worker, worker.bring_text("problem.py", problem.source_for(FULL)), "Model", config.limits)
         references = {arm: stack.enter_context(workers.start()) for arm in arms}
-        canary, telemetry = stack.enter_context(Canary()), stack.enter_context(Telemetry())
-        size = TableSize(config.timing.calls_per_turn, arms)
-        case = stack.enter_context(seat_case(setting, workers.host, worker, config, size))
-        quiet = Quiet(canary.quickest_ns, still_fill_ns(canary.quickest_ns))
-        watchers = Watchers(listener, canary, telemetry, quiet)  # type: ignore[arg-type]
-        timed = ready_for_timing(case, references, watchers, config, lambda what: None, series)
+        probe, telemetry = stack.enter_context(ProbeKernel()), stack.enter_context(Telemetry())
+        capacity = Capacity(config.timing.calls_per_turn, arms)
+        buffers = stack.enter_context(open_buffers(setting, workers.host, capacity))
+        settling = Settling(probe.quickest_ns, still_fill_ns(probe.quickest_ns))
+        hold = LaunchHold(series.metric)
+        instruments = Instruments(hold, listener, probe, telemetry, settling)  # type: ignore[arg-type]
+        case = CaseTurns(setting, buffers, worker, config, instruments)
+        timed = TimedCase(case, references, instruments, series)
+        timed.warm_up(config, lambda what: None)
         checked = timed.check(lambda what: None)
         if checked.failed:
             raise SystemExit(f"{problem.name}: the reference fails by its own oracle: {checked.failed}")

@@ -26,7 +26,7 @@ from pathlib import Path
 from harness.api.evaluator import Evaluator
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
-from harness.referee.table.room import need_of
+from harness.referee.memory import need_of
 from harness.workspace.problem import FULL, load_problem
 
 _GIB = 2**30

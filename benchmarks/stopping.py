@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
 from harness.model.statistics import Interval, pairs
-from harness.model.timing import Timing
+from harness.model.timing import Timing, Turn
+from harness.referee.timing.measure import LEAST_BLOCKS, looks, measure
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timing import LEAST_BLOCKS, ArmTurn, looks, measure
 
 SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)
 """Of blocks' ratios: standard deviations, in units of the precision."""
@@ -88,12 +88,15 @@ class Jittering:
         self._jitter = jitter
         self._solution_ns = _MS * math.exp(rng.gauss(0, apart))
 
+    def is_late(self, turn: Turn) -> bool:
+        return False
+
     def warmed_up(self) -> None: ...
 
-    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         ns = self._solution_ns if arm == "solution" else _MS
         times = tuple(int(ns * (1 + self._rng.gauss(0, self._jitter))) for _ in range(calls))
-        return ArmTurn(times, sum(times) + 1000)
+        return Turn(arm, 0, times, sum(times) + 1000)
 
 
 def three_processes(jitter: float, apart: float, runs: int) -> tuple[float, float, float]:

@@ -9,8 +9,7 @@ def main() -> None:
     """The command, with a word for Ctrl-C before it has begun."""
     try:
         from harness.cli.app import main as command
-        from harness.run.bytecode import keep_bytecode
-        from harness.run.cache import cache_folder
+        from harness.run.cache import cache_folder, keep_bytecode
 
         keep_bytecode(cache_folder())
         command()

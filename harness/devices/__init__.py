@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.devices.cuda.nvml import Sample as Sample
     from harness.devices.cuda.nvml import opened_first as opened_first
     from harness.devices.cuda.telemetry import Telemetry as Telemetry
+    from harness.devices.cuda.telemetry import Watch as Watch
     from harness.devices.cuda.tracer import END as END
     from harness.devices.cuda.tracer import EVICT as EVICT
     from harness.devices.cuda.tracer import LEAD_IN as LEAD_IN
@@ -49,7 +50,7 @@ _HOMES = {
     "cuda.gpus": "compute_capability equal_gpus gpu_uuid is_only_gpu worker_environment",
     "cuda.host": "CudaHost",
     "cuda.nvml": "NvmlUnavailable Sample opened_first",
-    "cuda.telemetry": "Telemetry",
+    "cuda.telemetry": "Telemetry Watch",
     "cuda.tracer": "END EVICT LEAD_IN STRIDED_COPY",
     "sim.account": "AccountOfFindings FindingsWithheld",
     "sim.host": "SimHost",

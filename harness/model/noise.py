@@ -32,7 +32,7 @@ _CANARY = 0.15
 _FILLS, _WIDEST_FILL = 0.02, 0.05
 """Between the medians of what fills of the device's memory took before turns of the one arm and of the other, which at
 rest differ by 0.7 % (H100); and of the one and before the solution was loaded, as much as a turn doesn't wait for
-(referee.timing.quiet). Whoever works on the device by then works on in the turn."""
+(referee.timing.settling). Whoever works on the device by then works on in the turn."""
 _THROTTLED = 0.1
 _UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
 """So many calls that are too long make of a median at most the 56th percentile of the others; and a mean at most 1 %

@@ -9,15 +9,15 @@ from itertools import islice
 from harness.devices.base import Host
 from harness.model.check import Check
 from harness.model.config import Config
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns, at, seeds_of
+from harness.referee.buffers.repetition import judge_call, judge_row
+from harness.referee.buffers.slots import Capacity, drawn_lengths, split
+from harness.referee.buffers.turns import Taken, Weights
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.judgement import describe_finding, describe_mismatch
-from harness.referee.repetition import judge_call, judge_row
 from harness.referee.sampling import check_sampled
 from harness.referee.setting import Setting
-from harness.referee.table.lengths import drawn_lengths, split
-from harness.referee.table.seated_case import SeatedCase, Taken, at, seat_case, seeds_of
-from harness.referee.table.size import TableSize
-from harness.referee.table.turns import Weights
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.device import Conditions, Finding
@@ -61,24 +61,25 @@ def check_case(
         if is_sampled:
             notify(f"checking {setting.case} (sampled blocks)")
             return CaseOutcome(*check_sampled(setting, host, worker, config, watch))
-        with seat_case(setting, host, worker, config, TableSize()) as case:
-            case.seat_solution()
+        with open_buffers(setting, host, Capacity()) as buffers:
+            case = CaseTurns(setting, buffers, worker, config)
+            case.construct()
             notify(f"checking {setting.case}")
             _, check, failed = take_first(case, 0)
             if failed:
                 return CaseOutcome((check,), tuple(case.remarks), case.weights, failed)
-            outcome = check_seated(case, case.table.places, notify, watch)
+            outcome = check_turns(case, buffers.slots, notify, watch)
             return replace(outcome, checks=(check, *outcome.checks))
 
 
-def take_first(case: SeatedCase, number: int) -> tuple[Taken, Check, SolutionFailed | None]:
+def take_first(case: CaseTurns, number: int) -> tuple[Taken, Check, SolutionFailed | None]:
     """A call by itself, before all others, with inputs that come late. Raises: SolutionFailed."""
-    taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))], conditions=case.late())
+    taken = case.turn([Drawn(case.setting.seed("inputs", "first", number))], conditions=case.conduct.late())
     return taken, *judge_call(case, taken, 0, "complete")
 
 
-def check_seated(case: SeatedCase, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
-    """Judge the seated solution: turns with get_inputs()'s own inputs, then turns with the variants.
+def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch | None = None) -> CaseOutcome:
+    """Judge the solution: turns with get_inputs()'s own inputs, then turns with the variants.
 
     Raises: SolutionFailed where no comparison came about.
     """
@@ -114,7 +115,7 @@ class _Found:
     turns: int = 0
     failed: SolutionFailed | None = None
 
-    def judge(self, case: SeatedCase, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
+    def judge(self, case: CaseTurns, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
         """Take a turn and judge each of its calls, up to the first that fails.
 
         Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
@@ -126,8 +127,8 @@ class _Found:
         is_traced = is_traced and self.watch is not None
         is_idle = is_traced or self.turns % 2 == 0
         self.turns += 1
-        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.late())
-        self.findings += taken.reply.findings
+        taken = case.turn(drawn, traced=is_traced, conditions=_IDLE if is_idle else case.conduct.late())
+        self.findings += taken.answered.findings
         whole = case.rng.randrange(len(drawn))
         for call, one in enumerate(drawn):
             if not one.decides and case.config.correctness.fragile == "remark":
@@ -140,7 +141,7 @@ class _Found:
             if self.failed:
                 return
         if is_idle and self.watch is not None and all(one.variant is None for one in drawn):
-            self.watch(taken.reply, taken.wall_ns, is_traced)
+            self.watch(taken.answered, taken.wall_ns, is_traced)
 
     def _remark_on(self, check: Check) -> None:
         if check.passed:
@@ -150,7 +151,7 @@ class _Found:
         wrong = next(output for output in check.outputs if not output.passed)
         self.remarks.append(f"{check.case}: fragile: with {check.variant} inputs {describe_mismatch(wrong)}")
 
-    def outcome(self, case: SeatedCase) -> CaseOutcome:
+    def outcome(self, case: CaseTurns) -> CaseOutcome:
         name, oracle = case.setting.case, case.setting.oracle
         remarks = [f"{name}: {describe_finding(finding)}" for finding in self.findings]
         remarks += [*case.remarks, *self.remarks]
@@ -159,7 +160,7 @@ class _Found:
         return CaseOutcome(tuple(self.checks), tuple(remarks), case.weights, self.failed, tuple(self.fragile))
 
 
-def _in_turns(case: SeatedCase, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:
+def _in_turns(case: CaseTurns, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:
     """In random order, in turns of the lengths that all turns have."""
     shuffled = iter(case.rng.sample(drawn, len(drawn)))
     for calls in split(len(drawn), most_calls, case.rng):

@@ -23,12 +23,13 @@ from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, s
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit.run_time import Written
+from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
-from harness.referee.table.room import require_room
-from harness.referee.table.shortage import Attempt, is_shortage, judge_shortage
-from harness.referee.table.turns import load_arm
-from harness.referee.timing.timing import references_of
+from harness.referee.memory import require_memory
+from harness.referee.shortage import Attempt, is_shortage, judge_shortage
+from harness.referee.simulated_trial import SimulatedTrial
+from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Subject, Trial, is_timed
 from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile, remember_harness
@@ -205,7 +206,7 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
     timing = job.config.timing
     will_be_timed = is_timed(subject, workers)
     if workers.host.name == "cuda":
-        require_room(job.problem, job.cases)
+        require_memory(job.problem, job.cases)
     with ExitStack() as stack:
         references: dict[ReferenceArm, WorkerProcess] = {}
         if will_be_timed:  # all start up while the reference is made ready
@@ -230,7 +231,8 @@ def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: N
 
         with Stage(found, "load"):
             notify("loading")
-            trial = Trial(subject, workers, load, found, notify)
+            kind = SimulatedTrial if workers.host.name == "sim" else Trial
+            trial = kind(subject, workers, load, found, notify)
         with Stage(found, "correctness"):
             trial.check()
         if will_be_timed:

@@ -24,6 +24,9 @@ from harness.model.config import Config
 from harness.model.verdict import Verdict
 from harness.referee.answers.comparison import Comparison
 from harness.referee.answers.reference import InvalidProblem, Reference
+from harness.referee.buffers.buffers import Buffers
+from harness.referee.buffers.case_turns import at
+from harness.referee.buffers.turns import ALL_BLOCKS, Taken, Weights, construct_arm, take_turn
 from harness.referee.ceilings.work import work_of
 from harness.referee.judgement import (
     describe_finding,
@@ -32,13 +35,10 @@ from harness.referee.judgement import (
     require_passed,
 )
 from harness.referee.setting import Setting
-from harness.referee.table.seated_case import at
-from harness.referee.table.table import Table, TimedReply
-from harness.referee.table.turns import ALL_BLOCKS, Weights, construct_arm, take_turn
 from harness.referee.tolerance import ErrorEvidence, least_tolerance
 from harness.sandbox.outcome import SolutionFailed, TooMuchWork
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.messages import TurnTaken
+from harness.sandbox.wire.messages import TakeTurn, TurnTaken
 from harness.workspace.problem import FULL
 
 COMPLETE_BYTES = 32 * 2**20
@@ -103,26 +103,26 @@ def check_sampled(
     blocks, seed = config.correctness.sampled_blocks, setting.seed("inputs", 0)
     is_whole = _oracle_is_cheap(setting)
     inputs = setting.reference.make_inputs(seed) if is_whole else _draw_inputs(setting, seed)
-    with Table(host, setting.spec) as table:
-        _lay(table, host, inputs, setting)
-        table.seat(worker, config.limits.load_s)
-        weights = construct_arm(worker, table, setting, config.limits)
-        timed = _take_sampled_turn(worker, table, config, blocks, setting.seed("blocks"), traced=watch is not None)
-        reply = timed.reply
+    with Buffers(host, setting.spec) as buffers:
+        _lay(buffers, host, inputs, setting)
+        buffers.attach(worker, config.limits.load_s)
+        weights = construct_arm(worker, buffers, setting, config.limits)
+        taken = _take_sampled_turn(worker, buffers, config, blocks, setting.seed("blocks"), traced=watch is not None)
+        reply = taken.answered
         judge_form(reply.calls[0], setting.spec)
         judge_sharing(reply.calls[0], setting.spec)
         remarks = [f"{setting.case}: {blocks} blocks of the true launch simulated, not all"]
         remarks += [f"{setting.case}: {describe_finding(finding)}" for finding in reply.findings]
         if watch is not None:
-            watch(reply, timed.wall_ns, True)
+            watch(reply, taken.wall_ns, True)
         if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
-        answer = (_Whole if is_whole else _Rows)(table, inputs, setting)
+        answer = (_Whole if is_whole else _Rows)(buffers, inputs, setting)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
             try:
-                _take_sampled_turn(worker, table, config, ALL_BLOCKS, 0, traced=False)
+                _take_sampled_turn(worker, buffers, config, ALL_BLOCKS, 0, traced=False)
             except SolutionFailed as error:
                 if error.verdict is not Verdict.UNSUPPORTED:
                     raise
@@ -154,15 +154,15 @@ def _undecided(check: Check, why: SolutionFailed) -> SolutionFailed:
     )
 
 
-def _lay(table: Table, host: SimHost, inputs: Sequence[Any], setting: Setting) -> None:
+def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Setting) -> None:
     if not any(isinstance(value, PeriodicInput) for value in inputs):
-        table.lay_inputs(inputs)
+        buffers.lay_inputs(inputs)
         return
     for value, spec in zip(inputs, setting.meta_inputs or [], strict=True):
         if isinstance(value, PeriodicInput):
-            table.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
+            buffers.lay_buffer(host.allocate_periodic(value.nbytes, value.stretch.view(torch.uint8)), spec)
         else:
-            table.lay_value(value)
+            buffers.lay_value(value)
 
 
 def _oracle_is_cheap(setting: Setting) -> bool:
@@ -181,10 +181,11 @@ def _is_one_kernels_work(reply: TurnTaken) -> bool:
 
 
 def _take_sampled_turn(
-    worker: WorkerProcess, table: Table, config: Config, blocks: int, seed: int, traced: bool
-) -> TimedReply:
+    worker: WorkerProcess, buffers: Buffers, config: Config, blocks: int, seed: int, traced: bool
+) -> Taken:
+    request = TakeTurn(buffers.calls((0,)), traced=traced, sample_blocks=blocks, sample_seed=seed)
     try:
-        return take_turn(worker, table, config.turn_limits, traced=traced, sample_blocks=blocks, sample_seed=seed)
+        return take_turn(worker, buffers, request, config.turn_limits)
     except SolutionFailed as error:
         if error.verdict not in (Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT):
             raise
@@ -239,9 +240,9 @@ class _Rows:
 
     scope: Scope = "row"
 
-    def __init__(self, table: Table, inputs: Sequence[Any], setting: Setting) -> None:
-        self._table, self._setting = table, setting
-        pairs = zip(table.outputs(), table.output_buffers(), strict=True)
+    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting) -> None:
+        self._buffers, self._setting = buffers, setting
+        pairs = zip(buffers.outputs(), buffers.output_buffers(), strict=True)
         found = [_require_written(_written_rows(output, buffer)) for output, buffer in pairs]
         self._rows = [list(dict.fromkeys((int(rows[0]), int(rows[-1])))) for rows in found]
         self._given = [_rows_of(inputs, rows) for rows in self._rows]
@@ -251,7 +252,7 @@ class _Rows:
         return [self._setting.evidence_on(given)[number] for number, given in enumerate(self._given)]
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
-        parts = zip(self._table.outputs(), self._rows, self.want, tolerances, strict=True)
+        parts = zip(self._buffers.outputs(), self._rows, self.want, tolerances, strict=True)
         return tuple(self._compare_one(*part, is_all) for part in parts)
 
     def _compare_one(
@@ -270,15 +271,15 @@ class _Whole:
 
     scope: Scope = "complete"
 
-    def __init__(self, table: Table, inputs: Sequence[Any], setting: Setting) -> None:
-        self._table, self._setting, self._inputs = table, setting, inputs
+    def __init__(self, buffers: Buffers, inputs: Sequence[Any], setting: Setting) -> None:
+        self._buffers, self._setting, self._inputs = buffers, setting, inputs
         self.want = setting.oracle.answer(inputs)
 
     def evidence(self) -> Sequence[ErrorEvidence]:
         return self._setting.evidence_on(self._inputs)
 
     def compare(self, tolerances: Sequence[Tolerance], is_all: bool) -> tuple[OutputComparison, ...]:
-        parts = zip(self._table.outputs(), self._table.output_buffers(), self.want, tolerances, strict=True)
+        parts = zip(self._buffers.outputs(), self._buffers.output_buffers(), self.want, tolerances, strict=True)
         return tuple(self._compare_one(*part, is_all) for part in parts)
 
     def _compare_one(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,19 @@ from harness.model.arms import OF_PRECISION, ReferenceArm
 from harness.model.config import Config
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
-from harness.referee.answers.reference import InvalidProblem
-from harness.referee.audit import Auditor, Canary, TracedCase, accused_of, gather_facts, no_custom_kernel, remarks_on
+from harness.referee.audit import (
+    Auditor,
+    ProbeKernel,
+    TracedCase,
+    accused_of,
+    gather_facts,
+    remarks_on,
+)
 from harness.referee.audit.run_time import Written
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.slots import Capacity
+from harness.referee.buffers.turns import describe_arm
 from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
@@ -25,17 +35,13 @@ from harness.referee.found import Found, Stage
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
-from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
-from harness.referee.table.seated_case import at, seat_case
-from harness.referee.table.size import TableSize
-from harness.referee.table.turns import describe_arm
-from harness.referee.timing.player import Watchers
-from harness.referee.timing.quiet import Quiet, still_fill_ns
+from harness.referee.timing.arms import Instruments
+from harness.referee.timing.baselines import references_of
+from harness.referee.timing.launch_hold import LaunchHold
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timed_case import TimedOutcome, ready_for_timing
-from harness.referee.timing.timing import references_of
-from harness.referee.without_launches import is_right_without_launches
-from harness.sandbox.outcome import SolutionFailed, TooMuchWork
+from harness.referee.timing.settling import Settling, still_fill_ns
+from harness.referee.timing.timed_case import TimedCase, TimedOutcome
+from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import FlagChange
 from harness.workspace.problem import FULL, Problem
@@ -61,7 +67,7 @@ class Subject:
 
 
 class Trial:
-    """Gathers in `found` what every case gives."""
+    """Judges on a GPU; gathers in `found` what every case gives."""
 
     def __init__(
         self,
@@ -85,8 +91,6 @@ class Trial:
         """Cases whose values were compared and whose trace accuses nobody."""
         self._sampled: set[str] = set()
         """Cases of which the simulator runs a few blocks alone."""
-        self._shrunk: Iterator[Problem] = iter(())
-        """The problem with ever smaller cases of the referee's making."""
         self._is_timed = is_timed(subject, workers)
         self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
         if self._workers.host.name == "cuda":  # while workers start up
@@ -95,15 +99,13 @@ class Trial:
         self._worker = self._load()
 
     def check(self) -> None:
-        """All cases but the timed one, the cheap ones first. Where none is timed a turn is traced: of every case on the
-        simulator, where that costs nothing, on a GPU of one. Raises: SolutionFailed."""
+        """All cases but the timed one, the cheap ones first. Where none is timed, a turn of one is traced.
+
+        Raises: SolutionFailed.
+        """
         traced = []
         for case in self._untimed_cases:
-            if self._workers.host.name == "sim":
-                traced += self._check_simulated(case)
-            else:
-                is_traced = not self._is_timed and case == self._traced_case
-                traced += self._check_case(self._prepare(case), is_traced)
+            traced += self._check_untimed(case)
         self._require_custom(traced)
 
     def time(self, references: dict[ReferenceArm, WorkerProcess], stack: ExitStack) -> None:
@@ -136,20 +138,10 @@ class Trial:
         self._remark_on(describe_arm(self._worker, self._subject.config.limits).flags)
 
     def require_effect(self) -> None:
-        """On the simulator, last of all: in some case values must depend on the solution's own kernels. Where the
-        framework computed nothing, they do. Raises: SolutionFailed."""
-        if self._workers.host.name != "sim" or any(not _has_framework(one) for one in self._own_work):
-            return
-        host, config = self._workers.host, self._subject.config
-        whole = [one for one in self._own_work if one.case not in self._sampled]
-        for one in whole or self._own_work:
-            if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
-                return
-        if self._own_work:
-            one = self._own_work[-1]
-            self._found.trace = one.trace
-            with at(one.case, None):
-                raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
+        """Last of all, where a trace is no proof of it: values must depend on the solution's own kernels.
+
+        Raises: SolutionFailed.
+        """
 
     def _load(self) -> WorkerProcess:
         worker = self._new_worker()
@@ -181,16 +173,19 @@ class Trial:
         floors: TimerOverhead | None,
         repeat: int,
     ) -> TimedOutcome:
-        # The table goes before the workers that sit at it.
-        with ExitStack() as seating, Canary() as canary, Telemetry() as telemetry:
+        # The buffers go before the workers that have them open.
+        with ExitStack() as lending, ProbeKernel() as probe, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
                 setting = self._prepare(self._subject.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
-                table = TableSize(config.timing.calls_per_turn, references_of(config.timing))
-                case = seating.enter_context(seat_case(setting, self._workers.host, self._worker, config, table))
-                watchers = Watchers(auditor, canary, telemetry, Quiet(canary.quickest_ns, self._still_fill_ns))
-                timed = ready_for_timing(case, references, watchers, config, self._notify, series)
+                capacity = Capacity(config.timing.calls_per_turn, references_of(config.timing))
+                buffers = lending.enter_context(open_buffers(setting, self._workers.host, capacity))
+                settling = Settling(probe.quickest_ns, self._still_fill_ns)
+                instruments = Instruments(LaunchHold(series.metric), auditor, probe, telemetry, settling)
+                case = CaseTurns(setting, buffers, self._worker, config, instruments)
+                timed = TimedCase(case, references, instruments, series)
+                timed.warm_up(config, self._notify)
             with Stage(self._found, "correctness"):
                 self._keep(timed.check(self._notify))
             with Stage(self._found, "timing"):
@@ -233,6 +228,9 @@ class Trial:
         """Whose work decides whatever that of other cases is."""
         return next((name for name in (self._subject.config.timing.case, FULL) if name in self._subject.cases), None)
 
+    def _check_untimed(self, case: str) -> list[TracedCase]:
+        return self._check_case(self._prepare(case), is_traced=not self._is_timed and case == self._traced_case)
+
     def _check_case(self, setting: Setting, is_traced: bool = True) -> list[TracedCase]:
         case = setting.case
         auditor = self._auditor(setting) if is_traced else None
@@ -251,99 +249,6 @@ class Trial:
             self._found.trace = audited.trace
         self._found.remarks += audited.remarks
         return [audited.as_case(case, is_compared=bool(outcome.checks))]
-
-    def _check_simulated(self, case: str) -> list[TracedCase]:
-        """Whole where the simulator can, else by a few blocks of the true launch; with a small case of the referee's
-        making beside it where the problem has its full shape alone.
-
-        Raises: SolutionFailed.
-        """
-        setting = self._prepare(case)
-        is_alone = list(self._subject.problem.cases) == [FULL]
-        if case not in self._sampled:
-            try:
-                return self._check_case(setting)
-            except TooMuchWork as error:
-                self._found.remarks.append(f"{case}: sampled, since {error}")
-                self._sampled.add(case)
-                self._load_anew()
-            except SolutionFailed as error:
-                if error.verdict is Verdict.TIMEOUT and is_alone and self._shrink(setting):
-                    raise self._confirmed(error) from None
-                raise
-        if is_alone and self._shrink(setting):
-            return self._check_full_then_shrunk(replace(setting, problem=self._subject.problem))
-        traced = self._check_case(setting)
-        if case != FULL and not any(one.is_compared for one in traced):
-            raise SolutionFailed(
-                Verdict.UNSUPPORTED,
-                f"{case}: more than the simulator can bear, and after a few of its blocks no value can be compared",
-                next_step="make the case smaller, or run it on a GPU",
-            )
-        return traced
-
-    def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
-        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
-        does the shrunk case acquit: a full shape that can't be judged is unsupported.
-
-        Raises: SolutionFailed.
-        """
-        try:
-            traced = self._check_case(full)
-        except TooMuchWork as error:
-            raise self._confirmed(error) from None
-        compared = list(self._found.checks)
-        try:
-            traced += self._check_shrunk()
-        except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
-            if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
-                raise
-            self._found.checks[:] = compared
-            whose = "the problem" if isinstance(error, InvalidProblem) else "it"
-            reason = f"{whose} fits the full shape only: {error}"
-            if not compared:
-                raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
-            self._found.remarks.append(f"{SHRUNK}: {reason}")
-            self._load_anew()
-        return traced
-
-    def _check_shrunk(self) -> list[TracedCase]:
-        """The largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
-        while True:
-            try:
-                return self._check_case(self._prepare(SHRUNK))
-            except TooMuchWork:
-                if not self._shrink(None):
-                    raise
-                self._load_anew()
-
-    def _confirmed(self, late: SolutionFailed) -> SolutionFailed:
-        """A turn at the full shape that took too long: no fault unless one of the shrunk case does, too, since a block
-        may be long, or endless."""
-        self._load_anew()
-        try:
-            self._check_shrunk()
-        except SolutionFailed as error:
-            if error.verdict is Verdict.TIMEOUT:
-                return error
-        except InvalidProblem:
-            pass
-        reason = f"more than the simulator can bear at the full shape, without which nothing is decided: {late}"
-        return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
-
-    def _shrink(self, full: Setting | None) -> bool:
-        """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
-        than it has. False where there is none."""
-        if full is not None:
-            self._shrunk = with_shrunk_case(full)
-        problem = next(self._shrunk, None)
-        if problem is None:
-            return False
-        self._subject = replace(self._subject, problem=problem)
-        self._varied_for.pop(SHRUNK, None)
-        self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
-        self._found.remarks.append(describe_shrunk(problem))
-        return True
 
     def _load_anew(self) -> None:
         self._worker.close()
@@ -416,10 +321,6 @@ class Trial:
             self._found.trace = auditor.found
 
 
-def _has_framework(one: TracedCase) -> bool:
-    return one.trace is not None and any(kernel.origin == "framework" for kernel in one.trace.kernels)
-
-
 def is_timed(subject: Subject, workers: Workers) -> bool:
     timing = subject.config.timing
     return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
@@ -437,6 +338,6 @@ def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
 
 def _still_fill_ns() -> int | None:
     """None where memory is too short to ask."""
-    with contextlib.suppress(torch.OutOfMemoryError), Canary() as canary:
-        return still_fill_ns(canary.quickest_ns)
+    with contextlib.suppress(torch.OutOfMemoryError), ProbeKernel() as probe:
+        return still_fill_ns(probe.quickest_ns)
     return None

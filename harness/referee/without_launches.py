@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from harness.devices.base import Host
 from harness.model.config import Config
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.case_turns import CaseTurns, seeds_of
+from harness.referee.buffers.slots import Capacity
 from harness.referee.inputs.draws import Drawn, draw_variants
 from harness.referee.setting import Setting
-from harness.referee.table.seated_case import SeatedCase, seat_case, seeds_of
-from harness.referee.table.size import TableSize
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 
@@ -19,19 +20,20 @@ def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProces
     its inputs, too: a kernel that cuts off at zero changes nothing of positive ones. The worker may be of no use after,
     since code that waits for a kernel's result can hang or crash."""
     try:
-        with seat_case(setting, host, worker, config, TableSize()) as case:
-            case.seat_solution()
+        with open_buffers(setting, host, Capacity()) as buffers:
+            case = CaseTurns(setting, buffers, worker, config)
+            case.construct()
             return all(_is_right(case, drawn) for drawn in _draws(case))
     except SolutionFailed:
         return False
 
 
-def _draws(case: SeatedCase) -> Iterator[Drawn]:
+def _draws(case: CaseTurns) -> Iterator[Drawn]:
     """The variants are tried out only if they are asked for, since that takes longest."""
     next_seed = seeds_of(case.setting, "without launches")
     yield Drawn(next_seed())
     yield from draw_variants(case.setting, iter(next_seed, None), case.rng).drawn
 
 
-def _is_right(case: SeatedCase, drawn: Drawn) -> bool:
+def _is_right(case: CaseTurns, drawn: Drawn) -> bool:
     return case.judge(case.turn([drawn], launches=False), 0, "complete").passed

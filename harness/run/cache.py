@@ -1,8 +1,15 @@
-"""Where what is built once is kept: extensions, the simulator's toolkit."""
+"""Where what is built once is kept: extensions, the simulator's toolkit, and torch's compiled modules.
+
+Torch's are kept where Python keeps none beside its source. Installers such as uv compile nothing, and container images
+forbid Python to write (PYTHONDONTWRITEBYTECODE): every process then compiles torch anew when it imports it, which takes
+3.6 of 5.2 s on an H100's host.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 
@@ -11,3 +18,15 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("HARNESS_CACHE"):
         return Path(chosen).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "harness"
+
+
+def keep_bytecode(cache: Path) -> None:
+    """To be called before torch is imported, and before processes are started that import it."""
+    if sys.pycache_prefix is None and not _lies_beside("torch"):
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")
+        sys.dont_write_bytecode = False
+
+
+def _lies_beside(package: str) -> bool:
+    found = importlib.util.find_spec(package)
+    return found is None or found.origin is None or (Path(found.origin).parent / "__pycache__").is_dir()

@@ -39,11 +39,11 @@ _AHEAD = 16
 
 
 @dataclass(frozen=True)
-class Floor:
-    """Where a run's evaluations take place: its lanes by name, who builds, and how the cores are divided (None:
-    shared)."""
+class Lanes:
+    """Where a run's evaluations take place: its lanes by name, the workers that build, and how the cores are divided
+    (None: shared)."""
 
-    lanes: Mapping[str, Lane]
+    by_name: Mapping[str, Lane]
     builders: Workers
     cores: Cores | None
     environment: Environment
@@ -53,9 +53,9 @@ class Floor:
         of_builds = self.cores.builds if self.cores else None
         usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
         builders = max(1, min(jobs or max(2, usable // 2), tasks))
-        ahead = max(_AHEAD, builders, 2 * len(self.lanes))
+        ahead = max(_AHEAD, builders, 2 * len(self.by_name))
         alternates = self.cores is not None and of_builds is None
-        return Shape(builders, min(len(self.lanes), max(1, tasks)), ahead, alternates)
+        return Shape(builders, min(len(self.by_name), max(1, tasks)), ahead, alternates)
 
 
 @dataclass(frozen=True)
@@ -77,26 +77,19 @@ class _Returned:
     returns: int
 
 
-class Evaluating:
+class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     """The stages of a run's pipeline."""
 
-    def __init__(self, floor: Floor, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
-        self._floor = floor
+    def __init__(self, lanes: Lanes, run: str, config: Config, seed: int, observe: Observer, journal: Journal) -> None:
+        self._lanes = lanes
         self._run = run
         self._config = config
         self._seed = seed
         self._observe = observe
         self._journal = journal
-        self._nvcc: NvccBeside | None = nvcc_beside(floor.builders, config.nvcc)
+        self._nvcc: NvccBeside | None = nvcc_beside(lanes.builders, config.nvcc)
 
-    def stages(self) -> Stages[Task | _Returned, _Item, Evaluation]:
-        """Every evaluation is in the journal before anybody hears of it."""
-        keep = self._journal.append
-        return Stages(
-            self.build, self.measure, self.note_overlap, keep, self.enter_builder, self.enter_lane, self.examine
-        )
-
-    def build(self, task: Task | _Returned) -> Ready[_Item] | Finished[Evaluation]:
+    def prepare(self, task: Task | _Returned) -> Ready[_Item] | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
@@ -106,23 +99,23 @@ class Evaluating:
         else:
             job, wanted, returns = make_job(self._run, task, self._config, self._seed), (), 0
         self._observe(job, "building")
-        outcome = _build(job, self._floor.builders, wanted)
+        outcome = _build(job, self._lanes.builders, wanted)
         if returns >= _MOST_RETURNS:  # it would go on for ever: from now on its workers build for themselves
             outcome = dataclasses.replace(outcome, compilers=None)
         opinions: Opinions = {}
         if self._nvcc is not None:
             outcome, opinions = self._nvcc.settled(job, outcome)
         if outcome.failed:
-            evaluation = evaluate(job, None, self._floor.environment, outcome)
+            evaluation = evaluate(job, None, self._lanes.environment, outcome)
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
         return Ready(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
         """Again where it came to extensions that weren't built: the device isn't held meanwhile."""
-        name, chosen = list(self._floor.lanes.items())[lane]
-        where = f" on {name}" if len(self._floor.lanes) > 1 else ""
-        assignment = Assignment(item.job, item.built, self._floor.environment)
+        name, chosen = list(self._lanes.by_name.items())[lane]
+        where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
+        assignment = Assignment(item.job, item.built, self._lanes.environment)
         try:
             evaluation = chosen.evaluate(assignment, lambda what: self._observe(item.job, what + where))
         except TextsNotBuilt as error:
@@ -133,34 +126,38 @@ class Evaluating:
             self._observe(item.job, "waiting for nvcc")
         return of_evaluation(evaluation, item.built, item.asked.result())
 
-    def note_overlap(self, evaluation: Evaluation) -> Evaluation:
+    def overlapped(self, evaluation: Evaluation) -> Evaluation:
         """The record says so if compilers were at work while times were taken."""
-        if evaluation.timing is None or self._floor.cores is None or self._floor.cores.builds is None:
+        if evaluation.timing is None or self._lanes.cores is None or self._lanes.cores.builds is None:
             return evaluation
-        count = len(self._floor.cores.builds)
+        count = len(self._lanes.cores.builds)
         remark = f"other solutions were being built meanwhile, on {count} cores apart from those that measured"
         return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
 
+    def keep(self, evaluation: Evaluation) -> None:
+        """Every evaluation is in the journal before anybody hears of it."""
+        self._journal.append(evaluation)
+
     def examine(self, lane: int) -> None:
         """Raises: MachineError, which ends the run: on a GPU that is stuck every later result would be one of its."""
-        list(self._floor.lanes.values())[lane].examine()
+        list(self._lanes.by_name.values())[lane].examine()
 
     def close(self) -> None:
         """To be called when nothing is built or measured any more."""
         if self._nvcc is not None:
             self._nvcc.close()
 
-    def enter_builder(self) -> None:
-        if self._floor.cores is not None:
-            keep_thread_to(self._floor.cores.builds, is_background=self._floor.cores.builds is not None)
+    def enter_preparer(self) -> None:
+        if self._lanes.cores is not None:
+            keep_thread_to(self._lanes.cores.builds, is_background=self._lanes.cores.builds is not None)
 
     def enter_lane(self, lane: int) -> None:
-        if self._floor.cores is not None and self._floor.cores.lanes is not None:
-            keep_thread_to(self._floor.cores.lanes[lane])
+        if self._lanes.cores is not None and self._lanes.cores.lanes is not None:
+            keep_thread_to(self._lanes.cores.lanes[lane])
 
 
 def run_tasks(
-    tasks: Iterable[Task], evaluating: Evaluating, floor: Floor, shape: Shape
+    tasks: Iterable[Task], evaluating: Evaluating, lanes: Lanes, shape: Shape
 ) -> Generator[Evaluation, None, None]:
     """Evaluate the tasks as builds come in; each result is in the journal before it is yielded.
 
@@ -168,9 +165,9 @@ def run_tasks(
     """
     with ExitStack() as stack:
         stack.callback(evaluating.close)
-        for lane in floor.lanes.values():
+        for lane in lanes.by_name.values():
             stack.callback(lane.close)
-        results = run_pipeline(tasks, evaluating.stages(), shape, floor.builders.stop)
+        results = run_pipeline(tasks, evaluating, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
 
 

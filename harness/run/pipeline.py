@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -55,23 +56,32 @@ class Shape:
     alternates: bool = False
 
 
-@dataclass(frozen=True)
-class Stages(Generic[T, P, R]):
-    """What is done with a task. Each thread calls its `enter_…` first, once.
+class Stages(ABC, Generic[T, P, R]):
+    """What is done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
 
-    `measure` is told the lane; `overlapped` gets each result during which
-    something was being prepared; `keep` gets every result before it can be read, in the thread that found it, where no
-    Ctrl-C interrupts it; then `examine` looks at the lane. What `prepare`, `measure`, `keep` or `examine` raise ends
-    the run.
-    """
+    @abstractmethod
+    def prepare(self, task: T) -> Ready[P] | Finished[R]:
+        """Make a task ready for a lane, or find its result without one."""
 
-    prepare: Callable[[T], Ready[P] | Finished[R]]
-    measure: Callable[[P, int], R | Again[T]]
-    overlapped: Callable[[R], R] = lambda result: result
-    keep: Callable[[R], object] = lambda result: None
-    enter_preparer: Callable[[], None] = lambda: None
-    enter_lane: Callable[[int], None] = lambda lane: None
-    examine: Callable[[int], None] = lambda lane: None
+    @abstractmethod
+    def measure(self, item: P, lane: int) -> R | Again[T]:
+        """Find the result on this lane."""
+
+    def overlapped(self, result: R) -> R:
+        """The result of an item during whose measurement something was being prepared."""
+        return result
+
+    def keep(self, result: R) -> None:
+        """Save a result before it can be read, in the thread that found it, where no Ctrl-C interrupts it."""
+
+    def enter_preparer(self) -> None:
+        """Called first in each thread that prepares."""
+
+    def enter_lane(self, lane: int) -> None:
+        """Called first in the thread of each lane."""
+
+    def examine(self, lane: int) -> None:
+        """Look at the lane once its result is kept."""
 
 
 def run_pipeline(

@@ -20,7 +20,7 @@ from harness.run.cache import cache_folder
 from harness.run.cores import core_groups, cpu_quota, divide_cores
 from harness.run.gpu_lock import GpuLock, locks_folder
 from harness.run.lane import LaneSettings, LocalLane, ProcessLane
-from harness.run.local import Evaluating, Floor, Observer, run_tasks
+from harness.run.local import Evaluating, Lanes, Observer, run_tasks
 from harness.sandbox.fork_server import ForkServers
 from harness.sandbox.start import surroundings_of
 from harness.store.journal import Journal
@@ -37,7 +37,7 @@ class Session:
     journal: Journal
     config: Config
     seed: int
-    floor: Floor
+    lanes: Lanes
 
     def evaluate(
         self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
@@ -49,8 +49,8 @@ class Session:
         """
         jobs = jobs or self.config.limits.parallel_builds
         count = len(tasks) if isinstance(tasks, Sized) else sys.maxsize
-        evaluating = Evaluating(self.floor, self.run, self.config, self.seed, observe, self.journal)
-        return run_tasks(tasks, evaluating, self.floor, self.floor.shape(count, jobs))
+        evaluating = Evaluating(self.lanes, self.run, self.config, self.seed, observe, self.journal)
+        return run_tasks(tasks, evaluating, self.lanes, self.lanes.shape(count, jobs))
 
     def __enter__(self) -> Session:
         return self
@@ -100,9 +100,9 @@ def open_session(
         journal=journal,
         config=config,
         seed=draw_master_seed() if seed is None else seed,
-        floor=_gpu_floor(workers, environment, lanes)
+        lanes=_gpu_lanes(workers, environment, lanes)
         if host.name == "cuda"
-        else _sim_floor(workers, environment, lanes, config.correctness.sanitize),
+        else _sim_lanes(workers, environment, lanes, config.correctness.sanitize),
     )
 
 
@@ -113,7 +113,7 @@ def _require_clock(mhz: int, cache: Path) -> None:
     SmClock(equal_gpus()[0].key, cache).require_supported(mhz)
 
 
-def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -> Floor:
+def _gpu_lanes(workers: Workers, environment: Environment, wanted: int | None) -> Lanes:
     """A lane for every GPU, with cores of its own; in this process where it is the one that torch sees first. GPUs on
     which other runs measure come last: few tasks go to the first lanes."""
     from harness.devices import equal_gpus
@@ -122,22 +122,22 @@ def _gpu_floor(workers: Workers, environment: Environment, wanted: int | None) -
     gpus = sorted(locks, key=lambda gpu: locks[gpu].is_held())[:wanted]
     cores = divide_cores(len(gpus), core_groups(), cpu_quota())
     if len(gpus) == 1 and gpus[0].index == 0:
-        return Floor({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment)
+        return Lanes({locks[gpus[0]].name: LocalLane(workers, locks[gpus[0]])}, workers, cores, environment)
     lanes = {
         locks[gpu].name: ProcessLane(_settings(workers, locks[gpu], cpus), gpu.variables, workers.stop)
         for gpu, cpus in zip(gpus, cores.lanes or [None] * len(gpus), strict=True)
     }
-    return Floor(lanes, workers, cores, environment)
+    return Lanes(lanes, workers, cores, environment)
 
 
-def _sim_floor(workers: Workers, environment: Environment, wanted: int | None, sanitize: bool) -> Floor:
+def _sim_lanes(workers: Workers, environment: Environment, wanted: int | None, sanitize: bool) -> Lanes:
     """One lane unless more are asked for: a simulated launch may take much of the memory. Nothing is timed, so cores
     are shared."""
     if wanted is None or wanted == 1:
-        return Floor({"the simulator": LocalLane(workers, None)}, workers, None, environment)
+        return Lanes({"the simulator": LocalLane(workers, None)}, workers, None, environment)
     settings = replace(_settings(workers, None, None), sanitize=sanitize)
     lanes = {f"lane {number}": ProcessLane(settings, {}, workers.stop) for number in range(wanted)}
-    return Floor(lanes, workers, None, environment)
+    return Lanes(lanes, workers, None, environment)
 
 
 def _settings(workers: Workers, lock: GpuLock | None, cpus: frozenset[int] | None) -> LaneSettings:

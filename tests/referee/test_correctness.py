@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from harness.model.verdict import Verdict
+from harness.referee.buffers import buffers as buffers_module
 from harness.referee.correctness import CaseOutcome
 from harness.referee.setting import Setting
-from harness.referee.table import seated_case
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Conditions
-from tests.referee.desk import DeskDevice, checked, setting_of
+from tests.referee.in_process import InProcessDevice, checked, setting_of
 
 DOUBLE = """\
 import torch
@@ -144,7 +144,7 @@ def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launc
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.zeros_like(x)
 
-    monkeypatch.setattr(DeskDevice, "unasked", "invalid argument")
+    monkeypatch.setattr(InProcessDevice, "unasked", "invalid argument")
     verdict, reason = verdict_of(double, Unwritten)
     assert verdict is Verdict.RUNTIME_ERROR
     assert reason.startswith("CUDA error: invalid argument, which the solution didn't ask about")
@@ -154,7 +154,7 @@ def test_wrong_values_behind_an_error_that_nobody_asked_about_are_a_failed_launc
 def test_an_error_that_nobody_asked_about_is_no_matter_where_values_are_right(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DeskDevice, "unasked", "invalid argument")
+    monkeypatch.setattr(InProcessDevice, "unasked", "invalid argument")
     test_honest_module_passes_with_every_variant(double)
 
 
@@ -241,8 +241,8 @@ def test_outputs_too_large_to_keep_are_to_give_their_memory_back(
     given_out: tuple[int, int], is_remarked_on: bool, double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = itertools.cycle(given_out)
-    monkeypatch.setattr(seated_case, "_outputs_can_be_kept", lambda setting: False)
-    monkeypatch.setattr(DeskDevice, "allocated_bytes", lambda self: next(told))
+    monkeypatch.setattr(buffers_module, "can_keep_outputs", lambda setting: False)
+    monkeypatch.setattr(InProcessDevice, "allocated_bytes", lambda self: next(told))
     outcome, worker = checked(double, Honest)
     require_passed(outcome)
     assert {turn.keeps_outputs for turn in worker.turns} == {False}
@@ -360,7 +360,7 @@ def test_who_is_wrong_only_where_inputs_come_late_is_told_so(double: Setting, mo
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x * 2 + (1 if now[0].late_inputs else 0)
 
-    monkeypatch.setattr(DeskDevice, "begin", lambda self, conditions: now.__setitem__(0, conditions))
+    monkeypatch.setattr(InProcessDevice, "begin", lambda self, conditions: now.__setitem__(0, conditions))
     verdict, reason = verdict_of(double, Hasty)
     assert verdict is Verdict.NONDETERMINISTIC
     assert reason.startswith("right values where the inputs lie ready, and wrong ones where they come late")

@@ -15,7 +15,7 @@ from harness.model.verdict import Verdict
 from harness.referee import sampling
 from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
-from tests.referee.desk import DeskDevice, checked, setting_of
+from tests.referee.in_process import InProcessDevice, checked, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -122,7 +122,7 @@ class Scaled(nn.Module):
 def one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case counts as too large, and every call as one launch."""
     monkeypatch.setattr(sampling, "COMPLETE_BYTES", 0)
-    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
 
 
 @pytest.mark.usefixtures("one_launch")
@@ -154,7 +154,7 @@ def test_an_output_that_nobody_wrote_does_not_pass(tmp_path: Path) -> None:
 def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str, scope: str
 ) -> None:
-    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0, atomics=1))
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0, atomics=1))
     PartlyDone.calls = 0
     outcome, worker = checked(setting_of(tmp_path, DOUBLE, yaml), PartlyDone)
     assert outcome.failed is None
@@ -166,7 +166,7 @@ def test_elements_that_several_blocks_add_to_are_judged_after_all_blocks(
 @pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
 def test_without_atomics_a_few_blocks_convict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str) -> None:
     """However long all of them would take: none of the others could mend what these wrote."""
-    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0))
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
     outcome, worker = checked(setting_of(tmp_path, DOUBLE, yaml), Triple)
     assert outcome.failed is not None
     assert outcome.failed.verdict is Verdict.WRONG_VALUES
@@ -187,7 +187,7 @@ class Cancelling(nn.Module):
 def test_sampled_values_may_err_as_the_reference_errs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yaml: str
 ) -> None:
-    monkeypatch.setattr(DeskDevice, "account", lambda self: Account(1, {}, 0))
+    monkeypatch.setattr(InProcessDevice, "account", lambda self: Account(1, {}, 0))
     right, _ = checked(setting_of(tmp_path, CANCELLING, yaml), Cancelling)
     assert right.failed is None
     assert [check.worst > 0 for check in right.checks] == [True]
@@ -200,7 +200,7 @@ def test_what_an_operator_wrote_beside_the_kernel_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, compared: int, yaml: str
 ) -> None:
     rows = (KernelRun(name, 0, 0, 0, "kernel"), KernelRun("own", 0, 0, 0, "kernel"))
-    monkeypatch.setattr(DeskDevice, "take_trace", lambda self: rows)
+    monkeypatch.setattr(InProcessDevice, "take_trace", lambda self: rows)
     model = Honest if compared else Triple
     outcome, _ = checked(setting_of(tmp_path, DOUBLE, yaml), model, watch=lambda *about: None)
     assert outcome.failed is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.referee.setting import Setting
 from harness.referee.shrinking import SHRUNK, with_shrunk_case
-from tests.referee.desk import setting_of
+from tests.referee.in_process import setting_of
 
 SOURCE = """\
 import torch

@@ -18,22 +18,23 @@ from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.trace import KernelOrigin, Trace, TracedKernel
 from harness.model.verdict import Verdict
-from harness.referee import correctness
+from harness.referee import correctness, simulated_trial
 from harness.referee import sampling as sampling_module
 from harness.referee import trial as trial_module
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.audit import Audited
 from harness.referee.audit.run_time import Written
+from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found
-from harness.referee.table.turns import ALL_BLOCKS
+from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.trial import Subject, Trial
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
 from harness.workspace.problem import load_problem
-from tests.referee import desk as desk_module
-from tests.referee.desk import DeskDevice, DeskWorker, desk_host
+from tests.referee import in_process
+from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
 
@@ -64,14 +65,14 @@ class ScriptedAuditor(Listener):
         return Audited(self.found, ("audited",), accused if self.case in self.accuses else None)
 
 
-class Canary:
-    def sing(self) -> int:
+class ProbeKernel:
+    def run_ns(self) -> int:
         return 99
 
     def quickest_ns(self) -> int:
         return 99
 
-    def __enter__(self) -> Canary:
+    def __enter__(self) -> ProbeKernel:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -83,7 +84,7 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedAuditor]:
         pass
 
     monkeypatch.setattr(trial_module, "Auditor", Auditor)
-    monkeypatch.setattr(trial_module, "Canary", Canary)
+    monkeypatch.setattr(trial_module, "ProbeKernel", ProbeKernel)
     return Auditor
 
 
@@ -92,12 +93,13 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
     (tmp_path / "pool" / "problem.yaml").write_text(CASES)
     workers: Any = SimpleNamespace(
-        host=desk_host(), cache=tmp_path, settle=lambda: None, start=lambda: DeskWorker(times=(2_000,))
+        host=in_process_host(), cache=tmp_path, settle=lambda: None, start=lambda: InProcessWorker(times=(2_000,))
     )
-    worker: Any = DeskWorker(model, times=(1_000,))
+    worker: Any = InProcessWorker(model, times=(1_000,))
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, Written(), None)
-    return Trial(subject, workers, lambda: worker, found, lambda what: None), found, worker
+    kind = SimulatedTrial if workers.host.name == "sim" else Trial
+    return kind(subject, workers, lambda: worker, found, lambda what: None), found, worker
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_own_kernels_on_which_nothing_depends_are_decoys(
 ) -> None:
     kernels = tuple(TracedKernel(origin, origin, 1, 0) for origin in origins)
     monkeypatch.setattr(auditor, "kernels", kernels)
-    monkeypatch.setattr(trial_module, "is_right_without_launches", lambda *_: is_right)
+    monkeypatch.setattr(simulated_trial, "is_right_without_launches", lambda *_: is_right)
     trial, found, _ = tried(tmp_path, Honest, CONFIG, ("small", "odd"))
     trial.check()
     if not accused:
@@ -182,10 +184,10 @@ def test_own_kernels_on_which_nothing_depends_are_decoys(
 
 
 def test_nobody_is_asked_for_anything_once_it_has_ended(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
-    """DeskWorker refuses it: workers that are started late must outlive the table at which they sit."""
+    """InProcessWorker refuses it: workers that are started late must outlive the buffers that they have open."""
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
     trial, found, _ = tried(tmp_path, Honest, config, ("full",))
-    references: Any = {"eager": DeskWorker(times=(2_000,))}
+    references: Any = {"eager": InProcessWorker(times=(2_000,))}
     with ExitStack() as stack:
         trial.time(references, stack)
         assert not any(worker.is_closed for worker in references.values())
@@ -202,20 +204,20 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     config = replace(CONFIG, timing=replace(CONFIG.timing, processes=3, metrics=()))
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    loaded: list[DeskWorker] = []
-    references: list[DeskWorker] = []
+    loaded: list[InProcessWorker] = []
+    references: list[InProcessWorker] = []
 
     def load() -> Any:
         earlier = (*loaded, *references[:-2])  # the baseline and its control start meanwhile
         assert all(worker.is_closed for worker in earlier), "two measurements at once"
-        loaded.append(DeskWorker(Honest, times=(1_000,)))
+        loaded.append(InProcessWorker(Honest, times=(1_000,)))
         return loaded[-1]
 
-    def start() -> DeskWorker:
-        references.append(DeskWorker(times=(2_000,)))
+    def start() -> InProcessWorker:
+        references.append(InProcessWorker(times=(2_000,)))
         return references[-1]
 
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
     found = Found()
     trial = Trial(
         Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None),
@@ -225,7 +227,7 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
         lambda what: None,
     )
     with ExitStack() as stack:
-        first: Any = DeskWorker(times=(2_000,))
+        first: Any = InProcessWorker(times=(2_000,))
         trial.time({"eager": first}, stack)
     assert len(loaded) == 3
     assert found.timing is not None
@@ -237,24 +239,26 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     assert len(own) == len(set(own)), "inputs that an earlier process has seen"
 
 
-def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) -> tuple[Found, list[DeskWorker]]:
+def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) -> tuple[Found, list[InProcessWorker]]:
     """`waits`: of each process's solution, whether it waits for the device, so that its launches can't be queued."""
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    loaded: list[DeskWorker] = []
+    loaded: list[InProcessWorker] = []
 
     def load() -> Any:
-        worker = DeskWorker(Honest, times=(1_000,))
+        worker = InProcessWorker(Honest, times=(1_000,))
         worker._arm.device.queued = not waits[len(loaded)]  # type: ignore[attr-defined]
         loaded.append(worker)
         return worker
 
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=lambda: DeskWorker(times=(2_000,)))
+    workers: Any = SimpleNamespace(
+        host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(2_000,))
+    )
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None)
     trial = Trial(subject, workers, load, found, lambda what: None)
     with ExitStack() as stack:
-        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     return found, loaded
 
 
@@ -273,12 +277,14 @@ def test_the_reference_in_a_declared_precision_is_measured_where_it_is_another_t
     """A problem without products: tf32 changes nothing of it."""
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("5000", "50"))
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=lambda: DeskWorker(times=(3_000,)))
+    workers: Any = SimpleNamespace(
+        host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(3_000,))
+    )
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None, declared)
-    trial = Trial(subject, workers, lambda: DeskWorker(Honest, times=(1_000,)), found, lambda what: None)
+    trial = Trial(subject, workers, lambda: InProcessWorker(Honest, times=(1_000,)), found, lambda what: None)
     with ExitStack() as stack:
-        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     assert found.timing is not None
     assert found.timing.baselines == baselines
 
@@ -287,7 +293,7 @@ def processes(count: int, **changes: Any) -> Config:
     return replace(CONFIG, timing=replace(CONFIG.timing, processes=count, **changes))
 
 
-def metrics_of(worker: DeskWorker) -> list[str]:
+def metrics_of(worker: InProcessWorker) -> list[str]:
     """Those of its turns on a device that is held, each once, in their order; late inputs always have the same."""
     held = [turn.conditions for turn in worker.turns if turn.conditions.hold_ns and not turn.conditions.late_inputs]
     return list(dict.fromkeys(one.metric for one in held))
@@ -324,7 +330,7 @@ def test_further_metrics_and_memory_are_those_of_all_processes(tmp_path: Path, a
     }  # fmt: skip
 
 
-class Telling(DeskWorker):
+class Telling(InProcessWorker):
     """Answers Describe with one account after another, and at last with nothing."""
 
     def __init__(self, *accounts: Described, **facts: Any) -> None:
@@ -352,21 +358,21 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
         Telling(Described((), None), Described((LATE,), None), model=Honest, times=(1_000,)),
     ]
     graphs = iter((1, 2))
-    started: list[DeskWorker] = []
+    started: list[InProcessWorker] = []
 
-    def start() -> DeskWorker:
+    def start() -> InProcessWorker:
         has_compiler = len(started) in (0, 2)  # compile, then eager and compile of the second process
         account = [Described((), Compilation(next(graphs), 0, 0))] if has_compiler else []
         started.append(Telling(*account, times=(2_000,)))
         return started[-1]
 
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path, start=start)
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, replace(CONFIG, timing=timing), Written(), None)
     loaded: Any = iter(solutions)
     trial = Trial(subject, workers, lambda: next(loaded), found, lambda what: None)
     with ExitStack() as stack:
-        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     told = [remark.partition("account ")[2] for remark in found.remarks if "flags" in remark]
     assert told == [
         "the solution, on import, changed torch's flags: cudnn_benchmark off → on",
@@ -384,7 +390,7 @@ def test_what_is_wrong_is_not_timed(tmp_path: Path, auditor: type[ScriptedAudito
 
     trial, found, _ = tried(tmp_path, Wrong, CONFIG, ("full",))
     with ExitStack() as stack, pytest.raises(SolutionFailed, match="outside the tolerance"):
-        trial.time({"eager": DeskWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
+        trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     assert (found.timing, auditor.ends) == (None, ())
     assert not found.checks[0].passed
 
@@ -407,13 +413,13 @@ def test_the_device_is_asked_for_a_sign_of_life_before_workers_start_anew(
 
 
 def test_where_memory_is_too_short_it_is_not_known_how_quick_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Starved(Canary):
+    class Starved(ProbeKernel):
         def quickest_ns(self) -> int:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(trial_module, "Canary", Canary)
+    monkeypatch.setattr(trial_module, "ProbeKernel", ProbeKernel)
     assert trial_module._still_fill_ns() == 99
-    monkeypatch.setattr(trial_module, "Canary", Starved)
+    monkeypatch.setattr(trial_module, "ProbeKernel", Starved)
     assert trial_module._still_fill_ns() is None
 
 
@@ -431,18 +437,18 @@ def tried_at_a_large_shape_alone(
     tmp_path: Path,
     model: type[nn.Module],
     rows: int = 4096,
-    worker: type[DeskWorker] = DeskWorker,
+    worker: type[InProcessWorker] = InProcessWorker,
     yaml: str = "",
     cases: tuple[str, ...] = ("full",),
 ) -> tuple[Trial, Found]:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.yaml").write_text(yaml)
     (tmp_path / "pool" / "problem.py").write_text(DOUBLE.replace("rows = 6", f"rows = {rows}"))
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path)
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
     load: Any = lambda: worker(model)  # noqa: E731
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), cases, 7, CONFIG, Written(), None)
-    return Trial(subject, workers, load, found, lambda what: None), found
+    return SimulatedTrial(subject, workers, load, found, lambda what: None), found
 
 
 @pytest.mark.usefixtures("auditor")
@@ -463,7 +469,7 @@ def test_a_failure_in_a_shrunk_case_alone_blames_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("auditor")
 def test_beside_a_shrunk_case_the_full_shape_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
     trial, found = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
     trial.check()
     trial.look_back()
@@ -472,7 +478,7 @@ def test_beside_a_shrunk_case_the_full_shape_decides(tmp_path: Path, monkeypatch
 
 @pytest.mark.usefixtures("auditor")
 def test_a_solution_right_in_a_shrunk_case_alone_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
     trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
     with pytest.raises(SolutionFailed) as caught:
         trial.check()
@@ -487,13 +493,13 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
     """All blocks take the simulator too long: the sampled ones neither convict nor are forgotten."""
     take = sampling_module.take_turn
 
-    def take_turn(*args: Any, sample_blocks: int | None = None, **rest: Any) -> Any:
-        if sample_blocks == ALL_BLOCKS:
+    def take_turn(worker: Any, buffers: Any, request: TakeTurn, limits: Any) -> Any:
+        if request.sample_blocks == ALL_BLOCKS:
             raise SolutionFailed(Verdict.TIMEOUT, "no answer within 60 s")
-        return take(*args, sample_blocks=sample_blocks, **rest)
+        return take(worker, buffers, request, limits)
 
     monkeypatch.setattr(sampling_module, "take_turn", take_turn)
-    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), 1))
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
     trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
     with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
         trial.check()
@@ -510,7 +516,7 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
         raise InvalidProblem("zeros would pass")
 
     monkeypatch.setattr(trial_module, "telling", telling)
-    monkeypatch.setattr(DeskDevice, "take_findings", lambda self: ((), launches))
+    monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), launches))
     trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
     if launches:  # the full shape's values are compared
         trial.check()
@@ -521,7 +527,7 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
 
-class SlowDevice(DeskDevice):
+class SlowDevice(InProcessDevice):
     """Says of a turn that is run whole that it would take too long, where the input has more rows than `most`."""
 
     most = 40
@@ -542,7 +548,7 @@ class SlowDevice(DeskDevice):
 
 @pytest.fixture
 def slow_device(monkeypatch: pytest.MonkeyPatch, auditor: type[ScriptedAuditor]) -> type[SlowDevice]:
-    monkeypatch.setattr(desk_module, "DeskDevice", SlowDevice)
+    monkeypatch.setattr(in_process, "InProcessDevice", SlowDevice)
     return SlowDevice
 
 
@@ -591,7 +597,7 @@ def test_a_full_shape_that_never_ends_is_a_timeout_where_a_shrunk_one_never_ends
 ) -> None:
     """A shrunk case that passes doesn't acquit, and one block of a large case may honestly take for ever."""
 
-    class Endless(DeskWorker):
+    class Endless(InProcessWorker):
         def ask(self, request: Any, timeout_s: float, descriptors: Sequence[int] = ()) -> Any:
             if isinstance(request, TakeTurn):
                 tensor = request.calls[0].inputs[0].tensor

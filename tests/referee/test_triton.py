@@ -9,7 +9,7 @@ import pytest
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName
 from harness.model.verdict import Verdict
-from harness.referee.table.turns import load_arm
+from harness.referee.buffers.turns import load_arm
 from harness.referee.triton import beyond_triton, require_no_triton
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised

@@ -15,10 +15,11 @@ from torch.nn import functional
 from harness.model.verdict import Verdict
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
-from harness.referee.trial import Subject, Trial
+from harness.referee.simulated_trial import SimulatedTrial
+from harness.referee.trial import Subject
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.problem import load_problem
-from tests.referee.desk import DeskWorker, desk_host
+from tests.referee.in_process import InProcessWorker, in_process_host
 from tests.referee.mutants.test_telling import NORM
 from tests.referee.test_trial import ScriptedAuditor, auditor
 from tests.referee.timing.test_timed_case import CONFIG
@@ -91,12 +92,12 @@ class Zeros(Norm):
 def judged(tmp_path: Path, model: type[nn.Module]) -> tuple[Verdict, Found]:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "problem.py").write_text(NORM)
-    workers: Any = SimpleNamespace(host=desk_host(), cache=tmp_path)
-    load: Any = lambda: DeskWorker(model)  # noqa: E731
+    workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
+    load: Any = lambda: InProcessWorker(model)  # noqa: E731
     found = Found()
     subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
     try:
-        Trial(subject, workers, load, found, lambda what: None).check()
+        SimulatedTrial(subject, workers, load, found, lambda what: None).check()
     except SolutionFailed as error:
         return error.verdict, found
     return Verdict.PASSED, found

@@ -11,7 +11,7 @@ from torch import nn
 
 from harness.model.config import Config
 from harness.referee.without_launches import is_right_without_launches
-from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
+from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, setting_of
 
 MODULE = """\
 import torch
@@ -31,17 +31,17 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether launches do anything, in the order in which turns and constructions ask for it."""
     asked: list[bool] = []
 
-    def sample_blocks(self: DeskDevice, count: int | None, seed: int) -> None:
+    def sample_blocks(self: InProcessDevice, count: int | None, seed: int) -> None:
         asked.append(count is None)
 
-    monkeypatch.setattr(DeskDevice, "sample_blocks", sample_blocks)
+    monkeypatch.setattr(InProcessDevice, "sample_blocks", sample_blocks)
     return asked
 
 
-def is_right(folder: Path, expression: str, model: type[nn.Module]) -> tuple[bool, DeskWorker]:
-    worker: Any = DeskWorker(model)
+def is_right(folder: Path, expression: str, model: type[nn.Module]) -> tuple[bool, InProcessWorker]:
+    worker: Any = InProcessWorker(model)
     setting = setting_of(folder, MODULE.format(expression))
-    return is_right_without_launches(setting, desk_host(), worker, Config()), worker
+    return is_right_without_launches(setting, in_process_host(), worker, Config()), worker
 
 
 def test_a_module_constructs_with_its_kernels_and_is_called_without(tmp_path: Path, launches: list[bool]) -> None:

@@ -30,7 +30,7 @@ def two_lanes(results: Path) -> Iterator[Session]:
 
 
 def pids(session: Session) -> list[int]:
-    lanes = session.floor.lanes.values()
+    lanes = session.lanes.by_name.values()
     return [lane._process.pid for lane in lanes if isinstance(lane, ProcessLane) and lane._process]
 
 

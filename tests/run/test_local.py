@@ -19,7 +19,7 @@ from harness.referee.evaluation import Job
 from harness.run import local
 from harness.run.cores import Cores
 from harness.run.lane import Assignment
-from harness.run.local import Evaluating, Floor, run_tasks
+from harness.run.local import Evaluating, Lanes, run_tasks
 from harness.run.pipeline import Shape
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import TextsNotBuilt
@@ -68,13 +68,13 @@ def build(job: Job, workers: Workers, wanted: Sequence[ExtensionText]) -> BuildO
     return BuildOutcome((), None, 1.5)
 
 
-def floor_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Floor:
+def lanes_of(tmp_path: Path, cores: Cores | None, **lanes: ScriptedLane) -> Lanes:
     host: Any = SimpleNamespace(name="cuda")
-    return Floor(lanes, Workers(host, tmp_path), cores, environment())
+    return Lanes(lanes, Workers(host, tmp_path), cores, environment())
 
 
-def stages_of(floor: Floor, observe: Any = lambda job, what: None, results: Path | None = None) -> Evaluating:
-    return Evaluating(floor, "run", Config(), 1, observe, Journal(results or Path("unused"), "run"))
+def stages_of(lanes: Lanes, observe: Any = lambda job, what: None, results: Path | None = None) -> Evaluating:
+    return Evaluating(lanes, "run", Config(), 1, observe, Journal(results or Path("unused"), "run"))
 
 
 def test_what_the_compiler_refuses_is_a_result_without_a_lane(
@@ -82,10 +82,10 @@ def test_what_the_compiler_refuses_is_a_result_without_a_lane(
 ) -> None:
     monkeypatch.setattr(local, "_build", build)
     lane, told = ScriptedLane(), []
-    floor = floor_of(tmp_path, None, only=lane)
-    stages = stages_of(floor, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
+    lanes = lanes_of(tmp_path, None, only=lane)
+    stages = stages_of(lanes, lambda job, what: told.append((job.solution.name, what)), tmp_path / "results")
     found = {}
-    for evaluation in run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)):
+    for evaluation in run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4)):
         found[evaluation.solution.name] = evaluation
         assert evaluation.id in [kept.id for kept in read_journals(tmp_path / "results")]  # before it is shown
     assert {name: e.verdict for name, e in found.items()} == {
@@ -106,10 +106,10 @@ def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
     monkeypatch.setattr(local, "_build", build)
     lane = ScriptedLane()
     lane.is_stuck_after = "a_good"
-    floor = floor_of(tmp_path, None, only=lane)
-    stages = stages_of(floor, results=tmp_path / "results")
+    lanes = lanes_of(tmp_path, None, only=lane)
+    stages = stages_of(lanes, results=tmp_path / "results")
     with pytest.raises(MachineError, match="didn't finish a small kernel"):
-        list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4)))
+        list(run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4)))
     assert lane.judged == ["a_good"]
     assert "a_good" in [kept.solution.name for kept in read_journals(tmp_path / "results")]
     assert lane.is_closed
@@ -120,9 +120,9 @@ def test_of_several_lanes_the_one_is_named(
 ) -> None:
     monkeypatch.setattr(local, "_build", build)
     told: set[str] = set()
-    floor = floor_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
-    stages = stages_of(floor, lambda job, what: told.add(what), tmp_path / "results")
-    list(run_tasks(select_tasks(workspace), stages, floor, Shape(1, 2, 4)))
+    lanes = lanes_of(tmp_path, None, one=ScriptedLane(), two=ScriptedLane())
+    stages = stages_of(lanes, lambda job, what: told.add(what), tmp_path / "results")
+    list(run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 2, 4)))
     assert {what for what in told if "checking" in what} <= {"checking full 1/1 on one", "checking full 1/1 on two"}
 
 
@@ -131,9 +131,9 @@ def test_a_lane_closes_also_when_nobody_reads_on(
 ) -> None:
     monkeypatch.setattr(local, "_build", build)
     lane = ScriptedLane()
-    floor = floor_of(tmp_path, None, only=lane)
-    stages = stages_of(floor, results=tmp_path / "results")
-    evaluations = run_tasks(select_tasks(workspace), stages, floor, Shape(1, 1, 4))
+    lanes = lanes_of(tmp_path, None, only=lane)
+    stages = stages_of(lanes, results=tmp_path / "results")
+    evaluations = run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4))
     next(evaluations)
     evaluations.close()
     assert lane.is_closed
@@ -169,9 +169,9 @@ def evaluated_lazily(
         return BuildOutcome((), None, 1.0, compilers="these")
 
     monkeypatch.setattr(local, "_build", build_lazily)
-    floor = floor_of(tmp_path, None, only=lane)
+    lanes = lanes_of(tmp_path, None, only=lane)
     tasks = [task for task in select_tasks(workspace) if task.solution.name == "a_good"]
-    (found,) = run_tasks(tasks, stages_of(floor, results=tmp_path / "results"), floor, Shape(1, 1, 4))
+    (found,) = run_tasks(tasks, stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4))
     assert found.verdict is Verdict.PASSED
     return wanted
 
@@ -197,27 +197,27 @@ SHARED = Cores(None, None, 3)
 
 
 def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
-    stages = stages_of(floor_of(tmp_path, DIVIDED))
-    assert stages.note_overlap(passed(timing=timing(), remarks=("before",))).remarks == (
+    stages = stages_of(lanes_of(tmp_path, DIVIDED))
+    assert stages.overlapped(passed(timing=timing(), remarks=("before",))).remarks == (
         "before",
         "other solutions were being built meanwhile, on 14 cores apart from those that measured",
     )
 
 
 def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_path: Path) -> None:
-    assert stages_of(floor_of(tmp_path, DIVIDED)).note_overlap(passed()).remarks == ()
+    assert stages_of(lanes_of(tmp_path, DIVIDED)).overlapped(passed()).remarks == ()
     for cores in (SHARED, None):
-        assert stages_of(floor_of(tmp_path, cores)).note_overlap(passed(timing=timing())).remarks == ()
+        assert stages_of(lanes_of(tmp_path, cores)).overlapped(passed(timing=timing())).remarks == ()
 
 
 def test_few_cores_make_builds_and_measurements_alternate(tmp_path: Path) -> None:
-    shape = floor_of(tmp_path, SHARED, only=ScriptedLane()).shape(50, None)
+    shape = lanes_of(tmp_path, SHARED, only=ScriptedLane()).shape(50, None)
     assert (shape.alternates, shape.preparers, shape.lanes) == (True, 2, 1)
-    assert floor_of(tmp_path, DIVIDED, only=ScriptedLane()).shape(50, None).alternates is False
+    assert lanes_of(tmp_path, DIVIDED, only=ScriptedLane()).shape(50, None).alternates is False
 
 
 def test_as_many_builds_as_asked_for_and_never_more_than_tasks(tmp_path: Path) -> None:
-    floor = floor_of(tmp_path, DIVIDED, only=ScriptedLane())
-    assert [floor.shape(50, jobs).preparers for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
-    assert floor.shape(2, 40).preparers == 2
-    assert floor.shape(50, 40).ahead == 40
+    lanes = lanes_of(tmp_path, DIVIDED, only=ScriptedLane())
+    assert [lanes.shape(50, jobs).preparers for jobs in (None, 1, 5, 40)] == [7, 1, 5, 40]
+    assert lanes.shape(2, 40).preparers == 2
+    assert lanes.shape(50, 40).ahead == 40

@@ -22,7 +22,7 @@ from harness.model.verdict import Verdict
 from harness.referee.evaluation import Job
 from harness.run import local, nvcc_beside
 from harness.run.lane import Assignment
-from harness.run.local import Evaluating, Floor, run_tasks
+from harness.run.local import Evaluating, Lanes, run_tasks
 from harness.run.pipeline import Shape
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import ExtensionReport
@@ -91,11 +91,11 @@ def run(
         (tmp_path / "solutions" / "pool" / name).mkdir(parents=True)
         (tmp_path / "solutions" / "pool" / name / "solution.py").write_text("class ModelNew: ...")
     host: Any = SimpleNamespace(name=backend)
-    floor = Floor({"only": machine}, Workers(host, tmp_path), None, sim_environment())
+    lanes = Lanes({"only": machine}, Workers(host, tmp_path), None, sim_environment())
     journal = Journal(tmp_path / "results", "run")
-    stages = Evaluating(floor, "run", config, 1, lambda job, what: None, journal)
+    stages = Evaluating(lanes, "run", config, 1, lambda job, what: None, journal)
     found = {
-        one.solution.name: one for one in run_tasks(select_tasks(Workspace(tmp_path)), stages, floor, Shape(1, 1, 4))
+        one.solution.name: one for one in run_tasks(select_tasks(Workspace(tmp_path)), stages, lanes, Shape(1, 1, 4))
     }
     kept = {one.solution.name: one.verdict for one in read_journals(tmp_path / "results")}
     assert kept == {name: one.verdict for name, one in found.items()}

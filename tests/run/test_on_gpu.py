@@ -14,7 +14,7 @@ from harness.model.arms import BASELINES, Baseline
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.table import seated_case
+from harness.referee.buffers import slots
 from harness.run.gpu_lock import GpuLock
 from harness.run.session import open_session
 from harness.workspace.selection import select_tasks
@@ -194,7 +194,7 @@ def test_who_keeps_outputs_that_are_too_large_to_be_kept_twice_is_remarked_on(
     text = solution.read_text()
     assert "return own.relu_(self.conv(x))" in text
     solution.write_text(text.replace("return own.relu_(self.conv(x))", wrapping))
-    monkeypatch.setattr(seated_case, "_KEPT_SHARE", 0.0)
+    monkeypatch.setattr(slots, "_KEPT_SHARE", 0.0)
     remarks = {}
     for evaluation in evaluated(workspace, config("eager"), lambda job, what: None, lanes=1):
         assert evaluation.verdict is Verdict.PASSED, evaluation.failure

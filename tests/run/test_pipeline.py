@@ -6,6 +6,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -16,18 +17,39 @@ PATIENCE_S = 20
 """After which a wait that should end at once has failed."""
 
 
+class Scripted(Stages[int, int, str]):
+    """Stages that are functions of the test."""
+
+    def __init__(
+        self,
+        prepare: Callable[[int], Ready[int] | Finished[str]] = Ready,
+        measure: Callable[[int, int], str | Again[int]] = lambda item, lane: f"measured {item}",
+        overlapped: Callable[[str], str] = lambda result: result,
+        keep: Callable[[str], object] = lambda result: None,
+    ) -> None:
+        self._prepare, self._measure, self._overlapped, self._keep = prepare, measure, overlapped, keep
+
+    def prepare(self, task: int) -> Ready[int] | Finished[str]:
+        return self._prepare(task)
+
+    def measure(self, item: int, lane: int) -> str | Again[int]:
+        return self._measure(item, lane)
+
+    def overlapped(self, result: str) -> str:
+        return self._overlapped(result)
+
+    def keep(self, result: str) -> None:
+        self._keep(result)
+
+
 def run(
     tasks: range | Iterator[int],
     shape: Shape,
     *,
-    prepare: Callable[[int], Ready[int] | Finished[str]] = Ready,
-    measure: Callable[[int, int], str | Again[int]] = lambda item, lane: f"measured {item}",
-    overlapped: Callable[[str], str] = lambda result: result,
-    keep: Callable[[str], object] = lambda result: None,
     stop: threading.Event | None = None,
+    **stages: Any,
 ) -> list[str]:
-    stages = Stages(prepare, measure, overlapped, keep)
-    return list(run_pipeline(tasks, stages, shape, stop or threading.Event()))
+    return list(run_pipeline(tasks, Scripted(**stages), shape, stop or threading.Event()))
 
 
 def wait(event: threading.Event) -> None:
@@ -146,7 +168,7 @@ def test_what_does_not_build_waits_for_no_device() -> None:
         wait(refusal_was_read)
         return "measured"
 
-    stages = Stages[int, int, str](lambda task: Finished("refused") if task == 1 else Ready(task), measure)
+    stages = Scripted(lambda task: Finished("refused") if task == 1 else Ready(task), measure)
     found = []
     for result in run_pipeline(range(2), stages, Shape(1, 1, 4), threading.Event()):
         found.append(result)
@@ -186,7 +208,7 @@ def test_refusals_that_nobody_reads_do_not_pile_up() -> None:
             taken += 1
             yield task
 
-    stages = Stages[int, int, str](lambda task: Finished(str(task)), lambda item, lane: "")
+    stages = Scripted(lambda task: Finished(str(task)), lambda item, lane: "")
     results = run_pipeline(tasks(), stages, Shape(2, 1, 5), threading.Event())
     for read, _ in enumerate(results, 1):
         assert taken <= read + 2 * 5
@@ -244,7 +266,7 @@ def test_a_reader_who_has_had_enough_stops_everything() -> None:
             wait(stop)  # as a wait for a worker does
         return str(item)
 
-    results = run_pipeline(range(1000), Stages(Ready, measure), Shape(2, 1, 4), stop)
+    results = run_pipeline(range(1000), Scripted(Ready, measure), Shape(2, 1, 4), stop)
     assert next(results) == "0"
     results.close()
     assert stop.is_set()
@@ -268,7 +290,7 @@ def test_tasks_may_wait_for_the_results_of_those_before(alternates: bool) -> Non
             assert answered.get(timeout=PATIENCE_S) == f"measured {number}"
 
     found = []
-    stages = Stages[int, int, str](Ready, lambda item, lane: f"measured {item}")
+    stages = Scripted(Ready, lambda item, lane: f"measured {item}")
     for result in run_pipeline(attempts(), stages, Shape(3, 1, 16, alternates), threading.Event()):
         found.append(result)
         answered.put(result)
@@ -282,7 +304,7 @@ def test_a_reader_may_leave_while_the_tasks_are_waited_for() -> None:
         yield 0
         never.wait()
 
-    results = run_pipeline(tasks(), Stages(Ready, lambda item, lane: item), Shape(2, 1, 4), never)
+    results = run_pipeline(tasks(), Scripted(Ready, lambda item, lane: item), Shape(2, 1, 4), never)
     assert next(results) == 0
     closing = threading.Thread(target=results.close, daemon=True)
     with patch.object(never, "set"):  # the tasks don't hear of it
@@ -302,7 +324,7 @@ def test_what_was_found_is_handed_on_before_an_error() -> None:
         wait(first_is_there)
         raise OSError("no space")
 
-    stages = Stages(prepare, lambda item, lane: "", keep=lambda result: first_is_there.set())
+    stages = Scripted(prepare, lambda item, lane: "", keep=lambda result: first_is_there.set())
     results = run_pipeline(range(2), stages, Shape(2, 1, 4), threading.Event())
     assert next(results) == "refused"
     with pytest.raises(OSError, match="no space"):
@@ -318,7 +340,7 @@ def test_every_result_is_kept_read_or_not() -> None:
         if len(kept) == 3:
             all_kept.set()
 
-    stages = Stages[int, int, str](Ready, lambda item, lane: str(item), keep=keep)
+    stages = Scripted(Ready, lambda item, lane: str(item), keep=keep)
     results = run_pipeline(range(3), stages, Shape(1, 1, 4), threading.Event())
     assert next(results) == "0"
     wait(all_kept)

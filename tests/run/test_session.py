@@ -20,49 +20,49 @@ from tests.examples import environment
 H100 = "NVIDIA H100, 81559 MiB, 9.0"
 
 
-def floor(monkeypatch: pytest.MonkeyPatch, folder: Path, count: int, wanted: int | None = None) -> Any:
-    """The floor of a machine with so many GPUs and 16 cores."""
+def lanes(monkeypatch: pytest.MonkeyPatch, folder: Path, count: int, wanted: int | None = None) -> Any:
+    """The lanes of a machine with so many GPUs and 16 cores."""
     monkeypatch.setenv("HARNESS_LOCKS", str(folder))
     monkeypatch.setattr(gpus_module, "equal_gpus", lambda: [Gpu(i, H100, f"GPU-000{i}") for i in range(count)])
     monkeypatch.setattr(session_module, "core_groups", lambda: [frozenset({cpu}) for cpu in range(16)])
     monkeypatch.setattr(session_module, "cpu_quota", lambda: None)
     host: Any = SimpleNamespace(name="cuda")
-    return session_module._gpu_floor(Workers(host, folder), environment(), wanted)
+    return session_module._gpu_lanes(Workers(host, folder), environment(), wanted)
 
 
 def test_one_gpu_is_judged_on_in_this_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made = floor(monkeypatch, tmp_path, 1)
-    assert list(made.lanes) == ["GPU 0"]
-    assert isinstance(made.lanes["GPU 0"], LocalLane)
-    assert made.lanes["GPU 0"].lock == GpuLock("GPU-0000", "GPU 0", tmp_path)
+    made = lanes(monkeypatch, tmp_path, 1)
+    assert list(made.by_name) == ["GPU 0"]
+    assert isinstance(made.by_name["GPU 0"], LocalLane)
+    assert made.by_name["GPU 0"].lock == GpuLock("GPU-0000", "GPU 0", tmp_path)
     assert made.cores.builds == frozenset(range(2, 16))
 
 
 def test_each_of_several_gpus_has_a_process_that_sees_it_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made = floor(monkeypatch, tmp_path, 3)
-    assert list(made.lanes) == ["GPU 0", "GPU 1", "GPU 2"]
-    assert all(isinstance(lane, ProcessLane) for lane in made.lanes.values())
-    assert [lane._variables for lane in made.lanes.values()] == [
+    made = lanes(monkeypatch, tmp_path, 3)
+    assert list(made.by_name) == ["GPU 0", "GPU 1", "GPU 2"]
+    assert all(isinstance(lane, ProcessLane) for lane in made.by_name.values())
+    assert [lane._variables for lane in made.by_name.values()] == [
         {"CUDA_VISIBLE_DEVICES": "GPU-0000"},
         {"CUDA_VISIBLE_DEVICES": "GPU-0001"},
         {"CUDA_VISIBLE_DEVICES": "GPU-0002"},
     ]
-    assert [lane._settings.cpus for lane in made.lanes.values()] == [{0, 1}, {2, 3}, {4, 5}]
-    assert [lane._settings.lock.key for lane in made.lanes.values()] == ["GPU-0000", "GPU-0001", "GPU-0002"]
+    assert [lane._settings.cpus for lane in made.by_name.values()] == [{0, 1}, {2, 3}, {4, 5}]
+    assert [lane._settings.lock.key for lane in made.by_name.values()] == ["GPU-0000", "GPU-0001", "GPU-0002"]
 
 
 def test_a_gpu_that_another_run_holds_comes_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with GpuLock("GPU-0000", "GPU 0", tmp_path).held(threading.Event(), lambda what: None):
-        assert list(floor(monkeypatch, tmp_path, 2).lanes) == ["GPU 1", "GPU 0"]
-        alone = floor(monkeypatch, tmp_path, 2, wanted=1)
-    assert list(alone.lanes) == ["GPU 1"]
-    assert isinstance(alone.lanes["GPU 1"], ProcessLane)  # torch sees another one first here
+        assert list(lanes(monkeypatch, tmp_path, 2).by_name) == ["GPU 1", "GPU 0"]
+        alone = lanes(monkeypatch, tmp_path, 2, wanted=1)
+    assert list(alone.by_name) == ["GPU 1"]
+    assert isinstance(alone.by_name["GPU 1"], ProcessLane)  # torch sees another one first here
 
 
 def test_no_more_lanes_than_tasks_and_builds_on_half_of_their_cores(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made = floor(monkeypatch, tmp_path, 3)
+    made = lanes(monkeypatch, tmp_path, 3)
     shape = made.shape(2, None)
     assert (shape.lanes, shape.preparers, shape.alternates) == (2, 2, False)
     shape = made.shape(100, None)

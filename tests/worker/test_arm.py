@@ -13,10 +13,10 @@ from harness.sandbox.wire.messages import Argument, Call, Construct, TakeTurn, T
 from harness.sandbox.wire.values import encode_value
 from harness.worker.arm import Arm
 from harness.worker.guard import Guard
-from tests.referee.desk import DeskDevice
+from tests.referee.in_process import InProcessDevice
 
 
-class Noting(DeskDevice):
+class Noting(InProcessDevice):
     """Writes down what it is told."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Noting(DeskDevice):
         self.told.append("trace")
 
 
-def arm_of(device: DeskDevice) -> Arm:
+def arm_of(device: InProcessDevice) -> Arm:
     extensions = type("NoExtensions", (), {"take_reports": lambda self: ()})()
     given: Any = extensions
     arm = Arm(device, given)
@@ -39,7 +39,7 @@ def arm_of(device: DeskDevice) -> Arm:
     return arm
 
 
-class Counting(DeskDevice):
+class Counting(InProcessDevice):
     """Knows which of the tensors that `Making` made are alive."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ def test_an_input_that_is_returned_needs_not_be_given_back() -> None:
     assert (call.shares, call.is_given_back) == ("input 0", True)
 
 
-class Forging(DeskDevice):
+class Forging(InProcessDevice):
     """Whose trace is exchanged during a turn, and put back where it is taken."""
 
     def begin(self, conditions: Conditions) -> None:

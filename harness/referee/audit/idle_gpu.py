@@ -26,13 +26,13 @@ now and then is seldom seen after half of the solution's turns, and hardly ever 
 measured.)"""
 
 
-class Canary:
+class ProbeKernel:
     """A probe fill of 256 MiB. A context manager; it holds its memory from the first fill on."""
 
     def __init__(self) -> None:
         self._memory: torch.Tensor | None = None
 
-    def sing(self) -> int:
+    def run_ns(self) -> int:
         """Fill once and return the ns by the referee's clock."""
         self._hold_memory()
         return self._fill()
@@ -51,7 +51,7 @@ class Canary:
     def close(self) -> None:
         self._memory = None
 
-    def __enter__(self) -> Canary:
+    def __enter__(self) -> ProbeKernel:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

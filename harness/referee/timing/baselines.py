@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.devices import FLAGS
-from harness.model.arms import Baseline
+from harness.model.arms import Baseline, ReferenceArm
+from harness.model.config import TimingConfig
 from harness.model.environment import Flag
 from harness.sandbox.wire.messages import Optimization
 
@@ -28,6 +29,11 @@ _FLAGS: dict[Baseline, dict[str, Flag]] = {
     "eager-float32": _STRICT,
     "eager-tf32": _TF32,
 }
+
+
+def references_of(config: TimingConfig) -> tuple[ReferenceArm, ...]:
+    """The arms of the reference, the first baseline first."""
+    return (*config.baselines, "control") if config.control else config.baselines
 
 
 def flags_of(baseline: Baseline) -> dict[str, Flag]:

@@ -17,7 +17,7 @@ from harness.devices.cuda.device import CudaDevice
 from harness.devices.cuda.host import measure_timer_overhead
 from harness.devices.cuda.tracer import END, EVICT, LEAD_IN
 from harness.model.arms import Metric
-from harness.referee.timing.pacing import Pacing
+from harness.referee.timing.launch_hold import LaunchHold
 from harness.sandbox.wire.device import Conditions
 from tests.machine import ROOT
 
@@ -204,7 +204,7 @@ def test_metrics_differ_as_they_must(device: CudaDevice) -> None:
     """Under the conditions that the referee asks for."""
     cached = torch.rand(2**22, device="cuda")  # 16 MiB, and as much for the output
     times = {
-        metric: middle_ns(under(device, Pacing().conditions(metric), lambda: cached * 2, inputs=[cached]))
+        metric: middle_ns(under(device, LaunchHold().conditions(metric), lambda: cached * 2, inputs=[cached]))
         for metric in get_args(Metric)
     }
     assert times["gpu_warm"] < times["gpu_cold"] - 1_000

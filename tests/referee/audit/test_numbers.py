@@ -21,11 +21,12 @@ from harness.referee.audit.roofline import require_possible
 from harness.referee.audit.tail import require_quiet_end, require_tails
 from harness.referee.audit.traced_turn import OutputSize, read_traced_turn
 from harness.referee.audit.wall_clock import require_explained
-from harness.referee.timing.player import claimed_turn
+from harness.referee.buffers.turns import Taken
+from harness.referee.timing.arms import recorded_turn
 from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
-from harness.sandbox.wire.messages import CallTaken, TurnTaken
+from harness.sandbox.wire.messages import CallTaken, TakeTurn, TurnTaken
 from harness.sandbox.wire.sandbox import FIRST_USER
 from tests.examples import ceilings
 from tests.referee.audit.observed import busy, observed
@@ -43,7 +44,7 @@ def spoke_unasked() -> None:
 
 def long_tail() -> None:
     calls = (CallTaken("tensor", (), 10, 12), CallTaken("tensor", (), 10, 99))
-    claimed_turn(TurnTaken(calls, (), 0), 50)
+    recorded_turn("solution", Taken(TakeTurn(()), TurnTaken(calls, (), 0), 50))
 
 
 def too_fast() -> None:
@@ -57,7 +58,8 @@ def too_fast() -> None:
 
 
 def more_than_was_waited_for() -> None:
-    claimed_turn(TurnTaken((CallTaken("tensor", (), 10, 1),) * 2, (), 0), 15)
+    calls = (CallTaken("tensor", (), 10, 1),) * 2
+    recorded_turn("solution", Taken(TakeTurn(()), TurnTaken(calls, (), 0), 15))
 
 
 def writes_our_files() -> None:

@@ -14,7 +14,7 @@ from harness.referee.inputs.draws import draw_variants, make_inputs
 from harness.referee.inputs.structure import InputStructure, structures_of
 from harness.referee.inputs.variants import Variant, ladders
 from harness.workspace.problem import VariantName
-from tests.referee.desk import setting_of
+from tests.referee.in_process import setting_of
 
 Draw = Callable[[], torch.Tensor]
 

@@ -19,7 +19,7 @@ from harness.referee.mutants.specimens import worst_error
 from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
-from tests.referee.desk import checked, setting_of
+from tests.referee.in_process import checked, setting_of
 
 
 def ours(problem: str, case: str = "small") -> Setting:

@@ -9,7 +9,7 @@ import torch
 
 from harness.referee.answers.reference import InvalidProblem
 from harness.referee.mutants.telling import telling, untold
-from tests.referee.desk import setting_of
+from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
 MODEL = """\

@@ -14,11 +14,11 @@ from harness.model.build import CompiledBaseline
 from harness.model.config import Config, TimingConfig
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.buffers.freezer import Freezer
 from harness.referee.flag_changes import flag_remarks
-from harness.referee.table import seats as seats_module
-from harness.referee.table.seats import Seats
-from harness.referee.table.stillness import Stillness
+from harness.referee.timing import references as references_module
 from harness.referee.timing.baselines import flags_of, optimization_of
+from harness.referee.timing.references import References
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Compilation, Described, FlagChange, Optimization
 from harness.worker.optimization import in_channels_last, optimize
@@ -114,43 +114,43 @@ class Worker:
         self.is_closed = True
 
 
-def fill_seats(monkeypatch: pytest.MonkeyPatch, broken: str, workers: Any) -> tuple[Seats, list[Worker]]:
-    """Seat eager, compile and channels-last, of which one can't be made ready."""
+def made_ready(monkeypatch: pytest.MonkeyPatch, broken: str, workers: Any) -> tuple[References, list[Worker]]:
+    """Make ready eager, compile and channels-last, of which one can't be."""
 
-    def seat(self: Seats, baseline: str, *rest: Any) -> None:
+    def make_ready(self: References, baseline: str, *rest: Any) -> None:
         if baseline == broken:
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
 
-    monkeypatch.setattr(Seats, "_seat", seat)
-    unseated: list[Worker] = []
-    table: Any = SimpleNamespace(unseat=unseated.append)
+    monkeypatch.setattr(References, "_make_ready", make_ready)
+    forgotten: list[Worker] = []
+    buffers: Any = SimpleNamespace(forget=forgotten.append, freezer=Freezer())
     setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full")
     config = Config(timing=TimingConfig(baselines=("eager", "compile", "channels-last")))
-    seats = Seats(table, Stillness(), workers)
-    seats.fill(setting, config.timing.baselines, config, lambda what: None)
-    return seats, unseated
+    references = References(buffers, workers)
+    references.make_ready(setting, config.timing.baselines, config, lambda what: None)
+    return references, forgotten
 
 
 def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
-    seats, unseated = fill_seats(monkeypatch, "compile", workers)
-    assert seats.taken == ("eager", "channels-last")
-    assert seats.remarks == ["baseline compile is left out: no memory left"]
-    assert unseated == [workers["compile"]]
+    references, forgotten = made_ready(monkeypatch, "compile", workers)
+    assert references.ready == ("eager", "channels-last")
+    assert references.remarks == ["baseline compile is left out: no memory left"]
+    assert forgotten == [workers["compile"]]
     assert [name for name, worker in workers.items() if worker.is_closed] == ["compile"]
 
 
 def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
     with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
-        fill_seats(monkeypatch, "eager", workers)
+        made_ready(monkeypatch, "eager", workers)
 
 
 SECOND = 1_000_000_000
 
 
 class Clock:
-    """Scripted in place of the turns and questions that Seats asks with: by baseline the wall clock of each turn."""
+    """Scripted in place of turns and questions: by baseline the wall clock of each turn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, walls: dict[str, list[int]], described: Any) -> None:
         self.turns: list[str] = []
@@ -159,7 +159,7 @@ class Clock:
         def turn(worker: Any, *rest: Any) -> Any:
             name = names[worker]
             self.turns.append(name)
-            return SimpleNamespace(wall_ns=walls[name].pop(0), reply=SimpleNamespace(calls=(None,)))
+            return SimpleNamespace(wall_ns=walls[name].pop(0), answered=SimpleNamespace(calls=(None,)))
 
         def describe(worker: Any, limits: Any) -> Any:
             found = described[names[worker]]
@@ -168,20 +168,20 @@ class Clock:
             return found
 
         for name in ("load_arm", "construct_arm", "judge_form"):
-            monkeypatch.setattr(seats_module, name, lambda *rest: None)
-        monkeypatch.setattr(seats_module, "take_turn", turn)
-        monkeypatch.setattr(seats_module, "describe_arm", describe)
-        workers: Any = {name: QuietWorker() for name in walls}
+            monkeypatch.setattr(references_module, name, lambda *rest: None)
+        monkeypatch.setattr(references_module, "take_turn", turn)
+        monkeypatch.setattr(references_module, "describe_arm", describe)
+        workers: Any = {name: SilentWorker() for name in walls}
         names.update({worker: name for name, worker in workers.items()})
-        table: Any = SimpleNamespace(seat=lambda worker, timeout_s: None)
+        buffers: Any = SimpleNamespace(attach=lambda worker, timeout_s: None, calls=lambda slots: (), freezer=Freezer())
         setting: Any = SimpleNamespace(problem=SimpleNamespace(source_for=lambda case: "x = 1"), case="full", spec=None)
         config = Config(timing=TimingConfig(baselines=tuple(walls)))  # type: ignore[arg-type]
-        self.seats = Seats(table, Stillness(), workers)
-        self.seats.fill(setting, config.timing.baselines, config, lambda what: None)
-        self.compiled = self.seats.look_back(config.limits)
+        self.references = References(buffers, workers)
+        self.references.make_ready(setting, config.timing.baselines, config, lambda what: None)
+        self.compiled = self.references.look_back(config.limits)
 
 
-class QuietWorker(Worker):
+class SilentWorker(Worker):
     def bring_text(self, name: str, text: str) -> str:
         return name
 
@@ -206,20 +206,20 @@ def test_compiling_took_what_the_first_call_takes_longer_than_the_second(monkeyp
         CompiledBaseline("compile", 8.0, 2, 1, 3),
         CompiledBaseline("compile-max-autotune", 0.0, None, None, None),
     )
-    assert clock.seats.remarks == []
+    assert clock.references.remarks == []
 
 
 def test_a_baseline_that_does_not_tell_has_its_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     described = {"eager": UNCHANGED, "compile": SolutionFailed(Verdict.CRASHED, "the process ended")}
     clock = Clock(monkeypatch, {"eager": [SECOND], "compile": [9 * SECOND, SECOND]}, described)
     assert clock.compiled == (CompiledBaseline("compile", 8.0, None, None, None),)
-    assert clock.seats.remarks == ["baseline compile didn't tell of torch's flags and compiler: the process ended"]
+    assert clock.references.remarks == ["baseline compile didn't tell of torch's flags and compiler: the process ended"]
 
 
 def test_flags_that_the_problems_own_file_changes_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = (FlagChange("matmul_allow_tf32", False, True), FlagChange("float32_matmul_precision", "highest", None))
     clock = Clock(monkeypatch, {"eager": [SECOND]}, {"eager": Described(changes, None)})
-    assert clock.seats.remarks == [
+    assert clock.references.remarks == [
         "by its process's own account the reference (eager) changed torch's flags: matmul_allow_tf32 off → on, "
         "float32_matmul_precision highest → contradictory"
     ]

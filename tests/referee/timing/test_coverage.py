@@ -9,8 +9,9 @@ import pytest
 
 from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
+from harness.model.timing import Turn
+from harness.referee.timing.measure import looks, measure
 from harness.referee.timing.series import Series, joined
-from harness.referee.timing.timing import ArmTurn, looks, measure
 from tests.coverage import covers
 from tests.test_benchmarks import script
 
@@ -20,7 +21,7 @@ SAMPLING_ERROR = 0.006
 """Of a share of 96 %, one standard deviation."""
 
 
-class NoisyPlayer:
+class NoisyArms:
     """Calls of 1 and 0.8 ms on a GPU whose clock goes on while they run: some jitter, and one kind of noise."""
 
     metric: Metric = "gpu_cold"
@@ -35,12 +36,15 @@ class NoisyPlayer:
         self._step_at_s = rng.uniform(0, 0.2)
         self._drift = rng.choice((-0.05, 0.05))
 
+    def is_late(self, turn: Turn) -> bool:
+        return False
+
     def warmed_up(self) -> None: ...
 
-    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> ArmTurn:
+    def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
         times = [int((1e6 / TRUE_SPEEDUP if arm == "solution" else 1e6) * self._slowness()) for _ in range(calls)]
         self._now_s += sum(times) / 1e9
-        return ArmTurn(tuple(times), sum(times) + 1000)
+        return Turn(arm, 0, tuple(times), sum(times) + 1000)
 
     def _slowness(self) -> float:
         jitter = self._rng.gauss(0, self._jitter)
@@ -71,7 +75,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(noise: str, blocks: int)
     covered = 0
     for seed in range(TRIALS):
         rng = random.Random(seed)
-        timing = measure(NoisyPlayer(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
+        timing = measure(NoisyArms(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
         covered += covers(timing, TRUE_SPEEDUP)
     assert 0.93 - SAMPLING_ERROR <= covered / TRIALS <= 0.97 + SAMPLING_ERROR
 
@@ -82,7 +86,7 @@ def test_ending_when_it_is_precise_enough_costs_no_coverage(noise: str) -> None:
     covered, blocks = 0, []
     for seed in range(TRIALS // 2):
         rng = random.Random(seed)
-        timing = measure(NoisyPlayer(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
+        timing = measure(NoisyArms(noise, rng), config, rng, 5, Series(config, lambda: 0.0))
         covered += covers(timing, TRUE_SPEEDUP)
         blocks.append(len({turn.block for turn in timing.turns}))
     assert 6 <= min(blocks) < max(blocks)
@@ -116,7 +120,7 @@ def test_three_processes_reach_the_precision_that_was_asked_for(jitter: float, l
         rng = random.Random(seed)
         series = Series(config, lambda: 0.0)
         while not series.is_complete:
-            series.add(measure(NoisyPlayer("jitter", rng, jitter), config, rng, 5, series))
+            series.add(measure(NoisyArms("jitter", rng, jitter), config, rng, 5, series))
         timing = joined(series.parts)
         assert timing.speedup is not None
         within += timing.speedup.half_width <= 0.0025
@@ -130,9 +134,9 @@ def test_a_lopsided_order_would_not_cover_it() -> None:
     covered = 0
     for seed in range(200):
         rng = random.Random(seed)
-        player = NoisyPlayer("clock step", rng)
-        eager = [ns for _ in range(24) for ns in player.turn("eager", 5).call_ns]
-        solution = [ns for _ in range(24) for ns in player.turn("solution", 5).call_ns]
+        arms = NoisyArms("clock step", rng)
+        eager = [ns for _ in range(24) for ns in arms.turn("eager", 5).call_ns]
+        solution = [ns for _ in range(24) for ns in arms.turn("solution", 5).call_ns]
         ratio = sorted(eager)[len(eager) // 2] / sorted(solution)[len(solution) // 2]
         covered += abs(ratio / TRUE_SPEEDUP - 1) < 0.002
     assert covered / 200 < 0.5

@@ -1,4 +1,4 @@
-"""A solution and its baselines at one table: what is measured, what is judged, and whose fault a failure is."""
+"""A solution and its baselines over the same buffers: what is measured and judged, and whose fault a failure is."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem
+from harness.referee.buffers import buffers as buffers_module
+from harness.referee.buffers.buffers import Buffers, open_buffers
+from harness.referee.buffers.case_turns import CaseTurns
+from harness.referee.buffers.freezer import Freezer
+from harness.referee.buffers.slots import Capacity, Slots
 from harness.referee.setting import Setting
-from harness.referee.table import seated_case, table
-from harness.referee.table.seated_case import seat_case
-from harness.referee.table.seats import BaselineFailed, Seats
-from harness.referee.table.size import Seating, TableSize
-from harness.referee.table.stillness import Stillness
-from harness.referee.table.table import Table
 from harness.referee.timing import timed_case
-from harness.referee.timing.pacing import Pacing
-from harness.referee.timing.player import Watchers, WorkerPlayer
-from harness.referee.timing.quiet import Quiet
-from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks, ready_for_timing
+from harness.referee.timing.arms import Instruments, WorkerArms
+from harness.referee.timing.launch_hold import LaunchHold
+from harness.referee.timing.references import BaselineFailed, References
+from harness.referee.timing.series import Series
+from harness.referee.timing.settling import Settling
+from harness.referee.timing.timed_case import TimedCase, TimedOutcome, metric_remarks
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Describe, Detach, TakeTurn, TurnTaken
-from tests.referee.desk import DeskDevice, DeskWorker, desk_host, setting_of
+from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
 
 CONFIG = Config(
@@ -47,7 +48,7 @@ CONFIG = Config(
 
 @dataclass
 class Listener:
-    """An auditor and a canary that write down what they hear."""
+    """An auditor and a probe kernel that write down what they hear."""
 
     turns: list[tuple[ArmName, int]] = field(default_factory=list)
     traced: list[tuple[ArmName, int]] = field(default_factory=list)
@@ -67,18 +68,18 @@ class Listener:
         assert canary_ns == 99
         self.rests.append(after)
 
-    def sing(self) -> int:
+    def run_ns(self) -> int:
         return 99
 
 
 @dataclass
-class Sitting:
+class Timed:
     """A timed case with its workers."""
 
     case: TimedCase
     listener: Listener
-    solution: DeskWorker
-    eager: DeskWorker
+    solution: InProcessWorker
+    eager: InProcessWorker
     late: Any
     """The workers that are started once the solution was judged."""
 
@@ -93,23 +94,25 @@ class Sitting:
 
 
 @contextmanager
-def sitting(
+def opened_case(
     setting: Setting,
     model: type[nn.Module],
     times: Sequence[int | None] = (1_000,),
     config: Config = CONFIG,
     tail_ns: int = 0,
-    quiet: Quiet = Quiet(lambda: 100),
-) -> Iterator[Sitting]:
-    solution, eager, listener = DeskWorker(model, times, tail_ns), DeskWorker(times=(2_000,)), Listener()
-    late = {"control": DeskWorker(times=(2_000,))}
+    settling: Settling = Settling(lambda: 100),
+) -> Iterator[Timed]:
+    solution, eager, listener = InProcessWorker(model, times, tail_ns), InProcessWorker(times=(2_000,)), Listener()
+    late = {"control": InProcessWorker(times=(2_000,))}
     worker: Any = solution
     references: Any = {"eager": eager}
     heard: Any = listener
-    with seat_case(setting, desk_host(), worker, config, TableSize(config.timing.calls_per_turn)) as case:
-        watchers = Watchers(heard, heard, Telemetry(), quiet)
-        timed = ready_for_timing(case, references, watchers, config, lambda what: None)
-        yield Sitting(timed, listener, solution, eager, late)
+    with open_buffers(setting, in_process_host(), Capacity(config.timing.calls_per_turn)) as buffers:
+        instruments = Instruments(LaunchHold(), heard, heard, Telemetry(), settling)
+        case = CaseTurns(setting, buffers, worker, config, instruments)
+        timed_case = TimedCase(case, references, instruments, Series(config.timing))
+        timed_case.warm_up(config, lambda what: None)
+        yield Timed(timed_case, listener, solution, eager, late)
 
 
 @pytest.fixture
@@ -118,11 +121,11 @@ def double(tmp_path: Path) -> Setting:
 
 
 def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> None:
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
-        judged = list(at_table.solution.turns)
-        timing = at_table.measure().timing
-        timed = at_table.solution.turns[len(judged) :]
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
+        judged = list(opened.solution.turns)
+        timing = opened.measure().timing
+        timed = opened.solution.turns[len(judged) :]
     assert {len(turn.calls) for turn in judged} <= {len(turn.calls) for turn in timed} == {1, 2, 4}
     assert {turn.keeps_outputs for turn in (*judged, *timed)} == {True}
     assert {len(call.outputs) for turn in (*judged, *timed) for call in turn.calls} == {1}
@@ -134,20 +137,20 @@ def test_correctness_and_timing_take_turns_of_the_same_form(double: Setting) -> 
 def test_where_memory_is_short_workers_give_back_what_they_keep_between_turns(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TableSize, "seating", lambda *_: Seating(1, is_short=True))
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
-        timing = at_table.measure().timing
-    assert {len(turn.calls) for turn in at_table.solution.turns} == {1}
-    assert at_table.solution.times_given_back > len(at_table.solution.turns)
-    assert at_table.eager.times_given_back > len(at_table.eager.turns)
+    monkeypatch.setattr(Capacity, "slots", lambda *_: Slots(1, is_short=True))
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
+        timing = opened.measure().timing
+    assert {len(turn.calls) for turn in opened.solution.turns} == {1}
+    assert opened.solution.times_given_back > len(opened.solution.turns)
+    assert opened.eager.times_given_back > len(opened.eager.turns)
     assert timing.speedup is not None
 
 
 def test_workers_keep_it_where_there_is_enough(double: Setting) -> None:
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
-    assert (at_table.solution.times_given_back, at_table.eager.times_given_back) == (0, 0)
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
+    assert (opened.solution.times_given_back, opened.eager.times_given_back) == (0, 0)
 
 
 def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
@@ -155,12 +158,12 @@ def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
 ) -> None:
     given_out = [10**9, 0]
     told = itertools.cycle(range(2))
-    monkeypatch.setattr(seated_case, "_outputs_can_be_kept", lambda setting: False)
-    monkeypatch.setattr(DeskDevice, "allocated_bytes", lambda self: given_out[next(told)])
-    with sitting(double, Honest) as at_table:
-        assert at_table.case.check(lambda what: None).remarks == ()
+    monkeypatch.setattr(buffers_module, "can_keep_outputs", lambda setting: False)
+    monkeypatch.setattr(InProcessDevice, "allocated_bytes", lambda self: given_out[next(told)])
+    with opened_case(double, Honest) as opened:
+        assert opened.case.check(lambda what: None).remarks == ()
         given_out[1] = 10**9
-        (remark,) = at_table.measure().remarks
+        (remark,) = opened.measure().remarks
     assert "there is too little to keep them beside the next call's" in remark
 
 
@@ -177,10 +180,10 @@ class SlowAtFirst(Honest):
 def test_two_slow_calls_at_first_make_no_short_turns(double: Setting) -> None:
     """Who sleeps in them would have turns of one call, over which the wall clock has no slope."""
     slow_ns = 255_000_000
-    with sitting(double, SlowAtFirst, (slow_ns, slow_ns, *[1_000] * 1_000)) as at_table:
-        at_table.case.check(lambda what: None)
-        judged = [len(turn.calls) for turn in at_table.solution.turns]
-        timing = at_table.measure().timing
+    with opened_case(double, SlowAtFirst, (slow_ns, slow_ns, *[1_000] * 1_000)) as opened:
+        opened.case.check(lambda what: None)
+        judged = [len(turn.calls) for turn in opened.solution.turns]
+        timing = opened.measure().timing
     assert set(judged) == {1}
     assert {len(turn.call_ns) for turn in timing.turns} == {1, 2, 4}
 
@@ -208,14 +211,14 @@ def test_any_later_turn_may_come_late_or_be_traced_and_neither_is_a_sample(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "SystemRandom", Always)
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
-        judged = len(at_table.solution.turns)
-        timing = at_table.measure().timing
-        turns = at_table.solution.turns[judged:]
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
+        judged = len(opened.solution.turns)
+        timing = opened.measure().timing
+        turns = opened.solution.turns[judged:]
     assert sum(is_late(turn) for turn in turns) == 2 + 4  # of the last four of 16
     assert sum(turn.traced for turn in turns) == 1 + 4
-    assert sum(turn.traced for turn in at_table.eager.turns) == 1
+    assert sum(turn.traced for turn in opened.eager.turns) == 1
     assert sum(turn.arm == "solution" for turn in timing.turns) == 16
 
 
@@ -223,11 +226,11 @@ def test_two_turns_among_the_timed_ones_have_late_inputs_and_are_no_samples(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "SystemRandom", Never)
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
-        judged = len(at_table.solution.turns)
-        at_table.measure()
-        turns = at_table.solution.turns[judged:]
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
+        judged = len(opened.solution.turns)
+        opened.measure()
+        turns = opened.solution.turns[judged:]
     late = [turn for turn in turns if is_late(turn)]
     assert len(late) == 2
     others = next(turn for turn in turns if not turn.conditions.late_inputs)
@@ -238,19 +241,19 @@ def test_each_side_is_traced_secretly_and_what_is_traced_is_no_sample(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "SystemRandom", Never)
-    with sitting(double, Honest) as at_table:
-        timing = at_table.outcome().timing
-    arms = [arm for arm, _ in at_table.listener.traced]
+    with opened_case(double, Honest) as opened:
+        timing = opened.outcome().timing
+    arms = [arm for arm, _ in opened.listener.traced]
     assert arms.count("solution") == 2  # one turn of correctness, one of timing
     assert 1 <= arms.count("eager") <= 2
-    assert sum(turn.traced for turn in at_table.solution.turns) == 2
-    heard = [(arm, calls) for arm, calls in at_table.listener.turns if arm == "solution"]
+    assert sum(turn.traced for turn in opened.solution.turns) == 2
+    heard = [(arm, calls) for arm, calls in opened.listener.turns if arm == "solution"]
     kept = [(turn.arm, len(turn.call_ns)) for turn in timing.turns if turn.arm == "solution"]
     assert heard == kept
-    of_solution, of_eager = len(at_table.solution.turns), len(at_table.eager.turns)
-    of_control = len(at_table.late["control"].turns)
-    assert at_table.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
-    in_correctness = of_solution + of_eager + of_control - 2 - at_table.listener.rests.count("solution")
+    of_solution, of_eager = len(opened.solution.turns), len(opened.eager.turns)
+    of_control = len(opened.late["control"].turns)
+    assert opened.listener.rests.count("eager") == of_eager - 1  # the turn that makes it ready isn't listened to
+    in_correctness = of_solution + of_eager + of_control - 2 - opened.listener.rests.count("solution")
     assert 4 <= in_correctness <= 12  # after each timed turn of it, and before each of the baseline's
 
 
@@ -263,10 +266,10 @@ def test_the_canary_of_a_turn_is_the_one_after_it(double: Setting, monkeypatch: 
         if after == "solution":
             of_solution.append(canary_ns)
 
-    monkeypatch.setattr(Listener, "sing", lambda self: next(songs))
+    monkeypatch.setattr(Listener, "run_ns", lambda self: next(songs))
     monkeypatch.setattr(Listener, "rest", rest)
-    with sitting(double, Honest) as at_table:
-        timing = at_table.outcome().timing
+    with opened_case(double, Honest) as opened:
+        timing = opened.outcome().timing
     for arm in ("eager", "control"):
         heard = [turn.canary_ns for turn in timing.turns if turn.arm == arm]
         assert len(heard) == 16
@@ -275,13 +278,13 @@ def test_the_canary_of_a_turn_is_the_one_after_it(double: Setting, monkeypatch: 
 
 
 def test_the_chosen_calls_are_judged_in_full_and_rows_of_all_others(double: Setting) -> None:
-    with sitting(double, Honest) as at_table:
-        outcome = at_table.outcome()
+    with opened_case(double, Honest) as opened:
+        outcome = opened.outcome()
     assert {(check.scope, check.outputs[0].compared) for check in outcome.checks} == {("timed_turn", 300)}
     assert 5 <= len(outcome.checks) <= 27  # two that are drawn, two late ones, the traced one, and others by chance
 
 
-class Spent(DeskWorker):
+class Spent(InProcessWorker):
     """Can't be captured as a graph, and answers nothing afterwards, not even when it is to give its buffers back."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -303,19 +306,19 @@ class Spent(DeskWorker):
 def test_workers_are_asked_what_they_changed_before_a_graph_can_harm_them(
     double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(globals(), "DeskWorker", Spent)
+    monkeypatch.setitem(globals(), "InProcessWorker", Spent)
     config = replace(CONFIG, timing=replace(CONFIG.timing, metrics=("graph",)))
-    with sitting(double, Honest, config=config) as at_table:
-        outcome = at_table.outcome(config)
+    with opened_case(double, Honest, config=config) as opened:
+        outcome = opened.outcome(config)
     (remark,) = outcome.remarks
     assert "no CUDA graph of it can be measured" in remark
     assert outcome.timing.rows == ()
-    asked = [worker.asked for worker in (at_table.solution, at_table.eager, at_table.late["control"])]  # type: ignore[attr-defined]
+    asked = [worker.asked for worker in (opened.solution, opened.eager, opened.late["control"])]  # type: ignore[attr-defined]
     assert sorted(asked[:2]) in ([["describe"], ["describe", "graph"]], [["describe", "graph"]] * 2)
     assert asked[2] == []  # the control is the first baseline once more
 
 
-class Cold(DeskWorker):
+class Cold(InProcessWorker):
     """Fails where caches are warm, and answers nothing afterwards if it `dies` of it."""
 
     dies = False
@@ -335,10 +338,10 @@ def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bo
     config = replace(CONFIG, timing=timing)
     second: Any = Cold(times=(3_000,))
     second.dies = dies
-    with sitting(double, Honest, config=config) as at_table:
-        at_table.late = {"cudnn-benchmark": second, "control": DeskWorker(times=(2_000,))}
-        outcome = at_table.outcome(config)
-        headlines = [turn for turn in at_table.eager.turns if turn.conditions.metric == "gpu_cold"]
+    with opened_case(double, Honest, config=config) as opened:
+        opened.late = {"cudnn-benchmark": second, "control": InProcessWorker(times=(2_000,))}
+        outcome = opened.outcome(config)
+        headlines = [turn for turn in opened.eager.turns if turn.conditions.metric == "gpu_cold"]
     assert outcome.timing.baselines == ("eager", "cudnn-benchmark")
     assert [row.metric for row in outcome.timing.rows] == ([] if dies else ["end_to_end"])
     assert "gpu_warm isn't measured: cudnn-benchmark fails in it: " in outcome.remarks[0]
@@ -356,10 +359,10 @@ class Lazy(nn.Module):
 
 
 def lazy_once_timed(setting: Setting, config: Config, monkeypatch: pytest.MonkeyPatch) -> TimedOutcome:
-    with sitting(setting, Lazy, config=config) as at_table:
-        assert at_table.case.check(lambda what: None).failed is None
+    with opened_case(setting, Lazy, config=config) as opened:
+        assert opened.case.check(lambda what: None).failed is None
         monkeypatch.setattr(Lazy, "is_lazy", True)
-        return at_table.measure(config)
+        return opened.measure(config)
 
 
 UNJUDGED = replace(CONFIG, timing=replace(CONFIG.timing, checked_turns=0))
@@ -399,8 +402,8 @@ def test_without_independent_rows_whole_calls_are_judged(
 def test_claims_that_cannot_be_true_are_a_deception_from_the_first_call_on(
     double: Setting, times: tuple[int | None], tail: int, check: str, observed: str
 ) -> None:
-    with sitting(double, Honest, times, tail_ns=tail) as at_table, pytest.raises(SolutionFailed) as caught:
-        at_table.outcome()
+    with opened_case(double, Honest, times, tail_ns=tail) as opened, pytest.raises(SolutionFailed) as caught:
+        opened.outcome()
     assert caught.value.verdict is Verdict.CHEATING
     (evidence,) = caught.value.failure.evidence
     assert evidence.check == check
@@ -408,23 +411,24 @@ def test_claims_that_cannot_be_true_are_a_deception_from_the_first_call_on(
 
 
 def test_all_but_the_one_in_turn_stand_still() -> None:
-    """DeskWorker refuses to be asked while it stands still; here: the others do."""
-    first, second, third = (DeskWorker() for _ in range(3))
+    """InProcessWorker refuses to be asked while it is frozen; here: the others do."""
+    first, second, third = (InProcessWorker() for _ in range(3))
     workers: Any = (first, second, third)
-    with Stillness() as stillness:
-        stillness.join(workers[0])
-        stillness.only(workers[0])
-        assert not first.is_paused
-        for worker in workers[1:]:
-            stillness.join(worker)
-        stillness.only(workers[1])
-        assert [worker.is_paused for worker in workers] == [True, False, True]
-        stillness.leave(workers[0])
-        stillness.only(None)
-        assert [worker.is_paused for worker in workers] == [True, True, True]
-        stillness.only(workers[2])
-        assert [worker.is_paused for worker in workers] == [True, True, False]
-    assert [worker.is_paused for worker in workers] == [True, False, False]  # who left is somebody else's affair
+    freezer = Freezer()
+    freezer.add(workers[0])
+    freezer.thaw_only(workers[0])
+    assert not first.is_paused
+    for worker in workers[1:]:
+        freezer.add(worker)
+    freezer.thaw_only(workers[1])
+    assert [worker.is_paused for worker in workers] == [True, False, True]
+    freezer.remove(workers[0])
+    freezer.freeze()
+    assert [worker.is_paused for worker in workers] == [True, True, True]
+    freezer.thaw_only(workers[2])
+    assert [worker.is_paused for worker in workers] == [True, True, False]
+    freezer.thaw()
+    assert [worker.is_paused for worker in workers] == [True, False, False]  # the removed one is somebody else's affair
 
 
 def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
@@ -440,28 +444,28 @@ def test_nobody_is_awake_while_inputs_are_laid_and_outputs_poisoned(
 
         return call
 
-    with sitting(double, Honest) as at_table:
-        watched = [("solution", at_table.solution), ("eager", at_table.eager)]
-        monkeypatch.setattr(Table, "lay_inputs", noting("inputs", Table.lay_inputs))
-        monkeypatch.setattr(table, "_poison", noting("poison", table._poison))
-        at_table.outcome()
+    with opened_case(double, Honest) as opened:
+        watched = [("solution", opened.solution), ("eager", opened.eager)]
+        monkeypatch.setattr(Buffers, "lay_inputs", noting("inputs", Buffers.lay_inputs))
+        monkeypatch.setattr(buffers_module, "_poison", noting("poison", buffers_module._poison))
+        opened.outcome()
     assert awake == []
 
 
-def test_a_turn_begins_once_the_device_is_quiet(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_begins_once_freed_memory_is_cleared(double: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked once inputs lie ready, with everybody standing still; what is found is kept with the turn."""
     looks: list[int] = []
-    quiet = Quiet(lambda: 100)
+    settling = Settling(lambda: 100)
 
     def wait() -> int:
-        assert at_table.solution.is_paused
-        assert at_table.eager.is_paused
+        assert opened.solution.is_paused
+        assert opened.eager.is_paused
         looks.append(90_000 + len(looks))
         return looks[-1]
 
-    with sitting(double, Honest, quiet=quiet) as at_table:
-        monkeypatch.setattr(quiet, "wait", wait)
-        found = [turn.fill_ns for turn in at_table.outcome().timing.turns]
+    with opened_case(double, Honest, settling=settling) as opened:
+        monkeypatch.setattr(settling, "wait", wait)
+        found = [turn.fill_ns for turn in opened.outcome().timing.turns]
     assert len(set(found)) == len(found)
     assert set(found) < set(looks)
 
@@ -476,33 +480,34 @@ class OutOfMemory(nn.Module):
     [("solution", SolutionFailed), ("eager", InvalidProblem), ("channels-last", BaselineFailed)],
 )
 def test_failure_in_a_timed_turn_is_blamed_on_its_arm(arm: ArmName, blamed: type[Exception], double: Setting) -> None:
-    failing, listener = DeskWorker(OutOfMemory), Listener()
-    workers: Any = dict.fromkeys(("eager", "channels-last", "solution"), failing)
+    failing, listener = InProcessWorker(OutOfMemory), Listener()
+    worker: Any = failing
+    references: dict[ReferenceArm, Any] = dict.fromkeys(("eager", "channels-last"), failing)
     heard: Any = listener
-    config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "channels-last")))
-    with seat_case(double, desk_host(), workers["solution"], config, TableSize()) as case:
-        case.seat_solution()
-        watchers = Watchers(heard, heard, Telemetry(), Quiet(lambda: 100))
-        player = WorkerPlayer(case, workers, config, watchers, "timed", Pacing())
+    instruments = Instruments(LaunchHold(), heard, heard, Telemetry(), Settling(lambda: 100))
+    with open_buffers(double, in_process_host(), Capacity()) as buffers:
+        case = CaseTurns(double, buffers, worker, CONFIG, instruments)
+        case.construct()
+        arms = WorkerArms(case, references, "eager", 2, instruments, "timed")
         with pytest.raises(blamed, match="no memory left"):
-            player.turn(arm, 1)
+            arms.turn(arm, 1)
 
 
 def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() -> None:
-    unseated: list[Any] = []
-    references: Any = {"eager": DeskWorker(), "compile": DeskWorker(), "channels-last": DeskWorker()}
-    table: Any = SimpleNamespace(unseat=unseated.append)
-    seats = Seats(table, Stillness(), references)
-    seats.taken = ("eager", "compile", "channels-last")
-    seats.leave_out(("channels-last",), "CUDA out of memory")
-    assert seats.taken == ("eager", "compile")
-    assert set(seats.workers) == {"eager", "compile"}
-    assert unseated == [references["channels-last"]]
-    assert [worker.is_closed for worker in references.values()] == [False, False, True]
-    assert seats.remarks == ["baseline channels-last is left out: CUDA out of memory"]
-    assert seats.can_leave_out
-    seats.leave_out(("compile",), "too")
-    assert not seats.can_leave_out
+    forgotten: list[Any] = []
+    workers: Any = {"eager": InProcessWorker(), "compile": InProcessWorker(), "channels-last": InProcessWorker()}
+    buffers: Any = SimpleNamespace(forget=forgotten.append, freezer=Freezer())
+    references = References(buffers, workers)
+    references.ready = ("eager", "compile", "channels-last")
+    references.leave_out(("channels-last",), "CUDA out of memory")
+    assert references.ready == ("eager", "compile")
+    assert set(references.workers) == {"eager", "compile"}
+    assert forgotten == [workers["channels-last"]]
+    assert [worker.is_closed for worker in workers.values()] == [False, False, True]
+    assert references.remarks == ["baseline channels-last is left out: CUDA out of memory"]
+    assert references.can_leave_out
+    references.leave_out(("compile",), "too")
+    assert not references.can_leave_out
 
 
 @pytest.mark.parametrize("is_scarce", [True, False])
@@ -510,10 +515,10 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     is_scarce: bool, double: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The solution runs out of memory beside two baselines, and runs beside one; if memory is free, it only says so."""
-    seatings: list[tuple[str, ...]] = []
+    tried: list[tuple[str, ...]] = []
 
-    def measured(player: Any, config: TimingConfig, *others: Any, **named: Any) -> Timing:
-        seatings.append(config.baselines)
+    def measured(arms: Any, config: TimingConfig, *others: Any, **named: Any) -> Timing:
+        tried.append(config.baselines)
         if len(config.baselines) > 1:
             raise SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory left")
         return Timing("full", tuple(Turn(arm, 0, (1,), 1) for arm in (*config.baselines, "solution")), config.baselines)
@@ -521,18 +526,18 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
     monkeypatch.setattr(timed_case, "measure", measured)
     monkeypatch.setattr(timed_case, "is_memory_scarce", lambda: is_scarce)
     config = replace(CONFIG, timing=replace(CONFIG.timing, baselines=("eager", "cudnn-benchmark")))
-    second: Any = DeskWorker()
-    late: dict[ReferenceArm, Any] = {"cudnn-benchmark": second, "control": DeskWorker()}
-    with sitting(double, Honest) as at_table:
-        at_table.case.check(lambda what: None)
+    second: Any = InProcessWorker()
+    late: dict[ReferenceArm, Any] = {"cudnn-benchmark": second, "control": InProcessWorker()}
+    with opened_case(double, Honest) as opened:
+        opened.case.check(lambda what: None)
         if not is_scarce:
             with pytest.raises(SolutionFailed, match="no memory left"):
-                at_table.case.measure(late, config, lambda what: None)
-            assert seatings == [("eager", "cudnn-benchmark")]
+                opened.case.measure(late, config, lambda what: None)
+            assert tried == [("eager", "cudnn-benchmark")]
             assert not second.is_closed
             return
-        outcome = at_table.case.measure(late, config, lambda what: None)
-    assert seatings == [("eager", "cudnn-benchmark"), ("eager",)]
+        outcome = opened.case.measure(late, config, lambda what: None)
+    assert tried == [("eager", "cudnn-benchmark"), ("eager",)]
     assert second.is_closed
     assert outcome.remarks == (
         "baseline cudnn-benchmark is left out: beside it there is too little memory for the solution",

@@ -1,0 +1,282 @@
+"""The shared buffers of one case: the referee allocates and fills them, workers open them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from harness.devices.base import Host, SharedBuffer
+from harness.model.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem, OutputSpec
+from harness.referee.buffers.freezer import Freezer
+from harness.referee.buffers.slots import Capacity, can_keep_outputs
+from harness.referee.setting import Setting
+from harness.sandbox.outcome import from_exception
+from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.messages import (
+    Argument,
+    Attach,
+    Call,
+    Construct,
+    Constructed,
+    Detach,
+    NamedTensor,
+    Optimization,
+    TensorRef,
+)
+from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
+
+_STATE_ALIGNMENT = 256
+
+
+@dataclass
+class _Slot:
+    """The buffers of one call."""
+
+    outputs: list[TensorRef]
+    arguments: list[Argument] = field(default_factory=list)
+
+
+class Buffers:
+    """Buffers for the inputs and outputs of one case, in `slots` of which each call of a turn has one of its own. A
+    context manager that frees them.
+
+    `is_short`: there is too little memory for all workers to keep what they have cached while it is another's turn.
+    `keeps_outputs`: there is enough to keep a call's outputs alive beside the next call's.
+    """
+
+    def __init__(
+        self, host: Host, spec: OutputSpec, slots: int = 1, is_short: bool = False, keeps_outputs: bool = True
+    ) -> None:
+        self.freezer = Freezer()
+        self.is_short = is_short
+        self.keeps_outputs = keeps_outputs
+        self._host = host
+        self._numbers = itertools.count(1)
+        self._buffers: dict[int, SharedBuffer] = {}
+        self._attached: list[tuple[WorkerProcess, float]] = []
+        self._slots = [_Slot(self._allocate_outputs(spec)) for _ in range(slots)]
+
+    @property
+    def slots(self) -> int:
+        """The number of calls that one turn can have."""
+        return len(self._slots)
+
+    def lay_inputs(self, inputs: Sequence[Any], slot: int = 0) -> None:
+        """Fill an input buffer per tensor, allocated at the first call; plain values go along as they are.
+
+        Raises: InvalidProblem where get_inputs() gives other forms at every call.
+        """
+        old = self._slots[slot].arguments
+        before: Sequence[Argument | None] = old or [None] * len(inputs)
+        if len(before) != len(inputs):
+            raise InvalidProblem("get_inputs() gives another number of inputs at every call")
+        arguments = [self._argument(value, known) for value, known in zip(inputs, before, strict=True)]
+        self._slots[slot].arguments = arguments
+        for argument, value in zip(arguments, inputs, strict=True):
+            if argument.tensor is not None:
+                self._view(argument.tensor).copy_(value)
+
+    def lay_buffer(self, buffer: SharedBuffer, like: torch.Tensor) -> None:
+        """Use a ready-made buffer as the next input of the first slot."""
+        number = next(self._numbers)
+        self._buffers[number] = buffer
+        self._slots[0].arguments.append(Argument(tensor=_ref(number, like.dtype, tuple(like.shape), like.stride())))
+
+    def lay_value(self, value: Any) -> None:
+        """Give a plain value as the next input of the first slot. Raises: InvalidProblem where it isn't plain."""
+        self._slots[0].arguments.append(self._argument(value, None))
+
+    def attach(self, worker: WorkerProcess, timeout_s: float) -> None:
+        """Give a worker access to every buffer."""
+        for number in self._buffers:
+            self._attach(worker, number, timeout_s)
+        self._attached.append((worker, timeout_s))
+
+    def forget(self, worker: WorkerProcess) -> None:
+        """Forget a worker that has been ended, or is of no use any more."""
+        self._attached = [one for one in self._attached if one[0] is not worker]
+
+    @property
+    def workers(self) -> tuple[WorkerProcess, ...]:
+        """Those that have access."""
+        return tuple(worker for worker, _ in self._attached)
+
+    @contextmanager
+    def state(self, model: torch.nn.Module) -> Iterator[tuple[int | None, tuple[NamedTensor, ...]]]:
+        """The model's state in one shared buffer, for as long as the block runs."""
+        tensors = {name: value for name, value in model.state_dict().items() if value.numel()}
+        offsets, total = [], 0
+        for value in tensors.values():
+            offsets.append(total)
+            total += -(-value.nbytes // _STATE_ALIGNMENT) * _STATE_ALIGNMENT
+        if not tensors:
+            yield None, ()
+            return
+        number = next(self._numbers)
+        self._buffers[number] = self._host.allocate(total)
+        named = []
+        for (name, value), offset in zip(tensors.items(), offsets, strict=True):
+            plain = value.contiguous()
+            ref = _ref(number, plain.dtype, tuple(plain.shape), plain.stride(), offset)
+            self._view(ref).copy_(plain)
+            named.append(NamedTensor(name, ref))
+        self.synchronize()
+        try:
+            yield number, tuple(named)
+        finally:
+            self._buffers.pop(number).release()
+
+    def construct(
+        self,
+        worker: WorkerProcess,
+        model: torch.nn.Module,
+        init_inputs: list[Any],
+        seed: int,
+        timeout_s: float,
+        optimization: Optimization | None = None,
+        varies: bool = False,
+    ) -> Constructed:
+        """Have the worker construct its module and take over the model's state."""
+        with self.state(model) as (number, named):
+            if number is not None:
+                self._attach(worker, number, timeout_s)
+            reply = worker.ask(Construct(encode_value(init_inputs), seed, named, optimization, varies), timeout_s)
+            if number is not None:
+                worker.ask(Detach((number,)), timeout_s)
+        assert isinstance(reply, Constructed)
+        return reply
+
+    def calls(self, slots: Sequence[int]) -> tuple[Call, ...]:
+        """A call over each of these slots, for a request."""
+        chosen = [self._slots[slot] for slot in slots]
+        return tuple(Call(tuple(slot.arguments), tuple(slot.outputs)) for slot in chosen)
+
+    def poison_outputs(self, calls: Sequence[Call]) -> None:
+        """Overwrite what these calls are to fill, so that what isn't written can't pass."""
+        for ref in (ref for call in calls for ref in call.outputs):
+            _poison(self._buffers[ref.buffer].content, getattr(torch, ref.dtype))
+
+    def synchronize(self) -> None:
+        """Wait until the referee's own writes have reached the device's memory."""
+        if self._host.torch_device == "cuda":
+            torch.cuda.synchronize()
+
+    def inputs(self, slot: int = 0) -> dict[int, torch.Tensor]:
+        """The memory of a slot's tensor inputs, as plain bytes, by their positions."""
+        arguments = enumerate(self._slots[slot].arguments)
+        return {
+            number: self._buffers[argument.tensor.buffer].content
+            for number, argument in arguments
+            if argument.tensor is not None
+        }
+
+    def values(self, slot: int = 0) -> list[Any]:
+        """The inputs as they lie, tensors as views of the shared memory."""
+        arguments = self._slots[slot].arguments
+        return [decode_value(a.value) if a.tensor is None else self._view(a.tensor) for a in arguments]
+
+    def outputs(self, slot: int = 0) -> list[torch.Tensor]:
+        """The referee's own view of what the last turn left."""
+        return [self._view(ref) for ref in self._slots[slot].outputs]
+
+    def output_buffers(self) -> list[SharedBuffer]:
+        """Those of the first slot."""
+        return [self._buffers[ref.buffer] for ref in self._slots[0].outputs]
+
+    def __enter__(self) -> Buffers:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
+        """Thaw the workers, take the buffers from them and free them. After a failure the workers end soon anyway."""
+        try:
+            self.freezer.thaw()
+            if error is None:
+                for worker, timeout_s in self._attached:
+                    _detach(worker, tuple(self._buffers), timeout_s)
+        finally:
+            for buffer in self._buffers.values():
+                buffer.release()
+            self._buffers.clear()
+
+    def _allocate_outputs(self, spec: OutputSpec) -> list[TensorRef]:
+        forms = zip(spec.dtypes, spec.shapes, strict=True)
+        return [self._allocate(dtype, shape, None) for dtype, shape in forms]
+
+    def _argument(self, value: Any, before: Argument | None) -> Argument:
+        """The input as a worker is told of it, in the buffer that it had before."""
+        if before is not None and before.tensor is not None:
+            form = (before.tensor.shape, before.tensor.dtype)
+            if not isinstance(value, torch.Tensor) or (tuple(value.shape), _name(value.dtype)) != form:
+                raise InvalidProblem("get_inputs() gives tensors of another shape or dtype at every call")
+            return before
+        if isinstance(value, torch.Tensor):
+            stride = torch.empty_like(value, device="meta").stride()
+            return Argument(tensor=self._allocate(value.dtype, tuple(value.shape), stride))
+        try:
+            return Argument(value=encode_value(value))
+        except NotPlain as error:
+            raise InvalidProblem(f"get_inputs() returns a {error}; tensors and plain values belong") from None
+
+    def _allocate(self, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...] | None) -> TensorRef:
+        number = next(self._numbers)
+        self._buffers[number] = self._host.allocate(math.prod(shape) * dtype.itemsize)
+        return _ref(number, dtype, shape, stride or torch.empty(shape, device="meta").stride())
+
+    def _attach(self, worker: WorkerProcess, number: int, timeout_s: float) -> None:
+        buffer = self._buffers[number]
+        descriptors = [] if buffer.descriptor is None else [buffer.descriptor]
+        worker.ask(Attach(number, buffer.handle), timeout_s, descriptors)
+
+    def _view(self, ref: TensorRef) -> torch.Tensor:
+        dtype = getattr(torch, ref.dtype)
+        flat = self._buffers[ref.buffer].content[ref.offset :]
+        return flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype).as_strided(ref.shape, ref.stride)
+
+
+@contextmanager
+def open_buffers(setting: Setting, host: Host, capacity: Capacity) -> Iterator[Buffers]:
+    """Buffers with slots for as many calls as memory permits, each filled once; no worker has access yet."""
+    inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.oracle.find_rows(inputs, setting.spec):
+        inputs = setting.reference.make_inputs(setting.seed("inputs"))
+    if setting.reference.on_gpu:
+        torch.cuda.empty_cache()
+    slots = capacity.slots(setting, inputs)
+    with Buffers(host, setting.spec, slots.count, slots.is_short) as buffers:
+        for slot in range(buffers.slots):
+            buffers.lay_inputs(inputs, slot)
+        del inputs
+        if setting.reference.on_gpu:
+            torch.cuda.empty_cache()
+        buffers.keeps_outputs = can_keep_outputs(setting)
+        yield buffers
+
+
+def _poison(content: torch.Tensor, dtype: torch.dtype) -> None:
+    """NaN in floating dtypes; integers have no such value, so they get what nobody can know. Unwritten can't pass."""
+    if dtype.is_floating_point or dtype.is_complex:
+        content.fill_(0xFF)
+    else:
+        content.random_(0, 256)
+
+
+def _detach(worker: WorkerProcess, buffers: tuple[int, ...], timeout_s: float) -> None:
+    try:
+        worker.ask(Detach(buffers), timeout_s)
+    except SolutionRaised as error:
+        raise from_exception(error.raised, "after its turns", Verdict.RUNTIME_ERROR) from None
+
+
+def _ref(number: int, dtype: torch.dtype, shape: tuple[int, ...], stride: Sequence[int], offset: int = 0) -> TensorRef:
+    return TensorRef(number, _name(dtype), shape, tuple(stride), offset)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

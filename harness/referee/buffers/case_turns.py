@@ -1,0 +1,278 @@
+"""The turns of one case over its buffers, those of the solution judged.
+
+Correctness and timing take their turns here, over the same buffers and with the same construction of the module. What a
+solution is given doesn't tell which kind of turn it is in; the worker's process around it does (SECURITY.md), and so
+what is compared is drawn anew for every turn, and chosen in this process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from harness.model.check import Check, OutputComparison, Scope
+from harness.model.config import Config
+from harness.model.verdict import Verdict
+from harness.referee.audit.claims import require_originals
+from harness.referee.buffers.buffers import Buffers
+from harness.referee.buffers.conduct import Conduct
+from harness.referee.buffers.laid import KeptRow, Laid, imprint, is_unchanged
+from harness.referee.buffers.turns import Taken, Weights, construct_arm, give_back, take_turn
+from harness.referee.inputs.draws import Drawn, make_inputs
+from harness.referee.judgement import judge_form, judge_sharing, judge_values
+from harness.referee.setting import Setting
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.device import Conditions
+from harness.sandbox.wire.messages import TakeTurn
+
+_CHEAP_BYTES = 2**26
+"""Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
+_SCARCE_SHARE = 0.3
+"""With less of the memory free, the referee gives back what its allocator caches before a turn, but for what the next
+inputs take: that would come and go with each turn, and the driver clears whatever is freed (timing.settling)."""
+_STAGING = 1.25
+_LAST_SHARE = 0.08
+"""With less than this free, the referee gives back that, too."""
+
+
+class CaseTurns:
+    """Takes turns over the buffers of one case; `worker` is the solution's."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        buffers: Buffers,
+        worker: WorkerProcess,
+        config: Config,
+        conduct: Conduct = Conduct(),
+    ) -> None:
+        self.setting = setting
+        self.buffers = buffers
+        self.worker = worker
+        self.config = config
+        self.conduct = conduct
+        self.rng = random.Random(secrets.randbits(64))
+        self.weights = Weights("none")
+        self._changes_inputs: bool | None = None
+        self._are_given_back = True
+
+    @property
+    def remarks(self) -> list[str]:
+        """On the turns so far."""
+        if self._are_given_back:
+            return []
+        return [
+            f"{self.setting.case}: outputs weren't seen to give torch's allocator their memory back, and there is too "
+            f"little to keep them beside the next call's: sharing between calls is observed only in cases with room"
+        ]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether single rows of the outputs can be judged."""
+        return self.setting.oracle.rows(self.buffers.values(0), self.setting.spec) is not None
+
+    def construct(self) -> None:
+        """Have the solution's module made, with access to the buffers. Raises: SolutionFailed."""
+        self.buffers.attach(self.worker, self.config.limits.load_s)
+        self.buffers.freezer.add(self.worker)
+        self.buffers.freezer.thaw_only(self.worker)
+        self.weights = construct_arm(self.worker, self.buffers, self.setting, self.config.limits)
+
+    def turn(
+        self,
+        drawn: Sequence[Drawn],
+        *,
+        conditions: Conditions | None = None,
+        traced: bool = False,
+        launches: bool = True,
+    ) -> Taken:
+        """A turn of the solution, with a call for each draw; form, sharing and unchanged inputs are judged.
+
+        `launches`: False where the simulator is to skip what own kernels do. Raises: SolutionFailed.
+        """
+        return self.accept(self.take(self.worker, self.lay(drawn), conditions, traced=traced, launches=launches))
+
+    def again(self, taken: Taken, conditions: Conditions) -> Taken:
+        """The same inputs in the same slots once more. Raises: SolutionFailed."""
+        laid = self._lay_in(taken.laid.drawn, taken.laid.slots)
+        return self.accept(self.take(self.worker, laid, conditions))
+
+    def lay(self, drawn: Sequence[Drawn]) -> Laid:
+        """Fresh inputs for each call, in slots in random order: in the same way before a turn of any arm."""
+        return self._lay_in(tuple(drawn), tuple(self.rng.sample(range(self.buffers.slots), len(drawn))))
+
+    def take(
+        self,
+        worker: WorkerProcess,
+        laid: Laid,
+        conditions: Conditions | None = None,
+        *,
+        traced: bool = False,
+        launches: bool = True,
+    ) -> Taken:
+        """A turn of any arm over what was laid, while all others are frozen; then it is, too.
+
+        `conditions`: others than those that timed turns have now. Raises: SolutionFailed.
+        """
+        request = TakeTurn(
+            self.buffers.calls(laid.slots),
+            conditions or self.conduct.conditions(),
+            keeps_outputs=self.buffers.keeps_outputs,  # of all arms alike: other addresses make other times
+            traced=traced,
+            sample_blocks=None if launches else 0,
+        )
+        freezer = self.buffers.freezer
+        own_pids = [one.pid for one in freezer.workers]
+        fill_ns = self.conduct.settle()
+        with self.conduct.watch(own_pids, worker.pid) as watch:
+            taken = take_turn(
+                worker, self.buffers, request, self.config.turn_limits, wake=lambda: freezer.thaw_only(worker)
+            )
+            freezer.freeze()
+        gpu, process_bytes = (watch.state(), watch.process_bytes) if watch else (None, None)
+        return dataclasses.replace(taken, laid=laid, fill_ns=fill_ns, gpu=gpu, process_bytes=process_bytes)
+
+    def accept(self, taken: Taken) -> Taken:
+        """The solution's turn if its form is right, while its processes are frozen. Raises: SolutionFailed."""
+        self.reclaim()
+        require_originals(taken.answered.patched)
+        # A graph's outputs are its own, and stay.
+        is_graph = taken.asked.conditions.metric == "graph"
+        if not self.buffers.keeps_outputs and not self.setting.spec.is_kept and not is_graph:
+            self._are_given_back &= all(call.is_given_back for call in taken.answered.calls)
+        for call, one in zip(taken.answered.calls, taken.laid.drawn, strict=True):
+            with at(self.setting.case, one):
+                judge_form(call, self.setting.spec)
+                judge_sharing(call, self.setting.spec)
+        self._require_unchanged(taken.laid)
+        return taken
+
+    def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
+        """Every value of one call, against inputs made anew: what lies in the shared buffers may be the worker's."""
+        drawn = taken.laid.drawn[call]
+        inputs = make_inputs(self.setting, drawn)
+        compared = judge_values(self.buffers.outputs(taken.laid.slots[call]), inputs, self.setting, drawn.tolerances)
+        del inputs
+        self._give_back_if_scarce()
+        return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
+
+    def judge_row(self, taken: Taken, row: KeptRow, scope: Scope) -> Check:
+        """One row of one call's outputs; the others are not compared."""
+        got = [output[row.row : row.row + 1] for output in self.buffers.outputs(taken.laid.slots[row.call])]
+        drawn = taken.laid.drawn[row.call]
+        compared = judge_values(got, row.inputs, self.setting, drawn.tolerances)
+        return self.setting.check(drawn.seed, scope, tuple(_moved(one, row.row) for one in compared))
+
+    def row_of(self, taken: Taken, call: int) -> KeptRow | None:
+        """A random row of what a call was given, made anew; None where all of its outputs are judged: where rows
+        aren't independent, and where there is little to judge."""
+        if not self.setting.reference.on_gpu or self.setting.spec.nbytes < _CHEAP_BYTES:
+            return None
+        return self._row(make_inputs(self.setting, taken.laid.drawn[call]), call)
+
+    def keep_row(self, laid: Laid) -> KeptRow | None:
+        """A random row of a random call's inputs, so that it can be judged cheaply; None where rows aren't
+        independent."""
+        call = self.rng.randrange(len(laid.slots))
+        return self._row(self.buffers.values(laid.slots[call]), call)
+
+    def reclaim(self) -> None:
+        """Where memory is short, have the workers give back what they keep for later: not within their turns, which
+        are timed and watched, but between them. Raises: SolutionFailed."""
+        if not self.buffers.is_short:
+            return
+        for worker in self.buffers.workers:
+            self.buffers.freezer.thaw_only(worker)
+            give_back(worker, self.config.limits)
+        self.buffers.freezer.freeze()
+
+    def _lay_in(self, drawn: tuple[Drawn, ...], slots: tuple[int, ...]) -> Laid:
+        self.reclaim()
+        self.buffers.freezer.freeze()  # until the turn begins: nobody has its inputs before
+        for one, slot in zip(drawn, slots, strict=True):
+            self.buffers.lay_inputs(make_inputs(self.setting, one), slot)
+        self._give_back_if_scarce()
+        imprints = ({n: imprint(value) for n, value in self.buffers.inputs(slot).items()} for slot in slots)
+        return Laid(drawn, slots, tuple(imprints))
+
+    def _require_unchanged(self, laid: Laid) -> None:
+        for imprints, one, slot in zip(laid.imprints, laid.drawn, laid.slots, strict=True):
+            for number, content in self.buffers.inputs(slot).items():
+                if is_unchanged(content, imprints[number]) or self._reference_changes_inputs():
+                    continue
+                with at(self.setting.case, one):
+                    raise SolutionFailed(
+                        Verdict.WRONG_VALUES,
+                        f"input {number} was changed by the call",
+                        next_step="write into a tensor of your own (torch.empty_like(x)) instead of the input; "
+                        "look for in-place operations and for writes out of bounds",
+                    )
+
+    def _reference_changes_inputs(self) -> bool:
+        """Asked only where a solution did: the reference may work in place itself."""
+        if self._changes_inputs is None:
+            seed = self.setting.seed("inputs", "changed")
+            given, kept = (self.setting.reference.make_inputs(seed) for _ in range(2))
+            self.setting.oracle.native(given)
+            pairs = [(one, two) for one, two in zip(given, kept, strict=True) if isinstance(one, torch.Tensor)]
+            self._changes_inputs = not all(torch.equal(one, two) for one, two in pairs)
+        return self._changes_inputs
+
+    def _row(self, inputs: Sequence[Any], call: int) -> KeptRow | None:
+        """A random row, in memory of its own; None where rows aren't independent."""
+        rows = self.setting.oracle.rows(inputs, self.setting.spec)
+        if rows is None:
+            return None
+        row = self.rng.randrange(rows.count)
+        return KeptRow(call, row, rows.together(inputs, (row,)))
+
+    def _give_back_if_scarce(self) -> None:
+        """The workers need the memory more."""
+        if self.setting.reference.on_gpu:
+            cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+            inputs = sum(content.nbytes for content in self.buffers.inputs().values())
+            if is_to_be_given_back(cached, inputs, *torch.cuda.mem_get_info()):
+                torch.cuda.empty_cache()
+
+
+@contextmanager
+def at(case: str, drawn: Drawn | None) -> Iterator[None]:
+    """A failure inside is recorded with the case, the seed and the variant that reproduce it."""
+    try:
+        yield
+    except SolutionFailed as error:
+        failure = error.failure
+        if failure.case is None:
+            reason = failure.reason
+            if drawn is not None and drawn.variant is not None:
+                reason = f"with {drawn.variant.words} inputs: {reason}"
+            error.failure = dataclasses.replace(
+                failure, reason=reason, case=case, seed=drawn.seed if drawn is not None else None
+            )
+        raise
+
+
+def seeds_of(setting: Setting, *purpose: object) -> Callable[[], int]:
+    """A new seed at every call, all of them following from the master seed."""
+    numbers = iter(range(2**62))
+    return lambda: setting.seed("inputs", *purpose, next(numbers))
+
+
+def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
+    """Of row 0 alone, said of the row that it is."""
+    mismatches = tuple(
+        dataclasses.replace(mismatch, index=(row, *mismatch.index[1:])) for mismatch in comparison.first_mismatches
+    )
+    return dataclasses.replace(comparison, first_mismatches=mismatches)
+
+
+def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool:
+    """All in bytes, of the device's memory: cached by the referee's allocator, taken by the inputs of a call, free."""
+    return free < total * _LAST_SHARE or (free < total * _SCARCE_SHARE and cached > _STAGING * inputs)

@@ -1,0 +1,84 @@
+"""Repeat a turn with wrong values on the same inputs, to tell nondeterministic kernels from wrong ones."""
+
+from __future__ import annotations
+
+from harness.model.check import Check, Scope
+from harness.model.verdict import Verdict
+from harness.referee.buffers.case_turns import CaseTurns, at
+from harness.referee.buffers.laid import KeptRow
+from harness.referee.buffers.turns import Taken
+from harness.referee.judgement import require_passed
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.device import Conditions
+
+_TIMES = 3
+_UNASKED_CHARS = 200
+
+
+def judge_call(case: CaseTurns, taken: Taken, call: int, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """Check one call of a turn, and return the failure if it fails."""
+    check = case.judge(taken, call, scope)
+    return check, None if check.passed else _failure(case, taken, call, check)
+
+
+def judge_row(case: CaseTurns, taken: Taken, row: KeptRow, scope: Scope) -> tuple[Check, SolutionFailed | None]:
+    """Check one row of a call, and return the failure if it fails."""
+    check = case.judge_row(taken, row, scope)
+    return check, None if check.passed else _failure(case, taken, row.call, check)
+
+
+def _failure(case: CaseTurns, taken: Taken, call: int, check: Check) -> SolutionFailed:
+    """The failure of a wrong call: `nondeterministic` where a repetition of the turn, with the same inputs at the same
+    addresses, gives right values; the last repetition runs on an idle device.
+
+    The whole turn is repeated, not the call alone: what an earlier call left behind must be there again.
+    """
+    try:
+        with at(check.case, taken.laid.drawn[call]):
+            try:
+                require_passed(check)
+            except SolutionFailed as wrong:
+                if unasked := taken.answered.calls[call].unasked:
+                    raise _failed_unnoticed(unasked, wrong) from None
+                if found := _what_makes_it_right(case, taken, call):
+                    reason = f"{found}; when wrong, {wrong}"
+                    raise SolutionFailed(Verdict.NONDETERMINISTIC, reason, wrong.failure.details) from None
+                raise
+    except SolutionFailed as failed:
+        return failed
+    raise AssertionError("a check that passed has no failure")
+
+
+def _failed_unnoticed(unasked: str, wrong: SolutionFailed) -> SolutionFailed:
+    """Name the CUDA error that the solution left unasked. Honest calls leave such errors, too: it explains wrong values
+    and accuses nobody alone."""
+    return SolutionFailed(
+        Verdict.RUNTIME_ERROR,
+        f"CUDA error: {unasked[:_UNASKED_CHARS]}, which the solution didn't ask about, as after a launch that failed; "
+        f"{wrong}",
+        wrong.failure.details,
+    )
+
+
+def _what_makes_it_right(case: CaseTurns, taken: Taken, call: int) -> str | None:
+    """Say what makes the call right; None where it is always wrong."""
+    try:
+        for number in range(1, _TIMES + 1):
+            if _is_right(case, taken, call, taken.asked.conditions):
+                return f"the same inputs gave wrong values {_times(number)}, then right ones"
+        if taken.asked.conditions.late_inputs and _is_right(case, taken, call, Conditions()):
+            return (
+                "right values where the inputs lie ready, and wrong ones where they come late, on the current stream: "
+                "work on another stream doesn't wait for it"
+            )
+    except SolutionFailed:
+        pass  # the first failure is reported
+    return None
+
+
+def _is_right(case: CaseTurns, taken: Taken, call: int, conditions: Conditions) -> bool:
+    return case.judge(case.again(taken, conditions), call, "complete").passed
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,126 @@
+"""The number of calls that a turn can have, which memory limits, and the number that it has, which is drawn."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from harness.model.arms import ReferenceArm
+from harness.referee.setting import Setting
+
+CALLS = 2
+"""At most, in a turn of a case that isn't timed: enough to meet caches by address and by content."""
+SHORT_BYTES = 256 * 2**20
+"""Calls that move more take 80 µs at least (3.3 TB/s on an H100) ..."""
+SHORT_CALLS = 4
+"""... and shorter ones are measured so many times as many at a time: they scatter more, and take no time."""
+_SHARED_SHARE = 0.45
+"""Of the device's memory, for all shared buffers."""
+_USABLE_SHARE = 0.9
+PROCESS_BYTES = 2**30
+"""A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
+_CONVERTED = {"eager-float64", "eager-float16", "eager-bfloat16"}
+"""As a rule of tensors in float32."""
+_WORKSPACE_BYTES = 3 * 2**30
+"""For what a library lays out anew, and for the pieces of the oracle."""
+_KEPT_SHARE = 0.05
+"""Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""
+_KEPT_SHARE_OF_FREE = 0.2
+"""... if they take no more of what the buffers leave."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many slots there are. `is_short`: even with one there is too little memory for all workers to keep what they
+    have cached while it is another's turn."""
+
+    count: int
+    is_short: bool = False
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Up to `calls` slots, shared with these arms of the reference; without any, the solution is alone."""
+
+    calls: int = CALLS
+    references: tuple[ReferenceArm, ...] = ()
+
+    def slots(self, setting: Setting, inputs: Sequence[Any]) -> Slots:
+        """As many slots as the GPU's memory permits, one at least."""
+        if not setting.reference.on_gpu:
+            return Slots(self.calls)
+        free, total = torch.cuda.mem_get_info()
+        size, outputs = tensor_bytes(inputs), setting.spec.nbytes
+        may_be_short = bool(self.references) and size + outputs <= SHORT_BYTES
+        many = replace(self, calls=SHORT_CALLS * self.calls) if may_be_short else self
+        return many.affordable(size, outputs, free, total, setting.call_bytes)
+
+    def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Slots:
+        """`call_bytes`: the most that an eager call allocates, outputs among it."""
+        case = _Case(input_bytes, output_bytes, call_bytes)
+        left = min(free, total * _USABLE_SHARE)
+        slots = int(min(left - case.kept(self.references), total * _SHARED_SHARE) // case.slot)
+        is_short = left - case.kept(self.references[:1]) < case.slot  # others may be left out
+        return Slots(max(1, min(self.calls, slots)), is_short)
+
+
+@dataclass(frozen=True)
+class _Case:
+    input_bytes: int
+    output_bytes: int
+    call_bytes: int
+
+    @property
+    def slot(self) -> int:
+        return max(1, self.input_bytes + self.output_bytes)
+
+    def kept(self, references: Sequence[ReferenceArm]) -> int:
+        """Every arm holds what a call takes; the solution an earlier call's outputs, too, and an arm that changes the
+        layout the inputs, or their type both. The referee makes the inputs of one call at a time, and the oracle works
+        in pieces."""
+        call = max(self.call_bytes, self.output_bytes + min(_WORKSPACE_BYTES, self.input_bytes))
+        arms = (1 + len(references)) * (call + PROCESS_BYTES) + self.output_bytes
+        arms += ("channels-last" in references) * self.input_bytes
+        arms += sum(2 * self.slot for name in references if name in _CONVERTED)
+        return arms + self.input_bytes + _WORKSPACE_BYTES
+
+
+def tensor_bytes(values: Sequence[Any]) -> int:
+    return sum(value.numel() * value.itemsize for value in values if isinstance(value, torch.Tensor))
+
+
+def can_keep_outputs(setting: Setting) -> bool:
+    """Whether a call's outputs can be kept alive beside the next call's, in what the buffers leave of the memory."""
+    if not setting.reference.on_gpu:
+        return True
+    free, total = torch.cuda.mem_get_info()
+    return setting.spec.nbytes <= min(total * _KEPT_SHARE, free * _KEPT_SHARE_OF_FREE)
+
+
+def drawn_lengths(most: int, rng: random.Random) -> Iterator[int]:
+    """Endless: of four turns two have `most` calls, one has half as many, and one a single call, in random order.
+
+    The wall clock over turns of different lengths shows what a call costs, whatever a turn costs besides.
+    """
+    while True:
+        four = [most, most, half(most), 1]
+        rng.shuffle(four)
+        yield from four
+
+
+def half(most: int) -> int:
+    return (most + 1) // 2
+
+
+def split(count: int, most: int, rng: random.Random) -> list[int]:
+    """Lengths of those kinds that add up to `count`."""
+    lengths = []
+    while count:
+        possible = sorted({length for length in (most, half(most), 1) if length <= count})
+        lengths.append(rng.choice(possible[-2:]))
+        count -= lengths[-1]
+    return lengths

@@ -1,0 +1,204 @@
+"""Asking a worker for its part, with every way of failing turned into its verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from harness.builder.build import compile_failure
+from harness.cudasim import UNSUPPORTED_MARK
+from harness.devices import FLAGS
+from harness.model.config import LimitsConfig
+from harness.model.environment import BackendName, Flag
+from harness.model.evaluation import WeightsSource
+from harness.model.timing import GpuState
+from harness.model.verdict import Verdict
+from harness.referee.buffers.buffers import Buffers
+from harness.referee.buffers.laid import NOTHING_LAID, KeptRow, Laid
+from harness.referee.judgement import fault_among
+from harness.referee.setting import Setting
+from harness.referee.triton import beyond_triton
+from harness.sandbox.outcome import SolutionFailed, from_exception
+from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.device import Finding
+from harness.sandbox.wire.messages import (
+    Constructed,
+    Describe,
+    Described,
+    GiveBack,
+    Load,
+    Optimization,
+    Raised,
+    TakeTurn,
+    TurnTaken,
+)
+
+ALL_BLOCKS = 2**62
+"""For a turn in which all blocks run and what they leave is looked for as after a few."""
+_WORK_SHARE = 1 / 8
+"""Of a turn's time, for launches that run whole on the simulator: what takes longer can be sampled instead."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One turn of one arm: the request, the worker's answer, and how long the referee waited for it by its own clock.
+
+    What the referee saw besides, None where it didn't look: `fill_ns` a fill of the device's memory right before,
+    `probe_ns` one right after, the GPU's state and the memory of the arm's process meanwhile.
+    """
+
+    asked: TakeTurn
+    answered: TurnTaken
+    wall_ns: int
+    laid: Laid = NOTHING_LAID
+    row: KeptRow | None = None
+    fill_ns: int | None = None
+    probe_ns: int | None = None
+    gpu: GpuState | None = None
+    process_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Where a module's parameters came from. `convict`: whether wrong values are its own fault: parameters that are
+    varied convict only where it had them all when its constructor ended, and nothing can derive from others."""
+
+    source: WeightsSource
+    convict: bool = True
+
+
+def load_arm(
+    worker: WorkerProcess,
+    path: str,
+    class_name: str,
+    limits: LimitsConfig,
+    flags: dict[str, Flag] = FLAGS,
+    compilers: str | None = None,
+) -> None:
+    """`compilers` as Load has it. Raises: SolutionFailed; TextsNotBuilt, as do later turns."""
+    try:
+        worker.ask(Load(path, class_name, flags, compilers), limits.load_s + limits.build_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "on import of solution.py", Verdict.LOAD_ERROR) from None
+
+
+def construct_arm(
+    worker: WorkerProcess,
+    buffers: Buffers,
+    setting: Setting,
+    limits: LimitsConfig,
+    optimization: Optimization | None = None,
+) -> Weights:
+    """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
+    try:
+        reply = buffers.construct(
+            worker,
+            setting.model,
+            setting.reference.init_inputs,
+            setting.construction_seed,
+            limits.load_s + limits.build_s,
+            optimization,
+            setting.varied_for is not None,
+        )
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
+    has_all = setting.model.state_dict().keys() <= set(reply.in_place)
+    return Weights(_weights_source(reply), convict=setting.varied_for is None or has_all)
+
+
+def take_turn(
+    worker: WorkerProcess,
+    buffers: Buffers,
+    request: TakeTurn,
+    limits: LimitsConfig,
+    wake: Callable[[], None] = lambda: None,
+) -> Taken:
+    """One turn over the inputs as they lie, with the outputs poisoned before.
+
+    `wake` is done last before the clock starts, for a worker that is frozen: if it ran earlier, it would have the
+    inputs for as long as poisoning takes.
+
+    Raises: SolutionFailed, also where another number of calls is answered, and on a fault that the simulator saw in a
+    turn that went through.
+    """
+    if request.sample_blocks in (None, ALL_BLOCKS):
+        request = replace(request, work_s=_WORK_SHARE * limits.turn_s)
+    if not request.sample_blocks:
+        buffers.poison_outputs(request.calls)
+    buffers.synchronize()
+    wake()
+    started = time.perf_counter_ns()
+    try:
+        answered = worker.ask(request, limits.turn_s)
+        wall_ns = time.perf_counter_ns() - started
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "in forward()", Verdict.RUNTIME_ERROR) from None
+    assert isinstance(answered, TurnTaken)
+    taken = Taken(request, answered, wall_ns)
+    _require_all_calls(request, taken.answered)
+    if fault := fault_among(taken.answered.findings):
+        raise fault
+    return taken
+
+
+def _require_all_calls(asked: TakeTurn, answered: TurnTaken) -> None:
+    if len(answered.calls) != len(asked.calls):
+        raise SolutionFailed.cheating(
+            "private_socket",
+            f"a turn of {len(asked.calls)} calls was answered with {len(answered.calls)}",
+            asked=len(asked.calls),
+            answered=len(answered.calls),
+        )
+
+
+def give_back(worker: WorkerProcess, limits: LimitsConfig) -> None:
+    """Have the worker give back the device's memory that its allocator keeps. Raises: SolutionFailed."""
+    try:
+        worker.ask(GiveBack(), limits.turn_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "between its turns", Verdict.RUNTIME_ERROR) from None
+
+
+def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
+    """What the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
+    try:
+        reply = worker.ask(Describe(), limits.turn_s)
+    except SolutionRaised as error:
+        raise _failure(worker, error.raised, "when asked for torch's flags", Verdict.RUNTIME_ERROR) from None
+    assert isinstance(reply, Described)
+    return reply
+
+
+def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
+    """What a device saw says more than the exception that came of it, and stands whatever gap that one claims."""
+    return (
+        _seen(raised.findings, raised)
+        or compile_failure(raised, worker)
+        or _beyond_simulator(raised, worker.backend)
+        or from_exception(raised, stage, otherwise)
+    )
+
+
+def _beyond_simulator(raised: Raised, backend: BackendName) -> SolutionFailed | None:
+    if backend != "sim":
+        return None
+    if UNSUPPORTED_MARK not in raised.message:
+        return beyond_triton(raised)
+    return SolutionFailed(Verdict.UNSUPPORTED, raised.message.partition(UNSUPPORTED_MARK)[2].strip(), raised.traceback)
+
+
+def _seen(findings: tuple[Finding, ...], raised: Raised) -> SolutionFailed | None:
+    fault = fault_among(findings)
+    if fault is None:
+        return None
+    seen = "\n\n".join(filter(None, (fault.failure.details, raised.traceback)))
+    return type(fault)(fault.verdict, fault.failure.reason, seen, fault.failure.next_step)
+
+
+def _weights_source(reply: Constructed) -> WeightsSource:
+    if not reply.state:
+        return "none"
+    if set(reply.loaded) >= set(reply.state):
+        return "reference_state"
+    return "partly_reference_state" if reply.loaded else "same_seed"

@@ -1,0 +1,131 @@
+"""The GPU's memory: whether a case fits at all, asked before anything runs there, and whether memory is scarce."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from harness.model.verdict import Verdict
+from harness.referee.answers.oracle import piece_bytes
+from harness.referee.answers.reference import PROBLEM_ERRORS, InvalidProblem, Reference
+from harness.referee.buffers.slots import PROCESS_BYTES, tensor_bytes
+from harness.sandbox.outcome import SolutionFailed
+from harness.workspace.problem import Problem
+
+_LARGE_SHARE = 1 / 16
+"""Cases whose inputs and parameters take less of the memory that is there aren't asked: on meta tensors torch imports
+its compiler first, which takes 3.5 s on an H100's host."""
+_PROCESSES = 3
+"""The referee, the solution's worker and the first baseline's."""
+_STATES = 4
+"""Of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the oracle's in
+float64 may be on the host."""
+_SCARCE = 0.5
+"""A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
+_PIECES = 2
+"""Times the budget of a piece: for what is between inputs and outputs, too."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What the reference takes. `peak_bytes` is the most that is alive at once in an eager call, with `input_bytes` and
+    `state_bytes`, without what libraries take as workspaces."""
+
+    input_bytes: int
+    state_bytes: int
+    output_bytes: int
+    peak_bytes: int
+
+    def least_bytes(self, piece_bytes: int) -> int:
+        """With which the case can be judged: one set of buffers, and then either a call of one arm, whose worker gives
+        back what it took, or fresh inputs and the oracle's pieces in float64."""
+        call = self.peak_bytes - self.input_bytes - self.state_bytes
+        judging = self.input_bytes + _PIECES * piece_bytes
+        shared = self.input_bytes + self.output_bytes + _STATES * self.state_bytes
+        return shared + max(call, judging) + _PROCESSES * PROCESS_BYTES
+
+
+def require_memory(problem: Problem, cases: Sequence[str]) -> None:
+    """Raises: SolutionFailed (unsupported) where the GPU has too little memory for one of the cases."""
+    present = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+    for case in cases:
+        need = need_of(problem, case, present * _LARGE_SHARE)
+        needed = need.least_bytes(piece_bytes("cuda")) if need else 0
+        if needed > present:
+            raise too_little(case, f"needs {_gib(needed)}, and {_gib(present)} are there")
+
+
+def too_little(case: str, why: str) -> SolutionFailed:
+    """The verdict on a case for which the GPU is too small."""
+    return SolutionFailed(
+        Verdict.UNSUPPORTED,
+        f"too little memory on the GPU: case '{case}' {why}",
+        next_step="run it on a GPU with more memory, or add a smaller case to problem.yaml; nothing is said of the "
+        "solution here",
+    )
+
+
+def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
+    """On meta tensors: without memory. None where inputs and parameters take less than `least_bytes`, and where the
+    problem's code needs real memory."""
+    try:
+        reference = Reference(problem, case, "cpu")
+        inputs = reference.input_specs()
+        model = reference.construct_on_meta()
+        given, state = tensor_bytes(inputs), tensor_bytes([*model.parameters(), *model.buffers()])
+        if given + state < least_bytes:
+            return None
+        live = _Live()
+        with torch.no_grad(), torch.device("meta"), live:
+            returned = model(*inputs)
+    except (InvalidProblem, *PROBLEM_ERRORS):  # a run says what is wrong
+        return None
+    return Need(given, state, tensor_bytes(tree_leaves(returned)), live.peak_bytes + given + state)
+
+
+def is_memory_scarce() -> bool:
+    """Whether the driver agrees with a solution that says so."""
+    free, total = torch.cuda.mem_get_info()
+    return free < total * _SCARCE
+
+
+class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Context: follows what operations allocate until it is given back."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.peak_bytes = self._live_bytes = 0
+        self._known: dict[int, weakref.ref[Any]] = {}
+
+    def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before = {_number(value) for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)}
+        result = func(*args, **(kwargs or {}))
+        for value in tree_leaves(result):
+            if isinstance(value, torch.Tensor) and (number := _number(value)) not in before | self._known.keys():
+                self._take(value.untyped_storage(), number)
+        return result
+
+    def _take(self, storage: torch.UntypedStorage, number: int) -> None:
+        nbytes = storage.nbytes()
+
+        def given_back(_: object) -> None:
+            self._known.pop(number, None)
+            self._live_bytes -= nbytes
+
+        self._known[number] = weakref.ref(storage, given_back)
+        self._live_bytes += nbytes
+        self.peak_bytes = max(self.peak_bytes, self._live_bytes)
+
+
+def _number(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _gib(nbytes: float) -> str:
+    return f"{nbytes / 2**30:.1f} GiB"

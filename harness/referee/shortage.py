@@ -1,0 +1,123 @@
+"""Whose fault it is that the GPU's memory ran out.
+
+A solution may hold so much of it that nothing is left for the reference or the referee, and would get away with a
+verdict that blames the problem or the harness; or these hold so much that an honest solution finds too little. So what
+failed is done again with the reference in the solution's place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import torch
+
+from harness.builder.workers import Workers
+from harness.errors import Interrupted
+from harness.model.arms import ReferenceArm
+from harness.model.config import Config
+from harness.model.verdict import Verdict
+from harness.referee.answers.oracle import piece_bytes
+from harness.referee.buffers.buffers import open_buffers
+from harness.referee.buffers.slots import Capacity
+from harness.referee.judgement import judge_values
+from harness.referee.memory import need_of, too_little
+from harness.referee.setting import prepare_setting
+from harness.referee.timing.baselines import references_of
+from harness.referee.timing.references import References
+from harness.sandbox.outcome import SolutionFailed
+from harness.workspace.problem import Problem
+
+_TRIES = 3
+_CLEANING_S = 1.0
+"""The driver may clean up after a process for a while when that has ended already."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Attempt:
+    """What was under way: judging a case, and perhaps timing it against the first baseline."""
+
+    problem: Problem
+    case: str
+    seed: int
+    config: Config
+    is_timed: bool
+
+
+def is_shortage(error: Exception) -> bool:
+    """Whether memory ran out for the referee or a baseline, or for the solution by its worker's own word."""
+    if isinstance(error, SolutionFailed):
+        return _is_shortage(error)
+    return any(map(_is_shortage, _causes(error)))
+
+
+def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> SolutionFailed:
+    """The verdict where memory ran out, for whomever: the solution's where the reference in its place has enough, else
+    nobody's: `unsupported`. The solution's worker and the baselines' have ended.
+
+    Raises: Interrupted.
+    """
+    for cause in _causes(error):
+        traceback.clear_frames(cause.__traceback__)  # inputs and the oracle's answers lie in them
+    if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
+        present = torch.cuda.mem_get_info()[0] / 2**30
+        need = need_of(attempt.problem, attempt.case)
+        needed = f"{need.least_bytes(piece_bytes('cuda')) / 2**30:.1f} GiB at least" if need else "more"
+        return too_little(
+            attempt.case, f"needs {needed}, and {present:.1f} GiB are there: the reference has too little as well"
+        )
+    if isinstance(error, SolutionFailed):
+        return error
+    return SolutionFailed(
+        Verdict.OUT_OF_MEMORY, f"it holds so much of the GPU's memory that too little is left for the others: {error}"
+    )
+
+
+def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
+    torch.cuda.empty_cache()
+    try:
+        _repeat(attempt, workers)
+    except Interrupted:
+        raise
+    except Exception:  # whatever it is, it isn't the solution
+        if not is_last and workers.stop.wait(_CLEANING_S):
+            raise Interrupted from None
+        return False
+    finally:
+        torch.cuda.empty_cache()
+    return True
+
+
+def _repeat(attempt: Attempt, workers: Workers) -> None:
+    """As much of the attempt as takes memory, with the reference in the solution's place."""
+    setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
+    timing = attempt.config.timing
+    first = timing.baselines[0]
+    arms: tuple[ReferenceArm, ...] = (first, "control") if attempt.is_timed else (first,)
+    with ExitStack() as stack:
+        started = {arm: stack.enter_context(workers.start()) for arm in arms}
+        capacity = Capacity(timing.calls_per_turn, references_of(timing)) if attempt.is_timed else Capacity()
+        buffers = stack.enter_context(open_buffers(setting, workers.host, capacity))
+        references = References(buffers, started)
+        references.make_ready(setting, arms, attempt.config, lambda what: None)
+        if references.remarks:
+            raise MemoryError(references.remarks[0])
+        inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
+        judge_values(buffers.outputs(), inputs, setting)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _is_shortage(error: BaseException) -> bool:
+    if isinstance(error, SolutionFailed):
+        return error.verdict is Verdict.OUT_OF_MEMORY
+    words = re.search(r"out of memory|CUBLAS_STATUS_ALLOC_FAILED", str(error))
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or words is not None

@@ -1,0 +1,139 @@
+"""One loaded solution on the simulator: sampled where a case is too large, shrunk where it is the only one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.model.verdict import Verdict
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.audit import TracedCase, no_custom_kernel
+from harness.referee.buffers.case_turns import at
+from harness.referee.setting import Setting
+from harness.referee.shrinking import SHRUNK, describe_shrunk, with_shrunk_case
+from harness.referee.trial import Trial
+from harness.referee.without_launches import is_right_without_launches
+from harness.sandbox.outcome import SolutionFailed, TooMuchWork
+from harness.workspace.problem import FULL, Problem
+
+
+class SimulatedTrial(Trial):
+    """Judges on the simulator, where nothing is timed and a turn of every case is traced, since that costs nothing."""
+
+    _shrunk: Iterator[Problem] = iter(())
+    """The problem with ever smaller cases of the referee's making."""
+
+    def require_effect(self) -> None:
+        """In some case values must depend on the solution's own kernels. Where the framework computed nothing, they do.
+
+        Raises: SolutionFailed.
+        """
+        if any(not _has_framework(one) for one in self._own_work):
+            return
+        host, config = self._workers.host, self._subject.config
+        whole = [one for one in self._own_work if one.case not in self._sampled]
+        for one in whole or self._own_work:
+            if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
+                return
+        if self._own_work:
+            one = self._own_work[-1]
+            self._found.trace = one.trace
+            with at(one.case, None):
+                raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
+
+    def _check_untimed(self, case: str) -> list[TracedCase]:
+        """Whole where the simulator can, else by a few blocks of the true launch; with a small case of the referee's
+        making beside it where the problem has its full shape alone.
+
+        Raises: SolutionFailed.
+        """
+        setting = self._prepare(case)
+        is_alone = list(self._subject.problem.cases) == [FULL]
+        if case not in self._sampled:
+            try:
+                return self._check_case(setting)
+            except TooMuchWork as error:
+                self._found.remarks.append(f"{case}: sampled, since {error}")
+                self._sampled.add(case)
+                self._load_anew()
+            except SolutionFailed as error:
+                if error.verdict is Verdict.TIMEOUT and is_alone and self._shrink(setting):
+                    raise self._confirmed(error) from None
+                raise
+        if is_alone and self._shrink(setting):
+            return self._check_full_then_shrunk(replace(setting, problem=self._subject.problem))
+        traced = self._check_case(setting)
+        if case != FULL and not any(one.is_compared for one in traced):
+            raise SolutionFailed(
+                Verdict.UNSUPPORTED,
+                f"{case}: more than the simulator can bear, and after a few of its blocks no value can be compared",
+                next_step="make the case smaller, or run it on a GPU",
+            )
+        return traced
+
+    def _check_full_then_shrunk(self, full: Setting) -> list[TracedCase]:
+        """A failure in the shrunk case alone blames nobody: the full shape decides, where its values were compared. Nor
+        does the shrunk case acquit: a full shape that can't be judged is unsupported.
+
+        Raises: SolutionFailed.
+        """
+        try:
+            traced = self._check_case(full)
+        except TooMuchWork as error:
+            raise self._confirmed(error) from None
+        compared = list(self._found.checks)
+        try:
+            traced += self._check_shrunk()
+        except (SolutionFailed, InvalidProblem) as error:  # the problem's author didn't write this case either
+            if isinstance(error, SolutionFailed) and error.verdict in (Verdict.CHEATING, Verdict.UNSUPPORTED):
+                raise
+            self._found.checks[:] = compared
+            whose = "the problem" if isinstance(error, InvalidProblem) else "it"
+            reason = f"{whose} fits the full shape only: {error}"
+            if not compared:
+                raise SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU") from error
+            self._found.remarks.append(f"{SHRUNK}: {reason}")
+            self._load_anew()
+        return traced
+
+    def _check_shrunk(self) -> list[TracedCase]:
+        """The largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
+        while True:
+            try:
+                return self._check_case(self._prepare(SHRUNK))
+            except TooMuchWork:
+                if not self._shrink(None):
+                    raise
+                self._load_anew()
+
+    def _confirmed(self, late: SolutionFailed) -> SolutionFailed:
+        """A turn at the full shape that took too long: no fault unless one of the shrunk case does, too, since a block
+        may be long, or endless."""
+        self._load_anew()
+        try:
+            self._check_shrunk()
+        except SolutionFailed as error:
+            if error.verdict is Verdict.TIMEOUT:
+                return error
+        except InvalidProblem:
+            pass
+        reason = f"more than the simulator can bear at the full shape, without which nothing is decided: {late}"
+        return SolutionFailed(Verdict.UNSUPPORTED, reason, next_step="run it on a GPU")
+
+    def _shrink(self, full: Setting | None) -> bool:
+        """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
+        than it has. False where there is none."""
+        if full is not None:
+            self._shrunk = with_shrunk_case(full)
+        problem = next(self._shrunk, None)
+        if problem is None:
+            return False
+        self._subject = replace(self._subject, problem=problem)
+        self._varied_for.pop(SHRUNK, None)
+        self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
+        self._found.remarks.append(describe_shrunk(problem))
+        return True
+
+
+def _has_framework(one: TracedCase) -> bool:
+    return one.trace is not None and any(kernel.origin == "framework" for kernel in one.trace.kernels)

@@ -1,1 +1,0 @@
-"""The table between referee and workers: shared buffers, and the turns taken over them."""

@@ -1,0 +1,137 @@
+"""The arms of the reference: which could be made ready, and which had to be left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.model.arms import Baseline, ReferenceArm
+from harness.model.build import CompiledBaseline
+from harness.model.config import Config, LimitsConfig
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.buffers.buffers import Buffers
+from harness.referee.buffers.turns import Taken, construct_arm, describe_arm, load_arm, take_turn
+from harness.referee.flag_changes import flag_remarks
+from harness.referee.judgement import judge_form
+from harness.referee.setting import Setting
+from harness.referee.timing.baselines import flags_of, optimization_of
+from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.process import WorkerProcess
+from harness.sandbox.wire.messages import Compilation, Described, TakeTurn
+
+
+class BaselineFailed(Exception):
+    """A baseline that can be done without failed in a timed turn."""
+
+    def __init__(self, arm: ReferenceArm, why: str) -> None:
+        super().__init__(why)
+        self.arm = arm
+
+
+class References:
+    """The arms that are `ready`, in the order in which they were asked for; `remarks` say why others aren't.
+
+    The first is never left out: the headline speed-up is over it, and the control is like it.
+    """
+
+    def __init__(self, buffers: Buffers, workers: Mapping[ReferenceArm, WorkerProcess]) -> None:
+        self._buffers = buffers
+        self._workers = dict(workers)
+        self.ready: tuple[ReferenceArm, ...] = ()
+        self.remarks: list[str] = []
+        self._compile_s: dict[ReferenceArm, float] = {}
+
+    def admit(self, workers: Mapping[ReferenceArm, WorkerProcess]) -> None:
+        """Add workers that were started later."""
+        self._workers |= workers
+
+    def make_ready(
+        self,
+        setting: Setting,
+        arms: Sequence[ReferenceArm],
+        config: Config,
+        notify: Callable[[str], None],
+    ) -> None:
+        """Load and construct these.
+
+        Raises: InvalidProblem where the first of all can't be.
+        """
+        for arm in arms:
+            notify(f"preparing {arm}")
+            try:
+                self._make_ready(arm, setting, config)
+            except SolutionFailed as error:
+                if not self.ready:
+                    raise InvalidProblem(f"the reference fails in its worker ({arm}): {error}") from error
+                self.leave_out((arm,), str(error))
+            else:
+                self.ready = (*self.ready, arm)
+
+    @property
+    def workers(self) -> dict[ReferenceArm, WorkerProcess]:
+        """Those of the arms that are ready."""
+        return {arm: self._workers[arm] for arm in self.ready}
+
+    @property
+    def baselines(self) -> tuple[Baseline, ...]:
+        return tuple(arm for arm in self.ready if arm != "control")
+
+    @property
+    def can_leave_out(self) -> bool:
+        return len(self.ready) > 1
+
+    def leave_out(self, arms: Sequence[ReferenceArm], why: str) -> None:
+        """End their workers: what they hold of the GPU's memory goes with them."""
+        for arm in arms:
+            worker = self._workers[arm]
+            worker.close()
+            self._buffers.forget(worker)
+            self._buffers.freezer.remove(worker)
+            what = "the control" if arm == "control" else f"baseline {arm}"
+            self.remarks.append(f"{what} is left out: {why}")
+        self.ready = tuple(arm for arm in self.ready if arm not in arms)
+
+    def look_back(self, limits: LimitsConfig) -> tuple[CompiledBaseline, ...]:
+        """What compiling took, and a remark where torch's flags were changed, once the turns are over: until then the
+        compiler may be at work again. The control isn't asked: it is the first baseline once more."""
+        compiled = tuple(found for baseline in self.baselines if (found := self._look_back(baseline, limits)))
+        self._buffers.freezer.freeze()
+        return compiled
+
+    def _make_ready(self, arm: ReferenceArm, setting: Setting, config: Config) -> None:
+        """Load, construct, and take a turn that isn't timed: torch.compile() compiles at the first call, for as long as
+        a build may take. A second turn shows how long that was."""
+        baseline = config.timing.baselines[0] if arm == "control" else arm
+        worker = self._workers[arm]
+        self._buffers.freezer.thaw_only(worker)
+        file = worker.bring_text("problem.py", setting.problem.source_for(setting.case))
+        load_arm(worker, file, "Model", config.limits, flags_of(baseline))
+        self._buffers.attach(worker, config.limits.load_s)
+        optimization = optimization_of(baseline)
+        construct_arm(worker, self._buffers, setting, config.limits, optimization)
+        patient = dataclasses.replace(config.limits, turn_s=config.limits.turn_s + config.limits.build_s)
+        first = self._untimed_turn(worker, patient)
+        judge_form(first.answered.calls[0], setting.spec)
+        if optimization and optimization.compile_mode:
+            second = self._untimed_turn(worker, patient)
+            self._compile_s[arm] = max(0, first.wall_ns - second.wall_ns) / 1e9
+        self._buffers.freezer.add(worker)
+
+    def _untimed_turn(self, worker: WorkerProcess, limits: LimitsConfig) -> Taken:
+        return take_turn(worker, self._buffers, TakeTurn(self._buffers.calls((0,))), limits)
+
+    def _look_back(self, baseline: Baseline, limits: LimitsConfig) -> CompiledBaseline | None:
+        worker = self._workers[baseline]
+        self._buffers.freezer.thaw_only(worker)
+        try:
+            described = describe_arm(worker, limits)
+        except SolutionFailed as error:  # it has been measured; what is lost is this account
+            self.remarks.append(f"baseline {baseline} didn't tell of torch's flags and compiler: {error}")
+            described = Described((), None)
+        self.remarks += flag_remarks(f"the reference ({baseline})", described.flags)
+        if baseline not in self._compile_s:
+            return None
+        counts = described.compilation or Compilation(None, None, None)
+        return CompiledBaseline(
+            baseline, self._compile_s[baseline], counts.graphs, counts.graph_breaks, counts.recompilations
+        )

@@ -1,0 +1,83 @@
+"""What a case takes of a GPU's memory, and cases for which a GPU is too small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.model.verdict import Verdict
+from harness.referee.memory import Need, need_of, require_memory
+from harness.sandbox.outcome import SolutionFailed
+from tests.referee.answers.test_reference import problem
+from tests.referee.test_shortage import fake_memory
+
+GIB = 2**30
+LARGE = """
+def get_inputs():
+    return [torch.rand(112, 64, 512, 512)]
+
+def get_init_inputs():
+    return []
+"""
+SMALL = LARGE.replace("112, 64, 512, 512", "1024, 256")
+
+
+@pytest.mark.parametrize(
+    ("forward", "need"),
+    [
+        ("return torch.relu(x)", Need(2**20, 0, 2**20, 2**21)),
+        ("return x.view(-1)[5:]", Need(2**20, 0, 2**20 - 20, 2**20)),
+        ("return torch.relu_(x)", Need(2**20, 0, 2**20, 2**20)),
+        ("return ((x + 1) + 1).sum(1)", Need(2**20, 0, 2**12, 3 * 2**20)),  # what is used up is given back
+        ("y = x + 1\nreturn ((y + 1) + 1) * y", Need(2**20, 0, 2**20, 4 * 2**20)),
+    ],
+)
+def test_what_is_alive_at_once_is_counted(tmp_path: Path, forward: str, need: Need) -> None:
+    assert need_of(problem(tmp_path, forward, SMALL, yaml=""), "full") == need
+
+
+def test_parameters_count(tmp_path: Path) -> None:
+    made = problem(tmp_path, "return self.w(x)", SMALL, init="self.w = nn.Linear(256, 1, bias=False)", yaml="")
+    assert need_of(made, "full") == Need(2**20, 2**10, 2**12, 2**20 + 2**10 + 2**12)
+
+
+@pytest.mark.parametrize("forward", ["return x * float(x.sum())", "return x / 0 if x else x", "raise SystemExit"])
+def test_what_needs_real_memory_has_no_known_need(tmp_path: Path, forward: str) -> None:
+    assert need_of(problem(tmp_path, forward, SMALL, yaml=""), "full") is None
+
+
+def test_a_case_that_cannot_fit_is_unsupported_with_needed_and_present_gib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = problem(tmp_path, "return torch.relu(x)", LARGE, yaml="")
+    fake_memory(monkeypatch, free_gib=16)
+    with pytest.raises(SolutionFailed) as failed:
+        require_memory(made, ["full"])
+    assert failed.value.verdict is Verdict.UNSUPPORTED
+    assert "24.7 GiB" in failed.value.failure.reason
+    assert "16.0 GiB" in failed.value.failure.reason
+    assert failed.value.failure.next_step
+
+
+def test_large_parameters_count_beside_small_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init = "self.w = nn.Parameter(torch.empty(2**16, 2**15))"
+    made = problem(tmp_path, "return x @ self.w[:256, :256]", SMALL, init=init, yaml="")
+    fake_memory(monkeypatch, free_gib=24)
+    with pytest.raises(SolutionFailed) as failed:
+        require_memory(made, ["full"])
+    assert failed.value.verdict is Verdict.UNSUPPORTED
+
+
+@pytest.mark.parametrize(("tail", "free_gib"), [(LARGE, 40), (LARGE, 80), (SMALL, 1)])
+def test_a_case_that_may_fit_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: str, free_gib: int
+) -> None:
+    fake_memory(monkeypatch, free_gib)
+    require_memory(problem(tmp_path, "return torch.relu(x)", tail, yaml=""), ["full"])
+
+
+def test_two_fifths_of_a_gpu_are_little_enough() -> None:
+    """Inputs and outputs alone, in equal parts: what takes most beside the call itself."""
+    half = int(0.2 * 24 * GIB)
+    assert Need(half, 0, half, 2 * half).least_bytes(GIB // 2) <= 24 * GIB

@@ -1,0 +1,125 @@
+"""Who is blamed where the GPU's memory runs out on the trusted side."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from harness.builder.build import BuildOutcome
+from harness.errors import MachineError
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee import evaluation as evaluation_module
+from harness.referee.answers.reference import InvalidProblem
+from harness.referee.evaluation import make_job
+from harness.referee.shortage import is_shortage
+from harness.sandbox.outcome import SolutionFailed
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import environment
+from tests.workspace.test_problem import SOURCE
+
+
+def because_of(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_short"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (MemoryError("the GPU has no 2.0 GiB left for a shared buffer"), True),
+        (MachineError("a worker didn't start: AcceleratorError: CUDA error: out of memory"), True),
+        (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.OUT_OF_MEMORY, "no memory")), True),
+        (because_of(InvalidProblem("(eager)"), SolutionFailed(Verdict.RUNTIME_ERROR, "too few rows")), False),
+        (SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"), True),
+        (SolutionFailed(Verdict.WRONG_VALUES, "out of memory"), False),
+        (because_of(SolutionFailed(Verdict.CRASHED, "gone"), MemoryError()), False),
+        (InvalidProblem("get_inputs() failed"), False),
+    ],
+)
+def test_shortages_are_told_from_other_failures(error: Exception, is_short: bool) -> None:
+    assert is_shortage(error) is is_short
+
+
+def fake_memory(monkeypatch: pytest.MonkeyPatch, free_gib: int) -> None:
+    """A GPU of which nobody else holds anything."""
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (free_gib * 2**30, 140 * 2**30))
+    for name in ("memory_reserved", "memory_allocated"):
+        monkeypatch.setattr(f"torch.cuda.{name}", lambda: 0)
+
+
+def evaluated(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    works_alone: bool,
+    stages: tuple[str, ...],
+    error: Exception = because_of(
+        InvalidProblem("the reference fails in its worker (eager)"),
+        SolutionFailed(Verdict.OUT_OF_MEMORY, "CUDA out of memory"),
+    ),
+) -> tuple[Evaluation, list[Any]]:
+    """An evaluation that ran out of memory while these stages were timed, and the attempts without the solution."""
+    (tmp_path / "problems" / "pool").mkdir(parents=True)
+    (tmp_path / "problems" / "pool" / "problem.py").write_text(SOURCE)
+    (tmp_path / "solutions" / "pool" / "greedy").mkdir(parents=True)
+    (tmp_path / "solutions" / "pool" / "greedy" / "solution.py").write_text("class ModelNew: ...")
+    attempts: list[Any] = []
+
+    def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any, compilers: Any) -> None:
+        found.case = "full"
+        found.stages_s |= dict.fromkeys(stages, 1.0)
+        raise error
+
+    def repeat(attempt: Any, workers: Any) -> None:
+        attempts.append(attempt)
+        if not works_alone:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(evaluation_module, "_judge", judge)
+    monkeypatch.setattr("harness.referee.shortage._repeat", repeat)
+    monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
+    fake_memory(monkeypatch, free_gib=80)
+    (task,) = select_tasks(Workspace(tmp_path))
+    workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"), stop=threading.Event())
+    job = make_job("run", task, Config(), 1)
+    return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), attempts
+
+
+@pytest.mark.parametrize(("stages", "is_timed"), [(("correctness",), False), (("correctness", "timing"), True)])
+def test_a_solution_that_leaves_the_reference_no_memory_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: tuple[str, ...], is_timed: bool
+) -> None:
+    evaluation, (attempt,) = evaluated(tmp_path, monkeypatch, works_alone=True, stages=stages)
+    assert evaluation.verdict is Verdict.OUT_OF_MEMORY
+    assert evaluation.failure is not None
+    assert "too little is left for the others" in evaluation.failure.reason
+    assert (attempt.case, attempt.is_timed) == ("full", is_timed)
+
+
+def test_a_problem_that_is_too_large_without_a_solution_is_unsupported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation, attempts = evaluated(tmp_path, monkeypatch, works_alone=False, stages=("correctness", "timing"))
+    assert evaluation.verdict is Verdict.UNSUPPORTED
+    assert evaluation.failure is not None
+    assert "80.0 GiB" in evaluation.failure.reason
+    assert len(attempts) == 3  # the driver may still be cleaning up after the solution
+
+
+@pytest.mark.parametrize(("works_alone", "verdict"), [(True, Verdict.OUT_OF_MEMORY), (False, Verdict.UNSUPPORTED)])
+def test_a_solution_s_own_shortage_is_its_verdict_where_the_reference_in_its_place_has_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works_alone: bool, verdict: Verdict
+) -> None:
+    error = SolutionFailed(Verdict.OUT_OF_MEMORY, "OutOfMemoryError in forward()")
+    evaluation, _ = evaluated(tmp_path, monkeypatch, works_alone, ("correctness",), error)
+    assert evaluation.verdict is verdict
+    assert evaluation.failure is not None
+    assert ("in forward()" in evaluation.failure.reason) is works_alone

@@ -1,0 +1,55 @@
+"""Where torch's compiled modules are kept."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.run import cache
+from harness.run.cache import keep_bytecode
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "")  # restored afterwards
+
+
+def test_bytecode_that_lies_beside_its_source_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _install_torch(tmp_path / "site", monkeypatch)
+    (tmp_path / "site/torch/__pycache__").mkdir()
+    keep_bytecode(tmp_path / "cache")
+    assert (sys.pycache_prefix, sys.dont_write_bytecode) == (None, True)
+
+
+def test_elsewhere_it_is_kept_in_the_cache_for_this_process_and_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install_torch(tmp_path / "site", monkeypatch)
+    keep_bytecode(tmp_path / "cache")
+    assert (sys.pycache_prefix, sys.dont_write_bytecode) == (str(tmp_path / "cache/bytecode"), False)
+    assert os.environ["PYTHONPYCACHEPREFIX"] == sys.pycache_prefix
+
+
+def test_a_place_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _install_torch(tmp_path / "site", monkeypatch)
+    monkeypatch.setattr(sys, "pycache_prefix", "/theirs")
+    keep_bytecode(tmp_path / "cache")
+    assert (sys.pycache_prefix, sys.dont_write_bytecode) == ("/theirs", True)
+
+
+def test_a_torch_that_is_not_there_is_somebody_elses_to_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache.importlib.util, "find_spec", lambda name: None)
+    keep_bytecode(tmp_path / "cache")
+    assert sys.pycache_prefix is None
+
+
+def _install_torch(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (site / "torch").mkdir(parents=True)
+    (site / "torch/__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.syspath_prepend(site)
