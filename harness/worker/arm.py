@@ -135,7 +135,16 @@ class Arm:
         account = self.device.account()
         patched = (*dict.fromkeys((*patched, *self._patched())),)
         extensions = self.extensions.take_reports()
-        return TurnTaken(calls, findings, launches, extensions, kernels, patched, peak_bytes, account)
+        return TurnTaken(
+            calls=calls,
+            findings=findings,
+            launches=launches,
+            extensions=extensions,
+            kernels=kernels,
+            patched=patched,
+            peak_bytes=peak_bytes,
+            account=account,
+        )
 
     def describe(self) -> Described:
         """What the module's code did to torch."""
@@ -167,14 +176,14 @@ class Arm:
         shares = self._sharing.of(plain, inputs, self._buffers)
         self._sharing.remember(plain, keeps_outputs)
         taken = CallTaken(
-            structure,
-            forms,
-            measured.gpu_ns,
-            measured.tail_ns,
-            shares,
-            measured.unasked,
-            measured.launch_ns,
-            measured.queued,
+            structure=structure,
+            outputs=forms,
+            gpu_ns=measured.gpu_ns,
+            tail_ns=measured.tail_ns,
+            shares=shares,
+            unasked=measured.unasked,
+            launch_ns=measured.launch_ns,
+            queued=measured.queued,
         )
         return taken, None if keeps_outputs else Held(own_bytes(plain, inputs), self.device.allocated_bytes())
 
