@@ -258,7 +258,7 @@ def test_tails_that_are_left_out_are_evidence() -> None:
 
 
 def test_times_that_are_left_out_on_an_idle_device_end_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match="0 times were reported for 2 calls"):
+    with pytest.raises(SolutionFailed, match="0 times were reported for 2 timed calls"):
         Auditor("full").check(reply(2), 900 * US, is_traced=False)
 
 

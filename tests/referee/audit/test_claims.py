@@ -17,10 +17,10 @@ def test_a_plausible_turn_goes_through(claimed: tuple[int, ...], wall_ns: int) -
 @pytest.mark.parametrize(
     ("claimed", "observed", "numbers"),
     [
-        ((10,), "1 times were reported for 2 calls", {"calls": 2, "times": 1}),
-        ((10, 10, 10), "3 times were reported for 2 calls", {"calls": 2, "times": 3}),
-        ((), "0 times were reported for 2 calls", {"calls": 2, "times": 0}),
-        ((10, None), "1 times were reported for 2 calls", {"calls": 2, "times": 1}),
+        ((10,), "1 times were reported for 2 timed calls", {"calls": 2, "times": 1}),
+        ((10, 10, 10), "3 times were reported for 2 timed calls", {"calls": 2, "times": 3}),
+        ((), "0 times were reported for 2 timed calls", {"calls": 2, "times": 0}),
+        ((10, None), "1 times were reported for 2 timed calls", {"calls": 2, "times": 1}),
         ((10, 0), "a call of 0 ns was reported", {"claimed_ns": 0, "wall_ns": 100}),
         ((-5, 10), "a call of -5 ns was reported", {"claimed_ns": -5, "wall_ns": 100}),
         (
