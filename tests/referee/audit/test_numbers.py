@@ -39,7 +39,7 @@ USUAL = [WallTurn(calls, calls * MS, calls * 2 * MS) for calls in (1, 3, 5) * 3]
 
 def spoke_unasked() -> None:
     worker: Any = SimpleNamespace(output="", _answers=3)
-    raise WorkerProcess._misbehaved(worker, "spoke before it was asked", unasked_bytes=7)
+    raise WorkerProcess.misbehaved(worker, "spoke before it was asked", unasked_bytes=7)
 
 
 def long_tail() -> None:
