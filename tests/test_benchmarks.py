@@ -218,7 +218,7 @@ def test_events_that_add_more_than_an_empty_kernel_takes_are_no_instrument(equal
 
 
 def test_what_lies_between_events_beside_the_kernel_is_told(equal_arms: Any) -> None:
-    listener = equal_arms.Listener(equal_arms.Surroundings())
+    listener = equal_arms.Listener(equal_arms.AroundCalls())
     assert listener.around_ns() is None
     listener.calls += [(18_600, 21_000), (18_500, 21_000), (18_700, 21_000)]
     row = equal_arms._row("x2_20us", measured(floors=TimerOverhead(1_250.0, 3_100.0)), listener, 9.0)
