@@ -21,11 +21,12 @@ ALLOWED = {
     "suggest": set(),
     "complaints": {"suggest"},
     "errors": set(),
+    "python_text": set(),
     "__main__": {"cli", "run"},  # run: where compiled modules are kept, before torch is imported
     "model": set(),
     "store": {"model", "complaints", "errors", "suggest"},
-    "workspace": {"model", "complaints", "errors", "suggest"},
-    "cudasim": set(),
+    "workspace": {"model", "complaints", "errors", "suggest", "python_text"},
+    "cudasim": {"python_text"},
     "wire": {"model"},  # arms alone, see below: the names of metrics
     "devices": {"wire", "model", "cudasim", "errors"},
     "sandbox": {"wire", "model", "errors"},

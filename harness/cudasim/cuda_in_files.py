@@ -6,7 +6,6 @@ Of Python's strings those that stand side by side are one, with their escapes re
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from harness.cudasim.unsupported import constructs_in
+from harness.python_text import literal_value
 
 _PROSE = (".md", ".rst", ".yaml", ".yml")
 _IS_CUDA = re.compile(r"\b__(global|device)__\b|\#[ ]{0,8}include\b")
@@ -94,7 +94,7 @@ def _value(literal: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes that Python doesn't know
-            value = ast.literal_eval(literal)  # of a single string, which is no deeper than itself
+            value = literal_value(literal)  # of a single string, which is no deeper than itself
     except (SyntaxError, ValueError):
         return match["body"]
     return value if isinstance(value, str) else ""

@@ -6,6 +6,8 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 
+from harness.python_text import parse
+
 
 def module_constants(source: str) -> dict[str, ast.expr]:
     """Names assigned once at the top level of a module, with the expressions they are assigned.
@@ -14,7 +16,7 @@ def module_constants(source: str) -> dict[str, ast.expr]:
         SyntaxError: `source` is not Python.
     """
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         for name, value in _assignments(node):
             found.setdefault(name, []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from pydantic.dataclasses import dataclass
 
 from harness.model.record import SETTINGS
+from harness.python_text import parse_expression
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants
 
@@ -79,7 +80,7 @@ def value_of(formula: str, constants: Mapping[str, Operand]) -> Number:
     if len(formula) > _MOST_CHARACTERS:
         raise FormulaError(f"{len(formula)} characters; {_MOST_CHARACTERS} at most")
     try:
-        tree = ast.parse(formula.strip(), mode="eval")
+        tree = parse_expression(formula.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"'{formula}' is no formula ({getattr(error, 'msg', error)})") from None
     value = _value(tree.body, constants, 0)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
 from harness.model.kernelbench import KernelBenchProblem, solution_name
+from harness.python_text import parse
 from harness.suggest import did_you_mean
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import write_folder
@@ -149,7 +150,7 @@ def _require_problem(path: Path, text: str) -> None:
 def _defines_model_new(text: str) -> bool:
     """What doesn't parse is a sample as well, and fails as one: there a class's head is enough."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return re.search(r"^class\s+ModelNew\b", text, re.MULTILINE) is not None
     return "ModelNew" in {name for node in tree.body for name in _bound_names(node)}

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from harness.errors import InvalidFile
 from harness.model.check import Tolerance
 from harness.model.record import SETTINGS
+from harness.python_text import parse
 from harness.suggest import did_you_mean
 from harness.workspace.constants import module_constants, with_constants
 from harness.workspace.formula import Amount, FormulaError, WorkFormulas
@@ -153,7 +154,7 @@ def load_problem(folder: Path) -> Problem:
 def _read_source(path: Path) -> str:
     try:
         source = path.read_text(encoding="utf-8-sig")
-        tree = ast.parse(source)
+        tree = parse(source)
     except FileNotFoundError:
         raise InvalidFile(f"{path} is missing: a problem folder holds problem.py with the reference Model") from None
     except SyntaxError as error:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.python_text import parse
 from harness.workspace.constants import module_constants
 from harness.workspace.problem import Problem, load_problem
 from harness.workspace.workspace import Workspace
@@ -135,7 +136,7 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 
 def _passing_solution(problem: Problem) -> str:
     """The reference's code without the functions that make inputs, and a subclass whose output a kernel copies."""
-    tree = ast.parse(problem.source)
+    tree = parse(problem.source)
     lines = problem.source.splitlines()
     for node in tree.body:
         is_input = isinstance(node, ast.FunctionDef) and node.name in ("get_inputs", "get_init_inputs")

@@ -52,6 +52,10 @@ _INSTEAD = {
 """The classes that can do another's work. `all` and `extremum` can't do that of `sum`: they inspect inputs."""
 
 
+_SCALED_APART = ("aten::native_layer_norm", "aten::native_group_norm")
+"""On the simulator's device torch scales and shifts what they give in an operator of its own, `addcmul`."""
+
+
 def operators_of_reference(setting: Setting) -> Trace | None:
     """Record the operators of one call on meta tensors.
 
@@ -132,7 +136,8 @@ class _Operators(TorchDispatchMode):
         results = {argument.name for argument in func._schema.arguments if argument.is_out}
         given = _tensors([*args, *(value for name, value in (kwargs or {}).items() if name not in results)])
         elements = sum(tensor.numel() * (2 if tensor.is_complex() else 1) for tensor in given)
-        self.rows.append(KernelRun(func._schema.name, 0, 0, 0, "kernel", elements=elements))
+        for name in (func._schema.name, *["aten::addcmul"] * (func._schema.name in _SCALED_APART)):
+            self.rows.append(KernelRun(name, 0, 0, 0, "kernel", elements=elements))
         self.are_pointwise &= torch.Tag.pointwise in func.tags or func.is_view
         return func(*args, **(kwargs or {}))
 

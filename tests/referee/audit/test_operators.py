@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.model.trace import Trace
-from harness.referee.audit.operators import class_of, operators_of_reference
+from harness.referee.audit.kernels import Origins, summarize
+from harness.referee.audit.operators import class_of, operators_of_reference, took_all_of
 from harness.referee.setting import prepare_setting
+from harness.sandbox.wire.device import KernelRun
 from harness.workspace.problem import load_problem
 from tests.machine import ROOT
 
@@ -64,6 +66,31 @@ def test_a_list_of_tensors_counts_and_a_complex_number_is_two(tmp_path: Path) ->
     elements = {kernel.name: (kernel.launches, kernel.elements) for kernel in found.kernels}
     assert elements["aten::stack"] == (1, 40)
     assert elements["aten::sum"] == (2, 2 * 40 + 2 * 20)
+
+
+def test_the_scale_of_a_normalization_stands_for_no_other_operator(tmp_path: Path) -> None:
+    """The simulator's device scales after a layer norm by addcmul; a GELU of the solution's own is still a part."""
+    (tmp_path / "problem.py").write_text(
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.norm = torch.nn.LayerNorm(64)\n"
+        "    def forward(self, x):\n"
+        "        return torch.nn.functional.gelu(self.norm(x))\n"
+        "def get_inputs(): return [torch.rand(16, 64)]\n"
+        "def get_init_inputs(): return []\n"
+    )
+    reference = reference_of(tmp_path, "full")
+    assert reference is not None
+    norm = [("aten::native_batch_norm", 1024), ("aten::addcmul", 1024 + 2 * 64)]
+    assert not took_all_of(ran(*norm), reference)
+    assert took_all_of(ran(*norm, ("aten::gelu", 1024)), reference)
+
+
+def ran(*operators: tuple[str, int]) -> Trace:
+    rows = [KernelRun(name, 0, 0, 0, "kernel", elements=elements) for name, elements in operators]
+    return summarize("full", 1, rows, Origins())
 
 
 def reference_of(folder: Path, case: str = "small") -> Trace | None:

@@ -1,0 +1,30 @@
+"""Python's parser, for one thread at a time.
+
+CPython 3.11 keeps the depth of the tree under construction per interpreter. Where a collection of garbage lets another
+thread parse meanwhile, both lose count: "SystemError: AST constructor recursion depth mismatch".
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+from typing import Any
+
+_ALONE = threading.Lock()
+
+
+def parse(source: str) -> ast.Module:
+    """As ast.parse()."""
+    with _ALONE:
+        return ast.parse(source)
+
+
+def parse_expression(source: str) -> ast.Expression:
+    """As ast.parse(), for a single expression."""
+    with _ALONE:
+        return ast.parse(source, mode="eval")
+
+
+def literal_value(source: str) -> Any:
+    """As ast.literal_eval()."""
+    return ast.literal_eval(parse_expression(source))
