@@ -24,6 +24,7 @@ from harness.referee.answers.reference import (
 )
 from harness.referee.answers.rows import Rows, agree_roughly, claimed_rows, possible_rows, some_rows
 from harness.referee.answers.serial_sums import serially
+from harness.referee.answers.tf32 import convolutions_in_tf32
 
 _PIECE_BYTES = {"cuda": 2 * 2**30, "cpu": 256 * 2**20}
 """Bytes of inputs and outputs of one piece, in float64; intermediates and the comparison take a few times as much."""
@@ -127,8 +128,10 @@ class Oracle:
 
     def reformulations(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
         """Run the reference with only the way of computing changed: without tf32, and in another memory layout, for
-        which cuDNN chooses other algorithms. Yields a name and the outputs; nothing on a CPU."""
+        which cuDNN chooses other algorithms. On a CPU, where the verdict is to be a GPU's, convolutions as such a GPU
+        computes them. Yields a name and the outputs."""
         if not self._reference.on_gpu:
+            yield from self._as_on_a_gpu(inputs)
             return
         with _strict_float32():
             strict = self._run(self._native, copied(inputs))
@@ -138,6 +141,14 @@ class Oracle:
                 model, values = _copied(self._native, self._device, _channels_last), map(_channels_last, copied(inputs))
                 with contextlib.suppress(RuntimeError):  # a view() in it may ask for another layout
                     yield "channels-last", _outputs(model(*values))
+
+    def _as_on_a_gpu(self, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
+        if torch.backends.cudnn.allow_tf32:
+            with convolutions_in_tf32() as mode:
+                outputs = self._run(self._native, copied(inputs))
+            if mode.count:
+                yield "strict float32", self._run(self._native, copied(inputs))
+                yield "tf32 convolutions", outputs
 
     def summed_serially(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
         """Run the reference with every sum taken term by term in float32; None where it has no sums."""

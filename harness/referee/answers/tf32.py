@@ -1,0 +1,27 @@
+"""Convolutions as cuDNN computes them on a GPU unless told otherwise, for a device that has no tf32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from harness.referee.answers.serial_sums import Recomputed
+
+_HALF_A_STEP, _DROPPED = 1 << 12, (1 << 13) - 1
+"""Of float32's 23 bits of mantissa tf32 keeps ten."""
+
+
+def convolutions_in_tf32() -> Recomputed:
+    """Context: convolutions of float32 tensors take their input and weight rounded to tf32, and add up in float32."""
+    return Recomputed({torch.ops.aten.convolution: _convolution})
+
+
+def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
+    """To nearest, ties away from zero, as cvt.rna.tf32.f32 does (PTX ISA 8.7, section 9.7.9)."""
+    return ((x.contiguous().view(torch.int32) + _HALF_A_STEP) & ~_DROPPED).view(torch.float32)
+
+
+def _convolution(x: torch.Tensor, weight: torch.Tensor, *rest: Any) -> torch.Tensor:
+    result: torch.Tensor = torch.ops.aten.convolution(rounded_to_tf32(x), rounded_to_tf32(weight), *rest)
+    return result

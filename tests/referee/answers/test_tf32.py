@@ -1,0 +1,43 @@
+"""Convolutions in tf32 on a CPU, and what a solution may err where its reference has them on a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.referee.answers.tf32 import convolutions_in_tf32, rounded_to_tf32
+from harness.referee.judgement import judge_values
+from tests.referee.inputs.test_variants import made
+
+CONVOLUTION = "torch.nn.functional.conv2d(x, torch.linspace(-1, 1, 720).view(8, 10, 3, 3))"
+INPUTS = "torch.rand(2, 10, 16, 16)"
+
+
+def test_ten_bits_of_the_mantissa_are_kept_and_ties_go_away_from_zero() -> None:
+    given = torch.tensor([1 + 2**-11, -1 - 2**-11, 1 + 2**-12, 3e38, 0.0, torch.inf])
+    found = rounded_to_tf32(given)
+    assert found.tolist()[:3] == [1 + 2**-10, -1 - 2**-10, 1.0]
+    assert float(found[3]) == pytest.approx(3e38, rel=2**-11)
+    assert found.tolist()[4:] == [0.0, torch.inf]
+
+
+def test_a_convolution_in_tf32_passes_without_a_gpu_and_one_in_bfloat16_does_not(tmp_path: Path) -> None:
+    setting = made(tmp_path, CONVOLUTION, INPUTS)
+    x = torch.rand(2, 10, 16, 16, generator=torch.Generator().manual_seed(1))
+    with convolutions_in_tf32() as mode:
+        in_tf32 = setting.oracle.native([x])
+    assert mode.count == 1
+    (compared,) = judge_values(list(in_tf32), [x], setting)
+    assert compared.passed
+    assert compared.worst > 0.1  # tf32 it was
+    in_bfloat16 = setting.oracle.native([x.bfloat16().float()])
+    (compared,) = judge_values(list(in_bfloat16), [x], setting)
+    assert not compared.passed
+
+
+def test_whoever_turns_tf32_off_is_held_to_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    setting = made(tmp_path, CONVOLUTION, INPUTS)
+    assert [set(one.errors) for one in setting.evidence] == [{"eager"}]
