@@ -26,3 +26,12 @@ def test_files_that_the_readme_links_exist() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+/[\w/.]*)`", text))
+    assert len(named) > 20
+    assert [
+        name for name in sorted(named) if not any((root / name).exists() for root in (ROOT, ROOT / "harness"))
+    ] == []
