@@ -1,4 +1,4 @@
-"""What a GPU does after memory was freed, and after a rest: the measurements behind referee/timing/quiet.py.
+"""What a GPU does after memory was freed, and after a rest: the measurements behind referee/timing/settling.py.
 
 The driver clears what a process frees in the background. Printed are: how fills of 256 MiB scatter on a device at rest;
 how long they take in the time after a rest, and after memory was freed; and a read of 16 GiB, again and again, after

@@ -103,9 +103,8 @@ def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Ite
     yield from (words for words, are_many in _late_calls(measured, _rivals(measured)) if not are_many)
     yield from _around(measured)
     yield from _first_calls(measured)
-    for (
-        row
-    ) in further:  # they aren't ranked; after a headline by end_to_end those between events hold the host's time, too
+    # They aren't ranked; after a headline by end_to_end those between events hold the host's time, too.
+    for row in further:
         for words, are_many in _late_calls(row, _rivals(row)):
             if are_many:
                 yield f"{row.metric}: {words}, so that their times hold launches"

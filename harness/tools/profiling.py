@@ -1,4 +1,4 @@
-"""Inspection one arm: a timeline of its calls, then Nsight Compute's counters of each kernel."""
+"""Profiling one arm: a timeline of its calls, then Nsight Compute's counters of each kernel."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import torch
 from harness.model.ceilings import Arithmetic
 
 _WARM_UP_S = 0.05
-"""By then code is loaded, algorithms are chosen, and what was freed before is cleared (referee.timing.quiet)."""
+"""By then code is loaded, algorithms are chosen, and what was freed before is cleared (referee.timing.settling)."""
 _REPEATS = 20
 _LONGEST_S = 0.5
 
