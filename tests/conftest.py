@@ -1,4 +1,4 @@
-"""Marks decide what runs here: `gpu`, `sim` and `nvcc` tests skip themselves with the reason."""
+"""Marks decide what runs here: tests that bear `gpu`, `sim`, `nvcc` or `heavy` skip themselves with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine import why_no_gpu, why_no_nvcc, why_no_sim
+from tests.machine import why_no_gpu, why_no_nvcc, why_no_sim, why_nothing_heavy
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +31,7 @@ def nvcc_is_found() -> Iterator[None]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for mark, reason in (("gpu", why_no_gpu), ("sim", why_no_sim), ("nvcc", why_no_nvcc)):
+    reasons = {"gpu": why_no_gpu, "sim": why_no_sim, "nvcc": why_no_nvcc, "heavy": why_nothing_heavy}
+    for mark, reason in reasons.items():
         if item.get_closest_marker(mark) and (why := reason()):
             pytest.skip(why)

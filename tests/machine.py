@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 from pathlib import Path
 
@@ -44,3 +45,8 @@ def why_no_sim() -> str | None:
     except SimUnavailable as error:
         return str(error)
     return None
+
+
+def why_nothing_heavy() -> str | None:
+    """The reason for skipping tests of half a minute and more."""
+    return None if os.environ.get("HARNESS_CORPUS") == "all" else "takes long: HARNESS_CORPUS=all"

@@ -12,10 +12,14 @@ from tests.evaluations import QUICK, evaluate_all
 from tests.machine import ROOT
 
 PROBLEMS = Workspace(ROOT).problem_names()
+ON_SIM = [
+    pytest.param(name, marks=[pytest.mark.heavy] * (name in ("maxpool2d", "conv2d_asymmetric"))) for name in PROBLEMS
+]
+"""CI's main job judges maxpool2d besides."""
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", ON_SIM)
 def test_solutions_pass_on_the_simulator(problem: str, tmp_path: Path) -> None:
     workspace = Workspace(ROOT)
     for name, evaluation in evaluate_all(ROOT, problem, tmp_path, "sim", config=QUICK).items():

@@ -244,7 +244,9 @@ def test_a_seed_repeats_the_answer(tmp_path: Path) -> None:
     assert [draw.rms for draw in one.draws] != [draw.rms for draw in other.draws]
 
 
-@pytest.mark.parametrize("name", ["maxpool2d", "avgpool2d", "conv2d_square", "conv2d_asymmetric"])
+@pytest.mark.parametrize(
+    "name", [*["maxpool2d", "avgpool2d"], pytest.param("conv2d_square", marks=pytest.mark.heavy), "conv2d_asymmetric"]
+)
 def test_our_own_problems_let_none_pass(name: str) -> None:
     """In the cases that a CPU bears; on an H100 the full ones as well."""
     problem = load_problem(ROOT / "problems" / name)

