@@ -22,26 +22,28 @@ ALLOWED = {
     "complaints": {"suggest"},
     "errors": set(),
     "python_text": set(),
+    "face": set(),
     "__main__": {"cli", "run"},  # run: where compiled modules are kept, before torch is imported
     "model": set(),
     "store": {"model", "complaints", "errors", "suggest"},
     "workspace": {"model", "complaints", "errors", "suggest", "python_text"},
-    "cudasim": {"python_text"},
+    "cudasim": {"face", "python_text"},
     "wire": {"model"},  # arms alone, see below: the names of metrics
-    "devices": {"wire", "model", "cudasim", "errors"},
+    "devices": {"face", "wire", "model", "cudasim", "errors"},
     "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
     "builder": {"sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
     "referee": {"builder", "sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
     "run": {"referee", "builder", "sandbox", "wire", "devices", "workspace", "store", "model", "errors"},
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
-    "gate": {"workspace", "store", "model", "complaints", "errors", "suggest"},
+    "gate": {"face", "workspace", "store", "model", "complaints", "errors", "suggest"},
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
     "tools": {
+        "face",
         *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices", "cudasim"},
         *{"workspace", "model", "errors"},
     },
-    "reports": {"store", "model", "errors"},
+    "reports": {"face", "store", "model", "errors"},
     # What a session takes and gives, and what a caller may name instead.
     "api": {"run", "workspace", "store", "model", "errors"},
     "cli": {"gate", "tools", "run", "referee", "reports", "workspace", "store", "model", "errors", "suggest"},
@@ -137,7 +139,7 @@ def test_a_face_names_what_is_there_and_in_use(face: ModuleType) -> None:
     """What it offers to type checkers is what it imports, and no other room forgot to drop a name."""
     tree = ast.parse(MODULES[face.__name__].read_text())
     typed = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert typed - {"annotations", "Any", "TYPE_CHECKING"} == set(dir(face))
+    assert typed - {"annotations", "TYPE_CHECKING", "lazy"} == set(dir(face))
     assert all(getattr(face, name) is not None for name in dir(face))
     hidden = {name for name in dir(face) if f"{face.__name__}.{name}" in MODULES}
     assert hidden == set(), "a module that is imported takes the place of what is named like it"

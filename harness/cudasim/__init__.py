@@ -6,8 +6,9 @@ the stand-ins, which start for each file of a build, load only what compiling ta
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.cudasim.compiler import SimUnavailable as SimUnavailable
@@ -29,27 +30,5 @@ if TYPE_CHECKING:
     from harness.cudasim.toolkit import ensure_toolkit as ensure_toolkit
     from harness.cudasim.toolkit import is_prepared as is_prepared
     from harness.cudasim.unsupported import UNSUPPORTED_MARK as UNSUPPORTED_MARK
-
-_HOMES = {
-    "compiler": "SimUnavailable find_compiler find_torch untried_python",
-    "toolkit": "Toolkit ensure_toolkit is_prepared",
-    "loaded": "Runtime load_runtime",
-    "unsupported": "UNSUPPORTED_MARK",
-    "cuda_in_files": "beyond_simulator cuda_texts",
-    "diagnose": "diagnose_build_log",
-    "host_calls": "host_calls_in",
-    "source_lines": "Instruction SourceLine feeds_an_index is_row_of_shared_array source_line",
-}
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
-
-    def __getattr__(name: str) -> Any:
-        for home, names in _HOMES.items():
-            if name in names.split():
-                return getattr(importlib.import_module(f"harness.cudasim.{home}"), name)
-        raise AttributeError(f"module 'harness.cudasim' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(" ".join(_HOMES.values()).split())
+else:  # a type checker that saw it would let every name pass
+    __getattr__, __dir__ = lazy(__name__, __file__)

@@ -6,8 +6,9 @@ is imported when it is first used: the simulator must be there before torch is, 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.devices.choice import Choice as Choice
@@ -42,29 +43,5 @@ if TYPE_CHECKING:
     from harness.devices.sim.account import AccountOfFindings as AccountOfFindings
     from harness.devices.sim.account import FindingsWithheld as FindingsWithheld
     from harness.devices.sim.host import SimHost as SimHost
-
-_HOMES = {
-    "choice": "Choice activate_worker choose_backend open_host require_simulator",
-    "environment": "FLAGS Nvcc driver_version find_nvcc host_compiler_version nvcc_version read_environment",
-    "cuda.clocks": "SmClock left_locked",
-    "cuda.gpus": "compute_capability equal_gpus gpu_uuid is_only_gpu worker_environment",
-    "cuda.host": "CudaHost",
-    "cuda.nvml": "NvmlUnavailable Sample opened_first",
-    "cuda.telemetry": "Telemetry Watch",
-    "cuda.tracer": "END EVICT LEAD_IN STRIDED_COPY",
-    "sim.account": "AccountOfFindings FindingsWithheld",
-    "sim.host": "SimHost",
-}
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
-
-    def __getattr__(name: str) -> Any:
-        for home, names in _HOMES.items():
-            if name in names.split():
-                return getattr(importlib.import_module(f"harness.devices.{home}"), name)
-        raise AttributeError(f"module 'harness.devices' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(" ".join(_HOMES.values()).split())
+else:  # a type checker that saw it would let every name pass
+    __getattr__, __dir__ = lazy(__name__, __file__)

@@ -5,8 +5,9 @@ Other rooms may use what is named here. A name is imported when it is first used
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.gate.acceptance import accept_run as accept_run
@@ -17,23 +18,5 @@ if TYPE_CHECKING:
     from harness.gate.snapshot import SNAPSHOT_FILE as SNAPSHOT_FILE
     from harness.gate.snapshot import open_snapshot as open_snapshot
     from harness.gate.snapshot import render as render
-
-_HOMES = {
-    "acceptance": "accept_run",
-    "decision": "GateRequest Opener decide",
-    "policy": "Policy",
-    "snapshot": "SNAPSHOT_FILE open_snapshot render",
-}
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
-
-    def __getattr__(name: str) -> Any:
-        for home, names in _HOMES.items():
-            if name in names.split():
-                return getattr(importlib.import_module(f"harness.gate.{home}"), name)
-        raise AttributeError(f"module 'harness.gate' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(" ".join(_HOMES.values()).split())
+else:  # a type checker that saw it would let every name pass
+    __getattr__, __dir__ = lazy(__name__, __file__)

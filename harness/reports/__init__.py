@@ -6,8 +6,9 @@ used, so that a command loads the reports that it prints and no others.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.reports.compare import compare_report as compare_report
@@ -72,44 +73,5 @@ if TYPE_CHECKING:
     from harness.reports.untrusted import harmless as harmless
     from harness.reports.untrusted import one_line as one_line
     from harness.reports.untrusted import quoted as quoted
-
-_HOMES = {
-    "untrusted": "harmless one_line quoted",
-    "numbers": "format_speedup",
-    "terminal": "verdict_text",
-    "run": "run_report",
-    "compare": "compare_report",
-    "evaluation": "log_text show_report source_text",
-    "timing": "timing_json",
-    "history": "histories history_json history_report save_history_plot",
-    "diff": "difference difference_json difference_report",
-    "export": "kernelbench_files score_json scores_table timings_csv to_csv to_kernelbench",
-    "prompt": "feedback_text prompt_text",
-    "explain": "all_explained everything_explained explained",
-    "machine": "ceilings_json ceilings_table findings_table",
-    "problem_check": "problem_check_json problem_check_report",
-    "tools": "profile_json profile_report sanitizing_json sanitizing_report",
-    "gate": "gate_json gate_report snapshot_table",
-    "gate_comment": "SUMMARY_BYTES gate_markdown",
-    "junit": "junit_xml",
-    "sarif": "sarif_json",
-    "github": "annotation_commands resuming stopping without_old_commands",
-    "leaderboard.board": "Board make_board measurements",
-    "leaderboard.rules": "Wanted",
-    "leaderboard.forms": "leaderboard_json leaderboard_markdown leaderboard_table save_leaderboard_plot",
-    "leaderboard.page": "leaderboard_html",
-    "pictures": "PICTURE_FORMATS pictures_json pictures_of write_pictures",
-}
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
-
-    def __getattr__(name: str) -> Any:
-        for home, names in _HOMES.items():
-            if name in names.split():
-                return getattr(importlib.import_module(f"harness.reports.{home}"), name)
-        raise AttributeError(f"module 'harness.reports' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(" ".join(_HOMES.values()).split())
+else:  # a type checker that saw it would let every name pass
+    __getattr__, __dir__ = lazy(__name__, __file__)

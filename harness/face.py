@@ -1,0 +1,24 @@
+"""A room's face: the names that other rooms may use, each imported when it is first used."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_NAMED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
+
+
+def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make `__getattr__` and `__dir__` of a package from the lines that its file has for type checkers, indented under
+    `if TYPE_CHECKING`: from module import name as name."""
+    homes = {name: module for module, name in _NAMED.findall(Path(file).read_text(encoding="utf-8"))}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        return getattr(importlib.import_module(homes[name]), name)
+
+    return get, lambda: sorted(homes)
