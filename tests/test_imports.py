@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -188,6 +189,27 @@ def _at_run_time(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         for block in ("body", "orelse", "finalbody", "handlers"):
             yield from _at_run_time(getattr(node, block, []))
+
+
+def test_no_imports_go_round() -> None:
+    """Neither when a module is imported nor when something in it is used. A package stands for its own file alone."""
+    known = set(MODULES)
+    waiting = {
+        module: _imports(_at_run_time(ast.parse(path.read_text()).body), known) & known - {module, "harness"}
+        for module, path in MODULES.items()
+    }
+    while free := {module for module, imported in waiting.items() if not imported & set(waiting)}:
+        waiting = {module: imported for module, imported in waiting.items() if module not in free}
+    assert waiting == {}
+
+
+def test_no_class_name_means_two_things() -> None:
+    homes = defaultdict[str, list[str]](list)
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name.lstrip("_")].append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
 
 
 def test_help_needs_neither_torch_nor_pydantic() -> None:

@@ -91,7 +91,7 @@ class Evaluator:
         if isinstance(solutions, (str, Path, Solution)):
             raise UsageError("evaluate_many() takes several solutions, such as a list; evaluate() takes one")
         chosen = self._sources().problem(problem)
-        stream = _Stream(self._sources(), chosen, tuple(select_cases(chosen, cases)))
+        stream = _SolutionStream(self._sources(), chosen, tuple(select_cases(chosen, cases)))
         session = self._ready_session()
         with contextlib.closing(session.evaluate(stream.tasks(solutions), lambda job, what: None)) as found:
             for evaluation in found:
@@ -154,7 +154,7 @@ class _Unkept(Journal):
         return self.folder
 
 
-class _Stream:
+class _SolutionStream:
     """Solutions on their way through a session, and the order in which their evaluations are due.
 
     The session takes tasks in a thread of its own, hence the lock.

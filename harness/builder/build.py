@@ -107,7 +107,7 @@ def build(
 
 
 @dataclass
-class _Reported:
+class _Captured:
     """What a worker came to on its way through the solution."""
 
     reports: list[ExtensionReport] = field(default_factory=list)
@@ -115,8 +115,8 @@ class _Reported:
     failed: SolutionFailed | None = None
 
 
-def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Reported:
-    reported = _Reported()
+def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsConfig) -> _Captured:
+    reported = _Captured()
     for request in requests:
         try:
             reply = worker.ask(request, limits.build_s)

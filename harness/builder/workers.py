@@ -54,7 +54,7 @@ class Workers:
 
     def _start(self, launch: Launch, key: str | None = None) -> WorkerProcess:
         account = AccountOfFindings() if launch.backend == "sim" else None
-        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib, _Attendant(account, key))
+        return WorkerProcess(launch, self.servers, self.stop, self.memory_gib, _BuildAttendant(account, key))
 
     def _launch(self, for_build: bool) -> Launch:
         host = self.host
@@ -63,7 +63,7 @@ class Workers:
 
 
 @dataclass(frozen=True)
-class _Attendant:
+class _BuildAttendant:
     """Implements process.Attendant. `key`: what alone is kept of a builder."""
 
     account: AccountOfFindings | None

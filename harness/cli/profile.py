@@ -60,10 +60,10 @@ def profile(
 
     target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm is ArmChoice.REFERENCE, False)
     with looking(quiet) as say:
-        from harness.tools import Counting, inspection, run_profile
+        from harness.tools import CounterRequest, inspection, run_profile
 
         asked = inspection(target, "ncu", "profiles", output, results, timeout)
-        found = run_profile(asked, Counting(metrics.value, kernel, launches), say)
+        found = run_profile(asked, CounterRequest(metrics.value, kernel, launches), say)
     if json:
         print_json(profile_json(found))
     else:

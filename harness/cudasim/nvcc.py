@@ -45,7 +45,7 @@ _DEPENDENCIES_WITH_VALUE = {
 }
 
 
-class UsageError(Exception):
+class NvccUsageError(Exception):
     """What nvcc itself would refuse, in its words."""
 
 
@@ -73,7 +73,7 @@ def main(arguments: list[str], toolkit: Path, is_checked: bool = False) -> int:
         invocation = parse(arguments)
         invocation.is_checked = is_checked
         return _compile(invocation, toolkit)
-    except UsageError as error:
+    except NvccUsageError as error:
         print(f"nvcc fatal   : {error}", file=sys.stderr)
         return 1
     except Unsupported as unsupported:
@@ -88,7 +88,7 @@ def parse(arguments: list[str]) -> Invocation:
     while rest:
         _take(invocation, rest.pop(0), rest)
     if invocation.source is None:
-        raise UsageError("No input files specified; use option --help for more information")
+        raise NvccUsageError("No input files specified; use option --help for more information")
     return invocation
 
 
@@ -99,7 +99,7 @@ def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
         if equals:
             return attached
         if not rest:
-            raise UsageError(f"Missing argument for option '{option}'")
+            raise NvccUsageError(f"Missing argument for option '{option}'")
         return rest.pop(0)
 
     if not option.startswith("-"):
@@ -123,7 +123,7 @@ def _take(invocation: Invocation, option: str, rest: list[str]) -> None:
     elif name in _IGNORED_WITH_VALUE:
         value()
     elif not re.match(r"-[lLt].", option):
-        raise UsageError(f"Unknown option '{option}'")
+        raise NvccUsageError(f"Unknown option '{option}'")
 
 
 def _host_options(quoted: str) -> list[str]:
@@ -140,7 +140,7 @@ def _compile(invocation: Invocation, toolkit: Path) -> int:
         text = translation.translate(source)
         translated.write_text(text + registrations(translation.texts))
     except OSError as error:
-        raise UsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
+        raise NvccUsageError(f"Could not open input file '{invocation.source}' ({error.strerror})") from None
     is_slim = all(can_be_slim(text, is_device=True) for text in translation.texts.values())
     result = _run_compiler(invocation, toolkit, translated, output, is_slim)
     if result.returncode and is_slim and was_too_slim(result.stderr):

@@ -15,7 +15,7 @@ _AFTER_PARAMETERS = ("const", "noexcept", "override", "final")
 def with_shared_memory(tokens: list[Token], is_header: bool) -> list[Token]:
     tokens = list(tokens)
     i, count = 0, 0
-    for_functions: list[_Reference] = []
+    for_functions: list[_BlockVariable] = []
     while i < len(tokens):
         if tokens[i].kind == "name" and tokens[i].text == "__shared__":
             start, end = _declaration(tokens, i)
@@ -96,7 +96,7 @@ class _Shared:
     """The C++ of a declaration: a type at its place, and what brings each name into a function."""
 
     type: str
-    references: tuple[_Reference, ...]
+    references: tuple[_BlockVariable, ...]
 
 
 def _shared_code(declaration: list[Token], count: int) -> _Shared:
@@ -109,7 +109,7 @@ def _shared_code(declaration: list[Token], count: int) -> _Shared:
     struct = f"sim_shared_{count}"
     declared = ", ".join(names)
     references = (
-        _Reference(name, f'auto& {name} = ::sim::shared_static<{struct}>("{declared}").{name}') for name in names
+        _BlockVariable(name, f'auto& {name} = ::sim::shared_static<{struct}>("{declared}").{name}') for name in names
     )
     return _Shared(f"struct {struct} {{ {text}; }}", tuple(references))
 
@@ -120,7 +120,7 @@ def _dynamic_code(text: str, names: list[str], count: int, line: int) -> _Shared
     array = f"sim_dynamic_{count}"
     head, bracket, tail = text.rpartition("[")
     stem = head.rstrip().removesuffix(names[0])
-    reference = _Reference(names[0], f"auto& {names[0]} = *({array}*)sim_shared_dynamic()")
+    reference = _BlockVariable(names[0], f"auto& {names[0]} = *({array}*)sim_shared_dynamic()")
     return _Shared(f"typedef {stem}{array}{bracket}{tail}", (reference,))
 
 
@@ -140,14 +140,14 @@ def _declared_names(declaration: list[Token]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Reference:
+class _BlockVariable:
     """A declaration of `name` as the block's own: `code`, without a semicolon."""
 
     name: str
     code: str
 
 
-def _with_references(tokens: list[Token], references: Sequence[_Reference]) -> list[Token]:
+def _with_references(tokens: list[Token], references: Sequence[_BlockVariable]) -> list[Token]:
     """Declare before each body of a device function what it names."""
     if not references:
         return tokens
@@ -163,7 +163,7 @@ def _with_references(tokens: list[Token], references: Sequence[_Reference]) -> l
 
 
 @dataclass(frozen=True)
-class _Function:
+class _FunctionBody:
     tokens: list[Token]
     start: int
     """Its opening brace; `end` is the closing one."""
@@ -185,7 +185,7 @@ class _Function:
         return before is not None and self.tokens[before].text in (".", "->", "::")
 
 
-def _device_functions(tokens: list[Token]) -> Iterator[_Function]:
+def _device_functions(tokens: list[Token]) -> Iterator[_FunctionBody]:
     i = 0
     while i < len(tokens):
         if tokens[i].kind == "symbol" and tokens[i].text == "{":
@@ -193,7 +193,7 @@ def _device_functions(tokens: list[Token]) -> Iterator[_Function]:
             if parameters is not None:
                 end = closing(tokens, i)
                 if _is_for_device(tokens, parameters[0]):
-                    yield _Function(tokens, i, end, parameters)
+                    yield _FunctionBody(tokens, i, end, parameters)
                 i = end
         i += 1
 

@@ -113,7 +113,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Reference:
+class SymbolReference:
     """A symbol that a library needs, other than weakly, with library and version if the linker found it versioned."""
 
     name: str
@@ -127,11 +127,11 @@ class SharedLibrary:
 
     needed: tuple[str, ...]
     defined: dict[str, Definition]
-    undefined: tuple[Reference, ...]
+    undefined: tuple[SymbolReference, ...]
 
 
 @dataclass(frozen=True)
-class _Section:
+class _ElfSection:
     type: int
     offset: int
     size: int
@@ -151,23 +151,23 @@ def read_library(path: Path) -> SharedLibrary:
             if section:
                 defined[name] = Definition(info & 15 in (_FUNCTION, _INDIRECT_FUNCTION), size)
             elif name and info >> 4 != _WEAK:
-                undefined.append(Reference(name, *versions.get(version, (None, None))))
+                undefined.append(SymbolReference(name, *versions.get(version, (None, None))))
         return SharedLibrary(tuple(_needed_by(data, sections)), defined, tuple(undefined))
 
 
-def _sections(data: mmap.mmap) -> Iterator[_Section]:
+def _sections(data: mmap.mmap) -> Iterator[_ElfSection]:
     (start,) = struct.unpack_from("<Q", data, 0x28)
     size, count = struct.unpack_from("<HH", data, 0x3A)
     for at in range(start, start + count * size, size):
         _, kind, _, _, offset, nbytes, link = struct.unpack_from("<IIQQQQI", data, at)
-        yield _Section(kind, offset, nbytes, link)
+        yield _ElfSection(kind, offset, nbytes, link)
 
 
 def _text(data: mmap.mmap, at: int) -> str:
     return data[at : data.find(b"\0", at)].decode()
 
 
-def _needed_by(data: mmap.mmap, sections: list[_Section]) -> Iterator[str]:
+def _needed_by(data: mmap.mmap, sections: list[_ElfSection]) -> Iterator[str]:
     for section in sections:
         if section.type == _DYNAMIC:
             names = sections[section.link].offset
@@ -176,7 +176,7 @@ def _needed_by(data: mmap.mmap, sections: list[_Section]) -> Iterator[str]:
                     yield _text(data, names + value)
 
 
-def _symbols(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, int, int, int, int]]:
+def _symbols(data: mmap.mmap, sections: list[_ElfSection]) -> Iterator[tuple[str, int, int, int, int]]:
     """Yield each dynamic symbol's name, type and binding, section (0 for none), size and version number."""
     table = next((section for section in sections if section.type == _SYMBOLS), None)
     if table is None:
@@ -189,7 +189,7 @@ def _symbols(data: mmap.mmap, sections: list[_Section]) -> Iterator[tuple[str, i
         yield _text(data, names + name), info, section, size, version & ~_HIDDEN
 
 
-def _versions(data: mmap.mmap, sections: list[_Section]) -> dict[int, tuple[str, str]]:
+def _versions(data: mmap.mmap, sections: list[_ElfSection]) -> dict[int, tuple[str, str]]:
     """Map the version numbers of symbols to library and version."""
     found: dict[int, tuple[str, str]] = {}
     for section in sections:

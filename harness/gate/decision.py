@@ -14,7 +14,7 @@ from harness.gate.evaluations import Evaluations, from_run, measure, other_setti
 from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.judgement import Terms, judge, waiver_remarks
 from harness.gate.policy import Policy, load_policy
-from harness.gate.runs import Run, read_run
+from harness.gate.runs import GateRun, read_run
 from harness.gate.scope import ChangedTasks, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
 from harness.model.config import Config
@@ -168,7 +168,7 @@ def _evaluated(
     return _evaluated_now(tasks, terms, config, open_evaluator)
 
 
-def _from_run(tasks: Sequence[Task], terms: Terms, run: Run, config: Config) -> _Evaluated:
+def _from_run(tasks: Sequence[Task], terms: Terms, run: GateRun, config: Config) -> _Evaluated:
     of_run = from_run(tasks, run.evaluations)
     evaluations = [evaluation for of_one in of_run.found.values() for evaluation in of_one]
     remarks = [*run.remarks, *of_run.remarks, *other_settings(evaluations, config, terms.not_judged is None)]

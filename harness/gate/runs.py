@@ -14,7 +14,7 @@ from harness.suggest import did_you_mean
 
 
 @dataclass(frozen=True)
-class Run:
+class GateRun:
     """Evaluations are sorted by time, each id stands once. `remarks` tell of the lines that hold none."""
 
     name: str
@@ -22,7 +22,7 @@ class Run:
     remarks: tuple[str, ...] = ()
 
 
-def read_run(results: Path, name: str) -> Run:
+def read_run(results: Path, name: str) -> GateRun:
     """What a run's journals hold; `name` may be 'latest', or the unique beginning of a name.
 
     Raises: UsageError where no run, or several, have that name, or it holds no evaluation; JournalError where a file
@@ -40,7 +40,7 @@ def read_run(results: Path, name: str) -> Run:
     if not found:
         raise UsageError("; ".join([f"the run in {results / run} holds no result", *remarks[:1]]))
     evaluations = sorted((one for one, _ in found.values()), key=lambda evaluation: evaluation.started_at)
-    return Run(run, tuple(evaluations), remarks)
+    return GateRun(run, tuple(evaluations), remarks)
 
 
 def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:

@@ -83,7 +83,7 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
 
     Raises: SolutionFailed where no comparison came about.
     """
-    found = _Found(watch)
+    found = _CaseFindings(watch)
     seeds = case.config.correctness.seeds
     turns = list(islice(drawn_lengths(most_calls, case.rng), seeds))
     traced = case.rng.randrange(seeds)
@@ -106,7 +106,7 @@ def check_turns(case: CaseTurns, most_calls: int, notify: Notify, watch: Watch |
 
 
 @dataclass
-class _Found:
+class _CaseFindings:
     watch: Watch | None
     checks: list[Check] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

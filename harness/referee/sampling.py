@@ -118,7 +118,7 @@ def check_sampled(
         if not (is_whole or setting.problem.independent_batch) or not _is_one_kernels_work(reply):
             remarks.append(f"{setting.case}: searched for faults only, values not compared ({reply.launches} launches)")
             return (), tuple(remarks), weights, None
-        answer = (_Whole if is_whole else _Rows)(buffers, inputs, setting)
+        answer = (_Whole if is_whole else _EdgeRows)(buffers, inputs, setting)
         check = setting.check(seed, "sampled_blocks", _judge(answer, setting))
         if not check.passed and _may_add_up(reply):
             try:
@@ -232,7 +232,7 @@ def periodic_input(values: torch.Tensor, shape: tuple[int, ...], page_bytes: int
     return PeriodicInput(flat.repeat(-(-count // flat.numel()))[:count].clone(), shape)
 
 
-class _Rows:
+class _EdgeRows:
     """The right answer for the first and the last row (dimension 0) that the sampled blocks touched, by rows alone.
 
     Raises: SolutionFailed where they wrote nothing at all.
@@ -296,7 +296,7 @@ class _Whole:
         return comparison.result()
 
 
-def _judge(answer: _Rows | _Whole, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
+def _judge(answer: _EdgeRows | _Whole, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
     """By the least tolerance where problem.yaml names none. Where that isn't kept, what the reference itself errs has
     the last word: finding that out takes longer than all the rest."""
     pairs = zip(answer.want, setting.spec.dtypes, strict=True)

@@ -14,7 +14,7 @@ from harness.model.verdict import Verdict
 from harness.reports.untrusted import one_line
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    pass
 
 Tone = Literal["plain", "strong", "faint", "good", "bad", "unsure", "odd", "name"]
 """'name' is a stranger's word, which Markdown must set apart."""
@@ -104,18 +104,6 @@ class Section:
 
 
 Block = Line | Prose | Table | Pairs | Section
-
-
-@dataclass(frozen=True)
-class Report:
-    """A whole answer. A rich console prints it as it is."""
-
-    blocks: Sequence[Block]
-
-    def __rich__(self) -> RenderableType:
-        from harness.reports.terminal import rendered
-
-        return rendered(self.blocks)
 
 
 def spans(words: Words, tone: Tone = "plain") -> list[Span]:

@@ -23,11 +23,12 @@ from harness.model.statistics import geometric_mean
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
 from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest, over_table
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Span, Table, number, several, table_of
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, several, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, resources, shares
+from harness.reports.terminal import Report
 
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20

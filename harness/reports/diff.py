@@ -11,21 +11,10 @@ from harness.model.environment import Environment, of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.record import as_json
 from harness.model.statistics import Interval, ratio
-from harness.reports.blocks import (
-    Block,
-    Column,
-    Line,
-    Prose,
-    Report,
-    Section,
-    Span,
-    Table,
-    Tone,
-    Words,
-    verdict_span,
-)
+from harness.reports.blocks import Block, Column, Line, Prose, Section, Span, Table, Tone, Words, verdict_span
 from harness.reports.evaluation import solution_ns
 from harness.reports.numbers import format_error, format_moment, format_speedup, format_time
+from harness.reports.terminal import Report
 
 
 @dataclass(frozen=True)

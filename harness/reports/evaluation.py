@@ -15,7 +15,7 @@ from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation, Failure, Work
 from harness.model.roofline import share_of_baseline
 from harness.model.verdict import Verdict
-from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, number, verdict_span
+from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, number, verdict_span
 from harness.reports.evidence import evidence_blocks, seen_by, short_name, trace_blocks
 from harness.reports.numbers import (
     derived_words,
@@ -28,6 +28,7 @@ from harness.reports.numbers import (
     variants_of,
     work_words,
 )
+from harness.reports.terminal import Report
 from harness.reports.timing import timing_blocks
 from harness.reports.untrusted import harmless
 from harness.store.entry import config_hash

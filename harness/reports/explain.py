@@ -10,7 +10,8 @@ import yaml
 
 from harness.model.simulator_findings import FINDING_KINDS, FindingKind
 from harness.model.verdict import Verdict
-from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table
+from harness.reports.blocks import Block, Column, Line, Section, Span, Table
+from harness.reports.terminal import Report
 
 _TEXTS = Path(__file__).with_name("explanations.yaml")
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."

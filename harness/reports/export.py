@@ -22,8 +22,9 @@ from harness.model.kernelbench import (
     pass_at_k,
 )
 from harness.model.verdict import Verdict
-from harness.reports.blocks import Column, Report, Table, number
+from harness.reports.blocks import Column, Table, number
 from harness.reports.evidence import seen_by
+from harness.reports.terminal import Report
 from harness.reports.timing import TIMING_CELLS, arm_numbers, timing_cells
 from harness.reports.untrusted import harmless
 from harness.store.entry import Entry

@@ -8,21 +8,9 @@ from itertools import groupby
 
 from harness.model.gate import OUTCOMES, Accepted, GateAttempt, GateFinding, GateReport, Judged
 from harness.model.record import as_json
-from harness.reports.blocks import (
-    Block,
-    Column,
-    ColumnOf,
-    Line,
-    Prose,
-    Report,
-    Section,
-    Span,
-    Tone,
-    number,
-    several,
-    table_of,
-)
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, Tone, number, several, table_of
 from harness.reports.numbers import format_speedup
+from harness.reports.terminal import Report
 
 NOT_JUDGED = "performance was not judged"
 _TONES: dict[str, Tone] = {"failed": "bad", "broken": "odd", "inconclusive": "unsure", "passed": "good"}

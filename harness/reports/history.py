@@ -12,22 +12,11 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.statistics import Interval
 from harness.reports.baselines import speedup_of
-from harness.reports.blocks import (
-    Block,
-    Column,
-    ColumnOf,
-    Line,
-    Prose,
-    Report,
-    Section,
-    Span,
-    number,
-    table_of,
-    verdict_span,
-)
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, number, table_of, verdict_span
 from harness.reports.numbers import format_moment, format_speedup, format_time
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
+from harness.reports.terminal import Report
 from harness.reports.untrusted import one_line
 from harness.store.entry import Entry
 

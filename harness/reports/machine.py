@@ -8,8 +8,9 @@ from typing import Any
 from harness.model.ceilings import ARITHMETICS, Ceilings
 from harness.model.environment import MachineFinding
 from harness.model.record import as_json
-from harness.reports.blocks import Block, Column, Line, Report, Span, Table, Tone, number
+from harness.reports.blocks import Block, Column, Line, Span, Table, Tone, number
 from harness.reports.numbers import format_moment, format_rate
+from harness.reports.terminal import Report
 
 _TONES: dict[str, Tone] = {"good": "good", "warning": "unsure", "missing": "bad"}
 

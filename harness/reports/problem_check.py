@@ -8,8 +8,9 @@ from typing import Any
 
 from harness.model.problem_check import Draw, MutantResult, ProblemCheck
 from harness.model.record import as_json
-from harness.reports.blocks import Block, Column, Line, Report, Section, Span, Table, Tone, number
+from harness.reports.blocks import Block, Column, Line, Section, Span, Table, Tone, number
 from harness.reports.numbers import derived_words, light_words, work_words
+from harness.reports.terminal import Report
 
 _FEW = 2
 """So many labels stand in a cell of the table; more are a number."""

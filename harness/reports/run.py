@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.model.evaluation import Evaluation
 from harness.reports.baselines import baselines_blocks
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Section, Span, number, table_of
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, number, table_of
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
 from harness.reports.numbers import (
     format_error,
@@ -16,6 +16,7 @@ from harness.reports.numbers import (
     format_time,
     light_note,
 )
+from harness.reports.terminal import Report
 
 OWN = "own"
 """The column's head: the share of the device's time in the solution's own kernels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -24,6 +25,16 @@ _STYLES: dict[Tone, str] = {
     "name": "bold",
 }
 _NAME_WIDTH = 8
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole answer. A rich console prints it as it is."""
+
+    blocks: Sequence[Block]
+
+    def __rich__(self) -> RenderableType:
+        return rendered(self.blocks)
 
 
 def rendered(blocks: Sequence[Block]) -> RenderableType:

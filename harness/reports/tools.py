@@ -9,8 +9,9 @@ from typing import Any
 from harness.model.profile import DeviceTimeline, KernelCounters, Profile
 from harness.model.record import as_json
 from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
-from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Report, Section, Span, Table, Tone, number
+from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
+from harness.reports.terminal import Report
 
 _STALLS = 4
 _FEW_STALLS = 0.03

@@ -23,7 +23,7 @@ _PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
-class Ready(Generic[P]):
+class BuiltTask(Generic[P]):
     """A task that can be measured."""
 
     item: P
@@ -60,7 +60,7 @@ class Stages(ABC, Generic[T, P, R]):
     """What is done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
 
     @abstractmethod
-    def prepare(self, task: T) -> Ready[P] | Finished[R]:
+    def prepare(self, task: T) -> BuiltTask[P] | Finished[R]:
         """Make a task ready for a lane, or find its result without one."""
 
     @abstractmethod
@@ -214,10 +214,10 @@ class _Belt(Generic[T, P, R]):
             self._moved()
             return (task,)
 
-    def prepared(self, outcome: Ready[P] | Finished[R]) -> None:
+    def prepared(self, outcome: BuiltTask[P] | Finished[R]) -> None:
         with self._changed:
             self._preparing -= 1
-            if isinstance(outcome, Ready):
+            if isinstance(outcome, BuiltTask):
                 self._ready.append(outcome.item)
             else:
                 self._results.append(outcome.result)

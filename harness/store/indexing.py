@@ -89,7 +89,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Journal:
+class _JournalRow:
     """A row of the table `journal`: how far a file was read."""
 
     number: int
@@ -114,8 +114,8 @@ class _Journal:
         return False
 
 
-def _journals(database: sqlite3.Connection) -> list[_Journal]:
-    return [_Journal(*row) for row in database.execute("SELECT * FROM journal")]
+def _journals(database: sqlite3.Connection) -> list[_JournalRow]:
+    return [_JournalRow(*row) for row in database.execute("SELECT * FROM journal")]
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _read_some(database: sqlite3.Connection, name: str, path: Path, read: ReadAl
         return not is_finished
 
 
-def _next_lines(path: Path, journal: _Journal) -> tuple[list[JournalLine], bool]:
+def _next_lines(path: Path, journal: _JournalRow) -> tuple[list[JournalLine], bool]:
     """As much as a transaction takes, and whether that is all."""
     lines, size = [], 0
     for line in read_lines(path, journal.next_offset, journal.next_line):
@@ -156,17 +156,17 @@ def _next_lines(path: Path, journal: _Journal) -> tuple[list[JournalLine], bool]
     return lines, True
 
 
-def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_result) -> _Journal:
+def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_result) -> _JournalRow:
     """The file's row: a new one where the file is new or was rewritten."""
     row = database.execute("SELECT * FROM journal WHERE path = ?", (name,)).fetchone()
     if row is not None:
-        journal = _Journal(*row)
+        journal = _JournalRow(*row)
         if not journal.was_rewritten(database, path, now):
             return journal
         _forget(database, journal.number)
     cursor = database.execute("INSERT INTO journal VALUES (NULL, ?, ?, -1, 0, 0, 1)", (name, now.st_ino))
     assert cursor.lastrowid is not None
-    return _Journal(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1)
+    return _JournalRow(cursor.lastrowid, name, now.st_ino, -1, 0, 0, 1)
 
 
 def _insert(
@@ -188,7 +188,11 @@ def _insert(
 
 
 def _note_progress(
-    database: sqlite3.Connection, journal: _Journal, lines: list[JournalLine], read: os.stat_result, is_finished: bool
+    database: sqlite3.Connection,
+    journal: _JournalRow,
+    lines: list[JournalLine],
+    read: os.stat_result,
+    is_finished: bool,
 ) -> None:
     """Remember where to go on. A torn last line is read again, since it may have been in the making."""
     offset, number = journal.next_offset, journal.next_line

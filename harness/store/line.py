@@ -31,20 +31,20 @@ class NoRecord(ValueError):
 
 
 @dataclass(frozen=True, config=_OUTLINE)
-class _Solution(SolutionRef):
+class _SolutionOutline(SolutionRef):
     explanation: str = field(default="", init=False)
     files: dict[str, str] = field(default_factory=dict, init=False)
 
 
 @dataclass(frozen=True, config=_OUTLINE)
-class _Turn(Turn):
+class _TurnOutline(Turn):
     tail_ns: tuple[int, ...] = field(default=(), init=False)
     launch_ns: tuple[int, ...] = field(default=(), init=False)
 
 
 @dataclass(frozen=True, config=_OUTLINE)
-class _Timing(Timing):
-    turns: tuple[_Turn, ...]
+class _TimingOutline(Timing):
+    turns: tuple[_TurnOutline, ...]
     rows: tuple[Row, ...] = field(default=(), init=False)
     memory: tuple[PeakMemory, ...] = field(default=(), init=False)
 
@@ -53,8 +53,8 @@ class _Timing(Timing):
 class Outline(Evaluation):
     """An evaluation whose checks, builds and texts nobody has looked at: a line with a fault there passes."""
 
-    solution: _Solution
-    timing: _Timing | None = None
+    solution: _SolutionOutline
+    timing: _TimingOutline | None = None
     failure: Failure | None = field(default=None, init=False)
     builds: tuple[ExtensionBuild, ...] = field(default=(), init=False)
     checks: tuple[Check, ...] = field(default=(), init=False)

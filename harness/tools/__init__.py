@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.tools.alone import find_ceilings as find_ceilings
     from harness.tools.bench import ArmFailed as ArmFailed
     from harness.tools.diagnosis import examine as examine
-    from harness.tools.nsight import Counting as Counting
+    from harness.tools.nsight import CounterRequest as CounterRequest
     from harness.tools.profiling import run_profile as run_profile
     from harness.tools.sanitizing import run_sanitizer as run_sanitizer
     from harness.tools.target import choose_target as choose_target

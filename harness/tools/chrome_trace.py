@@ -27,7 +27,7 @@ class NoTrace(ValueError):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TraceRow:
     name: str
     kind: Literal["kernel", "copy", "fill"]
     start_ns: float
@@ -57,15 +57,15 @@ def read_timeline(trace: bytes, calls: int) -> DeviceTimeline:
     )
 
 
-def _run(event: dict[str, Any]) -> _Run:
+def _run(event: dict[str, Any]) -> _TraceRow:
     start, duration = float(event["ts"]), float(event["dur"])
     if not (math.isfinite(start) and math.isfinite(duration) and duration >= 0):
         raise ValueError(f"a run from {start} of {duration}")
     name = str(event["name"])[:_NAME_CHARS]
-    return _Run(name, _KINDS[event["cat"]], start * _NS_PER_TICK, duration * _NS_PER_TICK)
+    return _TraceRow(name, _KINDS[event["cat"]], start * _NS_PER_TICK, duration * _NS_PER_TICK)
 
 
-def _rows(runs: Sequence[_Run]) -> tuple[TimelineRow, ...]:
+def _rows(runs: Sequence[_TraceRow]) -> tuple[TimelineRow, ...]:
     together: dict[tuple[str, Literal["kernel", "copy", "fill"]], list[float]] = {}
     for run in runs:
         together.setdefault((run.name, run.kind), []).append(run.duration_ns)
@@ -76,7 +76,7 @@ def _rows(runs: Sequence[_Run]) -> tuple[TimelineRow, ...]:
     return tuple(sorted(rows, key=lambda row: -row.total_ns))
 
 
-def _pauses(runs: Sequence[_Run]) -> list[float]:
+def _pauses(runs: Sequence[_TraceRow]) -> list[float]:
     """Lengths of the times between the first beginning and the last end in which nothing ran, on no stream."""
     in_order = sorted(runs, key=lambda run: run.start_ns)
     ends = accumulate((run.end_ns for run in in_order), max)

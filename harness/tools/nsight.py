@@ -34,7 +34,7 @@ _FIRST_COLUMN = '"ID"'
 
 
 @dataclass(frozen=True)
-class Counting:
+class CounterRequest:
     """What is to be counted. `kernel`: a regular expression for kernels' names; `launches`: so many at most."""
 
     metrics: MetricSet
@@ -42,7 +42,7 @@ class Counting:
     launches: int
 
 
-def counting_command(ncu: Path, counting: Counting, report: Path, log: Path, sources: Path) -> list[str]:
+def counting_command(ncu: Path, counting: CounterRequest, report: Path, log: Path, sources: Path) -> list[str]:
     """What the program's command is to follow; it counts between cudaProfilerStart() and cudaProfilerStop().
 
     Clocks are left as they are: fixed ones would outlast a tool that is killed, and aren't those of the timing.

@@ -16,7 +16,7 @@ from harness.run.gpu_lock import alone_on_gpu
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
 from harness.tools.chrome_trace import NoTrace, read_timeline
-from harness.tools.nsight import Counting, counting_command, read_counters, reading_command
+from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
 from harness.tools.sources import write_sources
 from harness.tools.target import Inspection
 from harness.tools.toolbox import refusal
@@ -27,7 +27,7 @@ _NOTHING = "No kernels were profiled"
 _LAST_WORDS = 2_000
 
 
-def run_profile(asked: Inspection, counting: Counting, say: Callable[[str], None]) -> Profile:
+def run_profile(asked: Inspection, counting: CounterRequest, say: Callable[[str], None]) -> Profile:
     """`say` is told what is being done.
 
     Raises: MachineError with the remedy; ArmFailed; InvalidFile.
@@ -66,7 +66,7 @@ def _timeline(bench: Bench, kept: Path) -> DeviceTimeline:
 
 
 def count_kernels(
-    bench: Bench, asked: Inspection, counting: Counting, sources: Sequence[InlineSource]
+    bench: Bench, asked: Inspection, counting: CounterRequest, sources: Sequence[InlineSource]
 ) -> tuple[KernelCounters, ...]:
     """Count the kernels of one call; empty where none was launched, or none of that name. Raises: MachineError."""
     report, log, printed = _report_in(asked.folder), asked.folder / "ncu.log", asked.folder / "ncu-output.log"
@@ -112,7 +112,7 @@ def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -
     return tuple(found)
 
 
-def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, counting: Counting) -> Iterable[str]:
+def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, counting: CounterRequest) -> Iterable[str]:
     """What of a call wasn't counted, and why."""
     launched = math.ceil(sum(row.launches for row in timeline.rows if row.kind == "kernel") / timeline.calls)
     if not launched and kernels:

@@ -36,7 +36,7 @@ _AFTERMATH = {
 
 
 @dataclass(frozen=True)
-class Reported:
+class AlikeReports:
     """Reports that are alike but for the thread. `frames`: the host's call stack, 'function in file:line' each."""
 
     kind: str
@@ -57,7 +57,7 @@ class SanitizerLog:
     """`total`: what the tool counted; None where it wrote no summary, so didn't get to the end. `unprinted`: those of
     them that it left out, beyond a hundred. `complaints`: what it says of its own troubles."""
 
-    reported: tuple[Reported, ...]
+    reported: tuple[AlikeReports, ...]
     total: int | None
     unprinted: int
     complaints: tuple[str, ...]
@@ -65,7 +65,7 @@ class SanitizerLog:
 
 def read_log(text: str) -> SanitizerLog:
     """Read the file that --log-file names: the program's own output doesn't belong in it."""
-    found: list[Reported] = []
+    found: list[AlikeReports] = []
     complaints: list[str] = []
     for block in _blocks(text):
         if _INTERNAL.search(block[0]) and not _RACE.search(block[0]):
@@ -95,14 +95,14 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
-def _report(block: Sequence[str]) -> Reported | None:
+def _report(block: Sequence[str]) -> AlikeReports | None:
     """None for what names neither a kernel nor a call."""
     headline, *rest = block
     frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
     lines = [line for line in rest if not line.startswith((_FRAME, "Saved host backtrace"))]
     if match := _API.search(headline):
         kind, line = f"{match['error']} from {match['call']}", _innermost_line(frames)
-        return Reported(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
+        return AlikeReports(kind, kernel=None, source=line, count=1, details=(match["why"],), frames=frames)
     return _race([headline, *lines]) if _RACE.search(headline) else _fault(headline, lines, frames)
 
 
@@ -111,12 +111,12 @@ def _innermost_line(frames: Sequence[str]) -> str | None:
     return next((match["source"] for frame in frames if (match := _PYTHON_FRAME.search(frame))), None)
 
 
-def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> Reported | None:
+def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> AlikeReports | None:
     place = next((match for line in lines if (match := _PLACE.search(line))), None)
     if place is None:
         return None
     size = _SIZE.search(headline)
-    report = Reported(
+    report = AlikeReports(
         kind=_SIZE.sub("", headline).rstrip("."),
         kernel=place["kernel"],
         source=place["source"],
@@ -128,7 +128,7 @@ def _fault(headline: str, lines: Sequence[str], frames: tuple[str, ...]) -> Repo
     return _with_thread(report, lines)
 
 
-def _race(lines: Sequence[str]) -> Reported | None:
+def _race(lines: Sequence[str]) -> AlikeReports | None:
     """A line for each of the accesses; the last of those that go together says how many hazards they make."""
     accesses = [
         (access["kind"].lower(), place)
@@ -138,7 +138,7 @@ def _race(lines: Sequence[str]) -> Reported | None:
     if not accesses:
         return None
     kinds = [kind for kind, _ in accesses]
-    return Reported(
+    return AlikeReports(
         kind=f"Race between a {' and a '.join(kinds)}",
         kernel=accesses[0][1]["kernel"],
         source=accesses[0][1]["source"],
@@ -147,7 +147,7 @@ def _race(lines: Sequence[str]) -> Reported | None:
     )
 
 
-def _with_thread(report: Reported, lines: Sequence[str]) -> Reported:
+def _with_thread(report: AlikeReports, lines: Sequence[str]) -> AlikeReports:
     for line in lines:
         if match := _THREAD.search(line):
             numbers = [int(number) for number in match.groups()]
@@ -161,12 +161,12 @@ def _with_thread(report: Reported, lines: Sequence[str]) -> Reported:
     return report
 
 
-def _is_aftermath(report: Reported) -> bool:
+def _is_aftermath(report: AlikeReports) -> bool:
     return report.kernel is None and report.kind.split(" ")[0] in _AFTERMATH
 
 
-def _together(reports: Sequence[Reported]) -> tuple[Reported, ...]:
-    alike: dict[tuple[str, str | None, str | None], Reported] = {}
+def _together(reports: Sequence[AlikeReports]) -> tuple[AlikeReports, ...]:
+    alike: dict[tuple[str, str | None, str | None], AlikeReports] = {}
     for report in reports:
         key = (report.kind, report.kernel, report.source)
         first = alike.get(key)

@@ -15,7 +15,7 @@ from harness.run.gpu_lock import alone_on_gpu
 from harness.sandbox.wire.device import KernelRun
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
-from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
+from harness.tools.sanitizer_log import AlikeReports, SanitizerLog, read_log
 from harness.tools.sources import locate
 from harness.tools.target import Inspection, Target
 from harness.tools.tool_process import Ended
@@ -80,7 +80,7 @@ def look(bench: Bench, tool: SanitizerTool, asked: Inspection) -> ToolRun:
 
 def judged(
     tool: SanitizerTool,
-    reported: Iterable[Reported],
+    reported: Iterable[AlikeReports],
     builds: Sequence[ExtensionBuild],
     sources: Sequence[InlineSource],
     target: Target,
@@ -91,7 +91,7 @@ def judged(
     origins = Origins(own_kernels(builds), (), in_framework_libraries, written.leaves_to_torch)
     libraries = tuple(f" in {build.name}.so" for build in builds)
 
-    def finding(one: Reported) -> SanitizerFinding:
+    def finding(one: AlikeReports) -> SanitizerFinding:
         (name,) = demangled([one.kernel]) if one.kernel else (None,)
         place = locate(one.source, sources, folder) if one.source else None
         return SanitizerFinding(
@@ -112,7 +112,7 @@ def judged(
     return tuple(finding(one) for one in reported)
 
 
-def _is_own(one: Reported, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
+def _is_own(one: AlikeReports, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
     """By the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try calls
     that fail, and that they get over."""
     if one.kernel is None or name is None:

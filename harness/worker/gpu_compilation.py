@@ -61,7 +61,7 @@ def compile_for_gpu(request: CompileForGpu, folder: Path) -> CompiledForGpu:
     for number, call in enumerate(request.calls):
         place = scratch_folder(folder) / "nvcc" / str(number)
         for architecture in wanted_architectures(call.arguments, request.architectures):
-            runs.append(_Compilation(request.nvcc, _placed(call, place, folder), place, architecture).run())
+            runs.append(_GpuCompilation(request.nvcc, _placed(call, place, folder), place, architecture).run())
             if runs[-1].exit_code:
                 return CompiledForGpu(tuple(runs))
     return CompiledForGpu(tuple(runs))
@@ -114,7 +114,7 @@ def _placed(call: NvccCall, place: Path, folder: Path) -> NvccCall:
     return replace(call, source=str(source), arguments=arguments)
 
 
-class _Compilation:
+class _GpuCompilation:
     """One file for one architecture."""
 
     def __init__(self, nvcc: str, call: NvccCall, place: Path, architecture: str) -> None:

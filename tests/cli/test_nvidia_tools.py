@@ -13,7 +13,7 @@ from harness.model.profile import DeviceTimeline, Profile
 from harness.model.sanitizing import SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.tools import profiling, sanitizing, target, toolbox
 from harness.tools.bench import ArmFailed
-from harness.tools.nsight import Counting
+from harness.tools.nsight import CounterRequest
 from harness.tools.target import Inspection
 from tests.cli.shell import Shell
 from tests.machine import why_no_gpu
@@ -26,7 +26,7 @@ class Asked:
     """What the instruments were asked for."""
 
     inspections: list[Inspection] = field(default_factory=list)
-    counting: Counting | None = None
+    counting: CounterRequest | None = None
     tools: tuple[SanitizerTool, ...] = ()
 
 
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """A machine with a GPU and tools, and instruments that note what they are asked for and find nothing."""
     noted = Asked()
 
-    def run_profile(one: Inspection, counting: Counting, say: Callable[[str], None]) -> Profile:
+    def run_profile(one: Inspection, counting: CounterRequest, say: Callable[[str], None]) -> Profile:
         noted.inspections.append(one)
         noted.counting = counting
         say("recording")
@@ -118,7 +118,7 @@ def test_profile_passes_on_what_it_was_asked(harness: Shell, workspace: Path, as
     assert outcome.code == 0
     (one,) = asked.inspections
     assert (one.target.name, one.target.case, one.timeout_s) == ("maxpool2d/plain", "small", 9)
-    assert asked.counting == Counting("full", "pool", 3)
+    assert asked.counting == CounterRequest("full", "pool", 3)
     assert (one.program, one.folder) == (Path("/tools/ncu"), workspace / "kept")
     assert outcome.err == "… recording\n"
 

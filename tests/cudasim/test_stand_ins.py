@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cudasim.stand_ins import Definition, Reference, read_library, stand_ins
+from harness.cudasim.stand_ins import Definition, SymbolReference, read_library, stand_ins
 from harness.cudasim.toolkit import Toolkit
 
 pytestmark = pytest.mark.sim
@@ -80,8 +80,8 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_library_says_what_it_needs_and_offers(libraries: Path) -> None:
     library = read_library(libraries / "libtorch_python.so")
     assert {"libcudart.so.12", "libtorch_cuda.so", "libstdc++.so.6"} <= set(library.needed)
-    assert Reference("cudaGetDevice", "libcudart.so.12", "libcudart.so.12") in library.undefined
-    assert Reference("PyErr_Clear") in library.undefined
+    assert SymbolReference("cudaGetDevice", "libcudart.so.12", "libcudart.so.12") in library.undefined
+    assert SymbolReference("PyErr_Clear") in library.undefined
     assert library.defined["counter"].is_function
     assert read_library(libraries / "libtorch_cuda.so").defined["_ZN2at4cuda8countersE"] == Definition(False, 40)
 

@@ -11,9 +11,9 @@ import pytest
 
 from harness.model.config import Config
 from harness.model.timing import GpuState, TimerOverhead, Timing, Turn
-from harness.reports.blocks import Report
 from harness.reports.export import timings_csv
 from harness.reports.run import run_report
+from harness.reports.terminal import Report
 from harness.reports.timing import arm_numbers, timing_blocks, timing_json
 from tests.examples import failed, measured, passed, timing
 from tests.reports.printed import printed as shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.profile import KernelCounters, Stall
-from harness.tools.nsight import Counting, counting_command, read_counters, reading_command
+from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
 
 DATA = Path(__file__).parent / "data"
 SHARED_TILE = (DATA / "shared_tile.csv").read_text()
@@ -78,7 +78,7 @@ def test_no_table_is_no_kernel(text: str) -> None:
 
 def test_clocks_are_left_alone_and_counting_begins_at_the_mark() -> None:
     command = counting_command(
-        Path("/x/ncu"), Counting("full", "pool.*", 7), Path("/o/p.ncu-rep"), Path("/o/log"), Path("/o/sources")
+        Path("/x/ncu"), CounterRequest("full", "pool.*", 7), Path("/o/p.ncu-rep"), Path("/o/log"), Path("/o/sources")
     )
     words = " ".join(command)
     assert command[0] == "/x/ncu"
@@ -91,7 +91,7 @@ def test_clocks_are_left_alone_and_counting_begins_at_the_mark() -> None:
 
 
 def test_without_a_pattern_every_kernel_is_counted() -> None:
-    command = counting_command(Path("ncu"), Counting("basic", None, 1), Path("p"), Path("l"), Path("s"))
+    command = counting_command(Path("ncu"), CounterRequest("basic", None, 1), Path("p"), Path("l"), Path("s"))
     assert "--kernel-name" not in command
 
 

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
 from harness.model.sanitizing import SanitizerTool, Sanitizing
-from harness.tools.nsight import Counting
+from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import run_profile
 from harness.tools.sanitizing import run_sanitizer
 from harness.tools.target import Inspection, require_gpu
@@ -67,7 +67,7 @@ def test_an_honest_kernel_is_clean_under_all_four(tmp_path: Path) -> None:
 def test_a_profile_counts_the_kernel_and_keeps_both_files(tmp_path: Path) -> None:
     ncu = tool("ncu")
     asked = Inspection(fakes.target("clean"), ncu, require_gpu(), tmp_path, tmp_path, LimitsConfig(), 300)
-    found = run_profile(asked, Counting("basic", None, 20), lambda what: None)
+    found = run_profile(asked, CounterRequest("basic", None, 20), lambda what: None)
     (kernel,) = found.kernels
     assert kernel.kernel == "twice_kernel(float const*, float*, int)"
     assert (kernel.grid, kernel.block) == ((2, 1, 1), (256, 1, 1))

@@ -11,7 +11,7 @@ from harness.errors import MachineError
 from harness.model.config import LimitsConfig
 from harness.model.profile import DeviceTimeline, KernelCounters, TimelineRow
 from harness.tools.bench import ArmFailed
-from harness.tools.nsight import Counting
+from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import count_kernels, named, remarks
 from harness.tools.target import Inspection
 from tests.tools import fakes
@@ -21,7 +21,7 @@ def count(folder: Path, ncu: Path, kernel: str | None = None, timeout_s: float =
     of = fakes.target()
     asked = Inspection(of, ncu, "a GPU", folder, folder, LimitsConfig(), timeout_s)
     with fakes.bench(of) as bench:
-        return count_kernels(bench, asked, Counting("basic", kernel, 20), ())
+        return count_kernels(bench, asked, CounterRequest("basic", kernel, 20), ())
 
 
 def test_the_report_is_kept_and_read(tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ def test_kernels_get_readable_names_and_the_compilers_count_of_spills(tmp_path: 
 )
 def test_what_was_not_counted_is_said(launches: int, pattern: str | None, remark: list[str]) -> None:
     rows = (TimelineRow("k", "kernel", launches, 1.0, 1.0, 1.0),) if launches else ()
-    assert list(remarks((), DeviceTimeline(3, rows, 1.0, 1.0, 0, 0.0), Counting("basic", pattern, 20))) == remark
+    assert list(remarks((), DeviceTimeline(3, rows, 1.0, 1.0, 0, 0.0), CounterRequest("basic", pattern, 20))) == remark
 
 
 def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: Path) -> None:
     counted = count(tmp_path, fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, None))
-    (remark,) = remarks(counted, DeviceTimeline(3, (), 0.0, 0.0, 0, 0.0), Counting("basic", None, 20))
+    (remark,) = remarks(counted, DeviceTimeline(3, (), 0.0, 0.0, 0, 0.0), CounterRequest("basic", None, 20))
     assert remark.startswith("the timeline saw no kernel, though Nsight Compute counted some")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tools.sanitizer_log import Reported, SanitizerLog, read_log
+from harness.tools.sanitizer_log import AlikeReports, SanitizerLog, read_log
 
 DATA = Path(__file__).parent / "data"
 
@@ -16,14 +16,14 @@ def read(name: str) -> SanitizerLog:
     return read_log((DATA / f"{name}.log").read_text())
 
 
-def without_frames(log: SanitizerLog) -> list[Reported]:
+def without_frames(log: SanitizerLog) -> list[AlikeReports]:
     return [replace(report, frames=()) for report in log.reported]
 
 
 def test_an_access_out_of_bounds_is_told_with_all_that_the_tool_says() -> None:
     log = read("memcheck_overrun")
     assert without_frames(log) == [
-        Reported(
+        AlikeReports(
             kind="Invalid __global__ write",
             kernel="_Z12twice_kernelPKfPfi",
             source="cuda.cu:10",
@@ -56,7 +56,7 @@ def test_such_an_error_without_a_fault_is_told() -> None:
 def test_a_race_is_told_with_both_lines() -> None:
     log = read("racecheck")
     assert log.reported == (
-        Reported(
+        AlikeReports(
             kind="Race between a write and a read",
             kernel="_Z12twice_kernelPKfPfi",
             source="cuda.cu:11",

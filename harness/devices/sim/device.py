@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.cudasim import Runtime, Toolkit, load_runtime
 from harness.devices.base import Measured
-from harness.devices.sim.findings import Report, parse_report
+from harness.devices.sim.findings import RuntimeReport, parse_report
 from harness.sandbox.wire.device import Account, BufferHandle, Conditions, Finding, KernelRun, SeenGpu
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class SimDevice:
             return None
         return tuple(row for name, (count, elements) in ran.items() for row in _rows(name, count, elements))
 
-    def _read_report(self) -> Report:
+    def _read_report(self) -> RuntimeReport:
         report = parse_report(self._runtime.take_report())
         self._findings += report.findings
         self._launches += report.launches

@@ -34,7 +34,7 @@ def counted_as(finding: Finding) -> str:
 
 
 @dataclass(frozen=True)
-class Report:
+class RuntimeReport:
     """What the runtime has seen since the last report, and its account of all. `ran`: kernels and operators of torch by
     name, since the trace began, how often and with how many elements; None where none has begun."""
 
@@ -44,7 +44,7 @@ class Report:
     account: Account
 
 
-def parse_report(report: str) -> Report:
+def parse_report(report: str) -> RuntimeReport:
     """Read the runtime's JSON."""
     data = json.loads(report)
     findings = _one_a_line(_finding(entry, data["sources"]) for entry in data["findings"])
@@ -52,7 +52,7 @@ def parse_report(report: str) -> Report:
     account = Account(int(totals["launches"]), totals["findings"], int(totals["traces"]), int(totals["atomics"]))
     ran = data["ran"]
     by_name = None if ran is None else {name: (int(count), int(elements)) for name, (count, elements) in ran.items()}
-    return Report(findings, int(data["launches"]), by_name, account)
+    return RuntimeReport(findings, int(data["launches"]), by_name, account)
 
 
 def _finding(entry: dict[str, Any], sources: Mapping[str, str]) -> Finding:  # Any: JSON that the runtime wrote

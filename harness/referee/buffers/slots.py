@@ -61,7 +61,7 @@ class Capacity:
 
     def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Slots:
         """`call_bytes`: the most that an eager call allocates, outputs among it."""
-        case = _Case(input_bytes, output_bytes, call_bytes)
+        case = _CaseBytes(input_bytes, output_bytes, call_bytes)
         left = min(free, total * _USABLE_SHARE)
         slots = int(min(left - case.kept(self.references), total * _SHARED_SHARE) // case.slot)
         is_short = left - case.kept(self.references[:1]) < case.slot  # others may be left out
@@ -69,7 +69,7 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _CaseBytes:
     input_bytes: int
     output_bytes: int
     call_bytes: int

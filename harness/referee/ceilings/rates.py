@@ -114,12 +114,12 @@ def measure_matrix_products() -> dict[str, float]:
     }
     rates = {}
     for name, made in makers.items():
-        with _tf32(name == "tf32"), contextlib.suppress(_Missing):
+        with _tf32(name == "tf32"), contextlib.suppress(_NoSuchProduct):
             rates[name] = max(map(_best_rate, made))
     return {str(name): rate for name, rate in rates.items()}
 
 
-class _Missing(Exception):
+class _NoSuchProduct(Exception):
     """The device or this torch has no such product."""
 
 
@@ -144,7 +144,7 @@ def _tried(make: Callable[[int], _Product], side: int) -> _Product:
     except torch.OutOfMemoryError:
         raise
     except (RuntimeError, NotImplementedError, AttributeError, ValueError) as error:  # as old torch and old GPUs say it
-        raise _Missing from error
+        raise _NoSuchProduct from error
     return product
 
 

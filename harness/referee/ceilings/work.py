@@ -111,7 +111,7 @@ class Operations:
 NO_OPERATIONS = Operations(0)
 
 
-class _Counting(TorchDispatchMode):
+class _OperationCounter(TorchDispatchMode):
     """Context that counts by torch's formulas. torch's own FlopCounterMode also imports the compiler, to decompose
     operators; composite ones arrive here decomposed."""
 
@@ -146,7 +146,7 @@ class _Counting(TorchDispatchMode):
 def operations_of_run(model: torch.nn.Module, inputs: Sequence[Any]) -> Operations:
     """Count a run's operations; NO_OPERATIONS also where a formula or the model fails, since this is a statistic."""
     try:
-        with torch.no_grad(), _Counting() as counted:
+        with torch.no_grad(), _OperationCounter() as counted:
             model(*inputs)
     except PROBLEM_ERRORS:  # or torch's formulas', which are of any operator in any form
         return NO_OPERATIONS

@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.model.statistics import Interval
 from harness.reports import markdown
 from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
-from harness.reports.blocks import Block, Column, ColumnOf, Line, Report, Section, Span, Words, number, table_of
+from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span, Words, number, table_of
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import Candidate, title_of
 from harness.reports.leaderboard.words import (
@@ -30,6 +30,7 @@ from harness.reports.numbers import format_share, light_note
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import bars
 from harness.reports.run import LIGHT, OWN
+from harness.reports.terminal import Report
 from harness.reports.untrusted import one_line
 
 
