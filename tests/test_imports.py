@@ -33,15 +33,15 @@ ALLOWED = {
     "devices": {"face", "wire", "model", "cudasim", "errors"},
     "sandbox": {"wire", "model", "errors"},
     "worker": {"wire", "devices"},
-    "builder": {"sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
-    "referee": {"builder", "sandbox", "wire", "devices", "cudasim", "workspace", "model", "errors"},
+    "builder": {"sandbox", "wire", "devices", "workspace", "model", "errors"},
+    "referee": {"builder", "sandbox", "wire", "devices", "workspace", "model", "errors"},
     "run": {"referee", "builder", "sandbox", "wire", "devices", "workspace", "store", "model", "errors"},
     # workspace: the policy is a file of the user's, the tasks to judge are the workspace's.
     "gate": {"face", "workspace", "store", "model", "complaints", "errors", "suggest"},
     # A process under a tool holds an arm as a worker does, built and laid out as the referee has it.
     "tools": {
         "face",
-        *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices", "cudasim"},
+        *{"run", "referee", "builder", "sandbox", "wire", "worker", "devices"},
         *{"workspace", "model", "errors"},
     },
     "reports": {"face", "store", "model", "errors"},
@@ -56,7 +56,7 @@ ALLOWED_MODULES = {
     ("devices", "model"): {"harness.model.arms", "harness.model.environment", "harness.model.timing"},
     # The faces of the rooms.
     ("cli", "reports"): {"harness.reports"},
-    **{(room, "cudasim"): {"harness.cudasim"} for room in ALLOWED},
+    ("devices", "cudasim"): {"harness.cudasim"},
     **{(room, "devices"): {"harness.devices", "harness.devices.base"} for room in ALLOWED},
     ("cli", "tools"): {"harness.tools"},
     ("cli", "gate"): {"harness.gate"},

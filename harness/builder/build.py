@@ -17,8 +17,7 @@ from harness.builder.extension_cache import log_of, nvcc_calls_of
 from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
 from harness.builder.workers import Workers
-from harness.cudasim import SimUnavailable, diagnose_build_log, find_compiler, host_calls_in
-from harness.devices import FLAGS
+from harness.devices import FLAGS, SimUnavailable, diagnose_build_log, find_compiler, host_calls_in
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
 from harness.model.config import LimitsConfig

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
 
-from harness.cudasim import UNSUPPORTED_MARK
+from harness.devices import UNSUPPORTED_MARK
 from harness.model.build import KernelResources
 from harness.sandbox.folder import show_text
 from harness.sandbox.wire.layout import WORKER_PLACE

@@ -1,7 +1,8 @@
 """Where kernels execute. A device serves both sides: memory and facts for the referee, the calls for a worker.
 
-Everything that others may use is named here, but for the interfaces of the two sides in `harness.devices.base`. A name
-is imported when it is first used: the simulator must be there before torch is, and the GPU's part is for a GPU.
+Everything that others may use is named here, the simulator's words among it; the interfaces of the two sides are in
+`harness.devices.base`. A name is imported when it is first used: the simulator must be there before torch is, and the
+GPU's part is for a GPU.
 """
 
 from __future__ import annotations
@@ -11,6 +12,15 @@ from typing import TYPE_CHECKING
 from harness.face import lazy
 
 if TYPE_CHECKING:
+    from harness.cudasim import UNSUPPORTED_MARK as UNSUPPORTED_MARK
+    from harness.cudasim import SimUnavailable as SimUnavailable
+    from harness.cudasim import beyond_simulator as beyond_simulator
+    from harness.cudasim import diagnose_build_log as diagnose_build_log
+    from harness.cudasim import find_compiler as find_compiler
+    from harness.cudasim import find_torch as find_torch
+    from harness.cudasim import host_calls_in as host_calls_in
+    from harness.cudasim import is_prepared as is_prepared
+    from harness.cudasim import untried_python as untried_python
     from harness.devices.choice import Choice as Choice
     from harness.devices.choice import activate_worker as activate_worker
     from harness.devices.choice import choose_backend as choose_backend

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from harness.builder.build import BuildOutcome
 from harness.builder.solution_files import bring
 from harness.builder.workers import Workers
-from harness.cudasim import beyond_simulator
+from harness.devices import beyond_simulator
 from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
 from harness.model.config import Config

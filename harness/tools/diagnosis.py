@@ -215,7 +215,7 @@ def _try_cuda(cache: Path) -> str:
 
 
 def _try_sim(cache: Path) -> str:
-    from harness.cudasim import find_compiler, find_torch, is_prepared
+    from harness.devices import find_compiler, find_torch, is_prepared
 
     torch, compiler = find_torch(), find_compiler()
     told = f"CUDA C++ compiled for the CPU with g++ {compiler.version}"
@@ -225,7 +225,7 @@ def _try_sim(cache: Path) -> str:
 
 
 def _untried_python() -> list[MachineFinding]:
-    from harness.cudasim import untried_python
+    from harness.devices import untried_python
 
     remark = untried_python()
     if remark is None:

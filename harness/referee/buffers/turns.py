@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.builder.build import compile_failure
-from harness.cudasim import UNSUPPORTED_MARK
-from harness.devices import FLAGS
+from harness.devices import FLAGS, UNSUPPORTED_MARK
 from harness.model.config import LimitsConfig
 from harness.model.environment import BackendName, Flag
 from harness.model.evaluation import WeightsSource
