@@ -28,7 +28,7 @@ _LEVELS_BLOCKS = 10
 """Of fewer, two and two lie apart by chance: simulated, of six blocks one fair run in ten."""
 _LEVELS_SHARE = 0.2
 _LEVELS_GAP = 0.015
-_CANARY = 0.15
+_PROBE = 0.15
 _FILLS, _WIDEST_FILL = 0.02, 0.05
 """Between the medians of what fills of the device's memory took before turns of the one arm and of the other, which at
 rest differ by 0.7 % (H100); and of the one and before the solution was loaded, as much as a turn doesn't wait for
@@ -85,7 +85,7 @@ def _doubts(measured: MetricTiming) -> Iterator[str]:
     yield from _control(measured)
     yield from _drift(measured, measured.baselines[0])
     yield from _levels(measured, _judged(measured))
-    yield from _canary(measured)
+    yield from _probe(measured)
     yield from _busy_memory(measured)
     yield from _throttled(measured)
     yield from _company(measured)
@@ -226,7 +226,7 @@ def _levels(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
             )
 
 
-def _canary(measured: MetricTiming) -> Iterator[str]:
+def _probe(measured: MetricTiming) -> Iterator[str]:
     """The same fill after turns of the same arms: what moves it moves everything."""
     ours = (measured.baselines[0], "control")
     times = [turn.canary_ns for turn in measured.turns if turn.arm in ours and turn.canary_ns]
@@ -235,10 +235,10 @@ def _canary(measured: MetricTiming) -> Iterator[str]:
         return
     before, after = median(times[:third]), median(times[-third:])
     moved = after / before - 1
-    if max(moved, 1 / (1 + moved) - 1) > _CANARY:
+    if max(moved, 1 / (1 + moved) - 1) > _PROBE:
         yield (
             f"a fill of the referee's own took {_us(before)} in the first third of the run and {_us(after)} in the "
-            f"last; at most {_percent(_CANARY, 0)} of difference is ranked"
+            f"last; at most {_percent(_PROBE, 0)} of difference is ranked"
         )
 
 

@@ -18,7 +18,7 @@ _CANARY_BYTES = 256 * 2**20
 _IN_A_ROW = 3
 _FACTOR = 3.0
 _LEAST_NS = 500_000
-"""On an H100 a canary takes 0.09 to 0.10 ms on an idle GPU, 0.25 after the GPU has changed between processes, and 1.2
+"""On an H100 the probe takes 0.09 to 0.10 ms on an idle GPU, 0.25 after the GPU has changed between processes, and 1.2
 to 2.5 while another process keeps the GPU busy."""
 _SHARED = 0.25
 """The share of slow fills, with the solution's process frozen, at which the GPU counts as shared. A process that works
