@@ -14,7 +14,7 @@ import torch
 from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
-_CANARY_BYTES = 256 * 2**20
+_PROBE_BYTES = 256 * 2**20
 _IN_A_ROW = 3
 _FACTOR = 3.0
 _LEAST_NS = 500_000
@@ -59,7 +59,7 @@ class ProbeKernel:
 
     def _hold_memory(self) -> torch.Tensor:
         if self._memory is None:
-            self._memory = torch.empty(_CANARY_BYTES, dtype=torch.uint8, device="cuda")
+            self._memory = torch.empty(_PROBE_BYTES, dtype=torch.uint8, device="cuda")
             self._fill()
         return self._memory
 
