@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import secrets
 import sys
 from collections.abc import Callable, Generator, Iterable, Sized
@@ -136,7 +137,8 @@ def _sim_lanes(workers: Workers, environment: Environment, wanted: int | None, s
     if wanted is None or wanted == 1:
         return Lanes({"the simulator": LocalLane(workers, None)}, workers, None, environment)
     settings = replace(_settings(workers, None, None), sanitize=sanitize)
-    lanes = {f"lane {number}": ProcessLane(settings, {}, workers.stop) for number in range(wanted)}
+    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) // (2 * wanted)))}
+    lanes = {f"lane {number}": ProcessLane(settings, threads, workers.stop) for number in range(wanted)}
     return Lanes(lanes, workers, None, environment)
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from harness.builder.build import BuildOutcome
 from harness.builder.workers import Workers
@@ -137,6 +138,27 @@ def test_a_lane_closes_also_when_nobody_reads_on(
     next(evaluations)
     evaluations.close()
     assert lane.is_closed
+
+
+class CountingLane(ScriptedLane):
+    def evaluate(self, assignment: Assignment, notify: Any) -> Evaluation:
+        self.threads = torch.get_num_threads()
+        return super().evaluate(assignment, notify)
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(None, 2), (Cores(None, None, 3), 4)])
+def test_a_referee_that_shares_its_cores_with_compilers_takes_half_of_the_threads(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: Cores | None, threads: int
+) -> None:
+    monkeypatch.setattr(local, "_build", build)
+    lane, before = CountingLane(), torch.get_num_threads()
+    lanes = lanes_of(tmp_path, cores, only=lane)
+    torch.set_num_threads(4)
+    try:
+        list(run_tasks(select_tasks(workspace), stages_of(lanes, results=tmp_path / "results"), lanes, Shape(1, 1, 4)))
+        assert (lane.threads, torch.get_num_threads()) == (threads, 4)
+    finally:
+        torch.set_num_threads(before)
 
 
 TEXT = ExtensionText("relu", ("int relu();",))
