@@ -92,17 +92,15 @@ class Family:
         self._user: int | None = None
 
     def members(self) -> list[Process]:
-        """Those that live, the leader included. No stranger that is older than the worker is looked at twice: that
-        takes 0.15 ms for each process of the machine, and workers are stopped and woken for every turn. A younger one
-        may be a member that bears no mark just now, between an orphan's fork and the end of its exec."""
+        """Those that live, the leader included. No stranger is looked at twice: that takes 0.15 ms for each process of
+        the machine, and workers are stopped and woken for every turn."""
         inodes = _inodes()
         known = self._strangers.items() & inodes.items()
         everybody = list(_living(sorted(inodes.keys() - dict(known), reverse=True)))  # the newest are gone the soonest
         found = {one.pid for one in everybody if self._is_member(one)}
         while more := {one.pid for one in everybody if one.parent in found} - found:
             found |= more
-        strangers = (one.pid for one in everybody if one.pid not in found and self._is_older(one.pid))
-        self._strangers = {**dict(known), **{pid: inodes[pid] for pid in strangers}}
+        self._strangers = {**dict(known), **{one.pid: inodes[one.pid] for one in everybody if one.pid not in found}}
         return [one for one in everybody if one.pid in found]
 
     def shared_memory(self) -> list[Path]:
@@ -157,11 +155,6 @@ class Family:
                 user = os.stat(f"/proc/{self._leader}").st_uid
                 self._user = user if user == user_of(self._leader) and is_own_user(user) else None
         return self._user is not None
-
-    def _is_older(self, pid: int) -> bool:
-        """Whether a process started before the leader did."""
-        start = start_of(pid)
-        return start is not None and self._start is not None and start < self._start
 
     def _is_member(self, one: Process) -> bool:
         if one.pid == os.getpid():

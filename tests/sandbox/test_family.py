@@ -327,19 +327,17 @@ def test_a_number_of_a_stranger_s_is_looked_at_again_when_it_is_another_process(
     stranger.wait()
     started.append(fork_as(stranger.pid, "import time; time.sleep(1000)", {**os.environ, "HARNESS_WORKER": MARK}))
     assert stranger.pid in {one.pid for one in family.members()}
+    family.end()
 
 
-def test_strangers_that_are_older_than_the_worker_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A younger one may be an orphan that bears no mark while it is in its exec."""
-    leader, younger = (subprocess.Popen(["sleep", "1000"]) for _ in range(2))
-    family = Family(leader.pid, MARK)
+def test_strangers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    family, stranger = Family(2**22 + 1, MARK), subprocess.Popen(["sleep", "1000"])
     family.members()
     read: list[int] = []
     status = family_module._status
     monkeypatch.setattr(family_module, "_status", lambda pid: read.append(pid) or status(pid))  # type: ignore[func-returns-value]
     family.members()
-    assert younger.pid in read
+    assert stranger.pid not in read
     assert 1 not in read
-    for process in (leader, younger):
-        process.kill()
-        process.wait()
+    stranger.kill()
+    stranger.wait()
