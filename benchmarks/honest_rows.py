@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,11 +20,14 @@ Row = dict[str, Any]
 
 
 def read(path: Path) -> list[Row]:
-    """The rows so far; a line that was cut short doesn't count."""
+    """The rows so far, of a .xz too; a line that was cut short doesn't count."""
+    if not path.exists():
+        return []
     rows = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        with suppress(json.JSONDecodeError):
-            rows.append(json.loads(line))
+    with lzma.open(path, "rt") if path.suffix == ".xz" else path.open() as lines:
+        for line in lines:
+            with suppress(json.JSONDecodeError):
+                rows.append(json.loads(line))
     return rows
 
 

@@ -8,6 +8,8 @@ failed is done again with the reference in the solution's place.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import random
 import re
 import traceback
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ from harness.model.verdict import Verdict
 from harness.referee.answers.oracle import piece_bytes
 from harness.referee.buffers.buffers import open_buffers
 from harness.referee.buffers.slots import Capacity
+from harness.referee.inputs.draws import draw_variants
 from harness.referee.judgement import judge_values
 from harness.referee.memory import need_of, too_little
 from harness.referee.setting import prepare_setting
@@ -107,6 +110,8 @@ def _repeat(attempt: Attempt, workers: Workers) -> None:
             raise MemoryError(references.remarks[0])
         inputs = setting.reference.make_inputs(setting.seed("inputs", 0))
         judge_values(buffers.outputs(), inputs, setting)
+        del inputs
+        draw_variants(setting, itertools.count(), random.Random(attempt.seed))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -17,6 +17,8 @@ _CORNER = 8
 """How many elements along each dimension are examined first; the whole input only where these fit."""
 _FEWEST_COMPARED = 12
 """How many pairs of neighbours must be in order; fewer may be so by chance."""
+_COUNTED = 2**27
+"""How many elements are counted at a time."""
 _FEW_ZEROS = 2.0**-14
 """The share of zeros that chance may bring: torch.rand() gives one in 2^24 elements, in half precision one in 2^11."""
 _SUM_ERROR = 2.0**-6
@@ -90,12 +92,17 @@ def structure_of(value: Any) -> InputStructure:
     dimensions = [number for number, size in enumerate(value.shape) if size > 1]
     rising, falling = ({one for one in dimensions if _is_rising(value, one, sign)} for sign in (1, -1))
     return InputStructure(
-        has_zeros=1 - int(value.count_nonzero()) / value.numel() > _FEW_ZEROS,
+        has_zeros=_share_of_zeros(value) > _FEW_ZEROS,
         is_symmetric=_is_symmetric(value),
         rising=frozenset(rising - falling),
         falling=frozenset(falling - rising),
         shares=frozenset(one for one in dimensions if _adds_up_to_one(value, one)),
     )
+
+
+def _share_of_zeros(value: torch.Tensor) -> float:
+    """Counted in parts: for the sum torch makes an int64 of every element."""
+    return 1 - sum(int(part.count_nonzero()) for part in value.flatten().split(_COUNTED)) / value.numel()
 
 
 def _is_constant(value: torch.Tensor) -> bool:
