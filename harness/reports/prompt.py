@@ -19,6 +19,7 @@ _RULES = """\
 - Give parameters and buffers the names and shapes that Model gives them: the reference's values are loaded by name.
 - Write kernels of your own, in CUDA C++ (torch.utils.cpp_extension.load_inline, at module level) or in Triton. Any
   part of the work may stay with torch, but a solution whose own kernels do nothing is rejected.
+- Modules are called in eval(). A normalisation may take the batch's statistics, as in training mode, or the kept ones.
 - Compute anew on every call: outputs of earlier calls, and values that only these inputs have, are not to be used.
 - Launch on the current stream, and don't synchronise in forward().
 - Outputs are compared with the reference in float64, on several seeds and on changed inputs. The declared precision is

@@ -100,7 +100,7 @@ class Arm:
             model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")
-        model = model.to(self.device.torch_device).eval()
+        model = model.to(self.device.torch_device).train(request.trains)
         own = model.state_dict()
         loaded, in_place = [], []
         for item in request.state:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
 
 from harness.sandbox.wire.initialisers import varied_initialisers
@@ -63,6 +64,7 @@ class Reference:
     def __init__(self, problem: Problem, case: str, device: str) -> None:
         self._case = case
         self._device = device
+        self._trains = problem.trains
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
@@ -98,14 +100,14 @@ class Reference:
             _seed_everything(seed)
             with torch.no_grad(), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
-            return model.to(self._device).eval()
+            return model.to(self._device).train(self._trains)
 
     def construct_on_meta(self) -> torch.nn.Module:
         """Make a Model without memory. Raises: InvalidProblem where its constructor needs real tensors."""
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
-        return model.to("meta").eval()
+        return model.to("meta").train(self._trains)
 
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes."""
@@ -141,6 +143,15 @@ class Reference:
 
     def _complain(self, what: str, error: BaseException) -> InvalidProblem:
         return InvalidProblem(f"{what} in case '{self._case}': {type(error).__name__}: {error}")
+
+
+def keeps_statistics(problem: Problem, case: str) -> bool:
+    """Whether the reference has a layer that takes the batch's statistics in training mode, and kept ones in eval()."""
+    try:
+        model = Reference(problem, case, "cpu").construct_on_meta()
+    except InvalidProblem:
+        return False
+    return any(isinstance(layer, _NormBase) and layer.track_running_stats for layer in model.modules())
 
 
 class Placed(TorchFunctionMode):

@@ -136,18 +136,23 @@ class Buffers:
     def construct(
         self,
         worker: WorkerProcess,
-        model: torch.nn.Module,
-        init_inputs: list[Any],
-        seed: int,
+        setting: Setting,
         timeout_s: float,
         optimization: Optimization | None = None,
-        varies: bool = False,
     ) -> Constructed:
-        """Have the worker construct its module and take over the model's state."""
-        with self.state(model) as (number, named):
+        """Have the worker construct its module and take over the state of the setting's model."""
+        with self.state(setting.model) as (number, named):
             if number is not None:
                 self._attach(worker, number, timeout_s)
-            reply = worker.ask(Construct(encode_value(init_inputs), seed, named, optimization, varies), timeout_s)
+            construct = Construct(
+                encode_value(setting.reference.init_inputs),
+                setting.construction_seed,
+                named,
+                optimization,
+                varies=setting.varied_for is not None,
+                trains=setting.problem.trains,
+            )
+            reply = worker.ask(construct, timeout_s)
             if number is not None:
                 worker.ask(Detach((number,)), timeout_s)
         assert isinstance(reply, Constructed)

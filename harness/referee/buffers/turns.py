@@ -91,15 +91,7 @@ def construct_arm(
 ) -> Weights:
     """Have the module made under the setting's seed, with the reference's state. Raises: SolutionFailed."""
     try:
-        reply = buffers.construct(
-            worker,
-            setting.model,
-            setting.reference.init_inputs,
-            setting.construction_seed,
-            limits.load_s + limits.build_s,
-            optimization,
-            setting.varied_for is not None,
-        )
+        reply = buffers.construct(worker, setting, limits.load_s + limits.build_s, optimization)
     except SolutionRaised as error:
         raise _failure(worker, error.raised, "in ModelNew(*init_inputs)", Verdict.LOAD_ERROR) from None
     has_all = setting.model.state_dict().keys() <= set(reply.in_place)

@@ -102,7 +102,8 @@ def structure_of(value: Any) -> InputStructure:
 
 def _share_of_zeros(value: torch.Tensor) -> float:
     """Counted in parts: for the sum torch makes an int64 of every element."""
-    return 1 - sum(int(part.count_nonzero()) for part in value.flatten().split(_COUNTED)) / value.numel()
+    parts = torch.split(value.flatten(), _COUNTED)
+    return 1 - sum(int(part.count_nonzero()) for part in parts) / value.numel()
 
 
 def _is_constant(value: torch.Tensor) -> bool:

@@ -110,13 +110,15 @@ class Optimization:
 class Construct:
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
-    `varies`: layers that it makes start with varied parameters, see initialisers."""
+    `varies`: layers that it makes start with varied parameters, see initialisers. `trains`: it stays in training mode.
+    """
 
     init_inputs: Any
     seed: int
     state: tuple[NamedTensor, ...]
     optimization: Optimization | None = None
     varies: bool = False
+    trains: bool = False
 
 
 @dataclass(frozen=True)

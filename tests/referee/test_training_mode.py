@@ -1,0 +1,134 @@
+"""Whose values are right in training mode alone: a batch normalisation with the batch's own statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.builder.build import BuildOutcome
+from harness.model.config import Config
+from harness.model.evaluation import Evaluation
+from harness.model.verdict import Verdict
+from harness.referee import evaluation as evaluation_module
+from harness.referee.answers.reference import InvalidProblem, keeps_statistics
+from harness.referee.evaluation import make_job
+from harness.sandbox.outcome import SolutionFailed
+from harness.workspace.problem import load_problem
+from harness.workspace.selection import select_tasks
+from harness.workspace.workspace import Workspace
+from tests.examples import check, comparison, environment
+
+NORM = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.{layer}
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.rand(4, 3, 8, 8)]
+
+
+def get_init_inputs():
+    return []
+"""
+KEEPS = "BatchNorm2d(3)"
+WRONG = SolutionFailed(Verdict.WRONG_VALUES, "wrong in eval()")
+
+
+def written(folder: Path, layer: str) -> Path:
+    problem = folder / "problems" / "norm"
+    problem.mkdir(parents=True)
+    (problem / "problem.py").write_text(NORM.format(layer=layer))
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("layer", "keeps"),
+    [
+        (KEEPS, True),
+        ("InstanceNorm2d(3, track_running_stats=True)", True),
+        ("InstanceNorm2d(3)", False),
+        ("BatchNorm2d(3, track_running_stats=False)", False),
+        ("Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))", True),
+        ("GroupNorm(1, 3)", False),
+        ("Linear()", False),
+    ],
+)
+def test_layers_that_keep_statistics_are_known(tmp_path: Path, layer: str, keeps: bool) -> None:
+    assert keeps_statistics(load_problem(written(tmp_path, layer)), "full") is keeps
+
+
+def evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, judge: Callable[[bool], None]
+) -> tuple[Evaluation, list[bool]]:
+    """An evaluation whose trial is `judge`, told of the mode; and the modes that it was asked for."""
+    written(tmp_path, layer)
+    (tmp_path / "solutions" / "norm" / "own").mkdir(parents=True)
+    (tmp_path / "solutions" / "norm" / "own" / "solution.py").write_text("class ModelNew: ...")
+    modes: list[bool] = []
+
+    def run(job: Any, subject: Any, workers: Any, found: Any, notify: Any, compilers: Any) -> None:
+        assert job.problem is subject.problem
+        found.case = "full"
+        found.remarks.append(f"trains: {subject.problem.trains}")
+        modes.append(subject.problem.trains)
+        judge(subject.problem.trains)
+        found.checks.append(check(comparison()))
+
+    monkeypatch.setattr(evaluation_module, "_run", run)
+    (task,) = select_tasks(Workspace(tmp_path))
+    workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"))
+    job = make_job("run", task, Config(), 1)
+    return evaluation_module.evaluate(job, workers, environment(), BuildOutcome((), None, 0.0)), modes
+
+
+def test_who_is_right_in_training_mode_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(trains: bool) -> None:
+        if not trains:
+            raise WRONG
+
+    found, modes = evaluated(tmp_path, monkeypatch, KEEPS, judge)
+    assert (found.verdict, modes) == (Verdict.PASSED, [False, True])
+    assert found.remarks[0] == "trains: True"
+    assert "training mode" in found.remarks[1]
+
+
+@pytest.mark.parametrize(
+    "later", [SolutionFailed(Verdict.CHEATING, "and cheats"), WRONG, InvalidProblem("random in training mode")]
+)
+def test_who_is_wrong_in_both_modes_is_told_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: Exception
+) -> None:
+    def judge(trains: bool) -> None:
+        raise later if trains else WRONG
+
+    found, modes = evaluated(tmp_path, monkeypatch, KEEPS, judge)
+    assert (found.verdict, modes) == (Verdict.WRONG_VALUES, [False, True])
+    assert found.failure is not None
+    assert found.failure.reason == "wrong in eval()"
+    assert found.remarks == ("trains: False",)
+
+
+@pytest.mark.parametrize(
+    ("layer", "error"), [("GroupNorm(1, 3)", WRONG), (KEEPS, SolutionFailed(Verdict.CHEATING, "cheats"))]
+)
+def test_others_are_judged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, error: SolutionFailed
+) -> None:
+    def judge(trains: bool) -> None:
+        raise error
+
+    found, modes = evaluated(tmp_path, monkeypatch, layer, judge)
+    assert (found.verdict, modes) == (error.verdict, [False])
