@@ -97,17 +97,11 @@ def evaluate(
     found = Found(stages_s={"build": built.seconds})
     verdict, failure = Verdict.PASSED, None
     try:
-        if environment.backend == "sim":
-            require_no_triton(job.solution)
-        elif not job.solution.about.runs_on(environment.compute_capability):
-            raise _on_another_gpu(job, environment)
+        _require_fit(job, environment)
         if built.failed:
             raise built.failed
         assert workers is not None
-        driver = environment.driver if environment.backend == "cuda" else None
-        written = Written(built.builds, job.solution_ref.files)
-        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
-        _run_in_either_mode(job, subject, workers, found, notify, built.compilers)
+        _Judging.of(job, workers, environment, built, found, notify).in_either_mode()
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure
     except InvalidProblem as error:
@@ -121,12 +115,34 @@ def evaluate(
         is_cheat = isinstance(changed, SolutionFailed)
         verdict = Verdict.CHEATING if is_cheat else Verdict.HARNESS_ERROR
         failure = changed.failure if isinstance(changed, SolutionFailed) else _failure(verdict, str(changed))
+    seconds = built.seconds + time.monotonic() - started
+    return _recorded(job, environment, built, found, verdict, failure, started_at, seconds)
+
+
+def _require_fit(job: Job, environment: Environment) -> None:
+    """Raises: SolutionFailed where this machine can say nothing of the solution."""
+    if environment.backend == "sim":
+        require_no_triton(job.solution)
+    elif not job.solution.about.runs_on(environment.compute_capability):
+        raise _on_another_gpu(job, environment)
+
+
+def _recorded(
+    job: Job,
+    environment: Environment,
+    built: BuildOutcome,
+    found: Found,
+    verdict: Verdict,
+    failure: Failure | None,
+    started_at: datetime.datetime,
+    seconds: float,
+) -> Evaluation:
     light = _speed_of_light(job, environment, found)
     return Evaluation(
         id=_new_id(started_at),
         run=job.run,
         started_at=started_at.isoformat(timespec="milliseconds"),
-        duration_s=built.seconds + time.monotonic() - started,
+        duration_s=seconds,
         problem=job.problem_ref,
         solution=_with_expectation(job, environment, verdict),
         cases=job.cases,
@@ -187,84 +203,117 @@ def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOf
     return light
 
 
-def _run_in_either_mode(
-    job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify, compilers: str | None
-) -> None:
-    """In eval(), else in training mode, in which KernelBench runs modules: there a batch normalisation takes the
-    statistics of the batch, and who does as much is right."""
-    try:
-        _run(job, subject, workers, found, notify, compilers)
-    except SolutionFailed as error:
-        if error.verdict is not Verdict.WRONG_VALUES or not keeps_statistics(job.problem, job.cases[0]):
-            raise
-        notify("trying again in training mode")
-        trains, again = replace(job.problem, trains=True), Found(stages_s=found.stages_s)
+@dataclass(frozen=True)
+class _Judging:
+    """One solution under the referee's eyes, on workers of one device; `found` gathers what comes out."""
+
+    job: Job
+    subject: Subject
+    workers: Workers
+    found: Found
+    notify: Notify
+    compilers: str | None
+
+    @classmethod
+    def of(
+        cls,
+        job: Job,
+        workers: Workers,
+        environment: Environment,
+        built: BuildOutcome,
+        found: Found,
+        notify: Notify,
+    ) -> _Judging:
+        driver = environment.driver if environment.backend == "cuda" else None
+        written = Written(built.builds, job.solution_ref.files)
+        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
+        return cls(job, subject, workers, found, notify, built.compilers)
+
+    def in_either_mode(self) -> None:
+        """Judge in eval(), else in training mode, in which KernelBench runs modules: there a batch normalisation takes
+        the statistics of the batch, and who does as much is right."""
         try:
-            _run(replace(job, problem=trains), replace(subject, problem=trains), workers, again, notify, compilers)
-        except (SolutionFailed, InvalidProblem):
-            raise error from None
-        again.remarks.append("in eval() its values are wrong: judged and timed in training mode, as KernelBench does")
-        vars(found).update(vars(again))
+            self.or_blame()
+        except SolutionFailed as error:
+            problem = self.job.problem
+            if error.verdict is not Verdict.WRONG_VALUES or not keeps_statistics(problem, self.job.cases[0]):
+                raise
+            self.notify("trying again in training mode")
+            trains, again = replace(problem, trains=True), Found(stages_s=self.found.stages_s)
+            job, subject = replace(self.job, problem=trains), replace(self.subject, problem=trains)
+            try:
+                replace(self, job=job, subject=subject, found=again).or_blame()
+            except (SolutionFailed, InvalidProblem):
+                raise error from None
+            again.remarks.append(
+                "in eval() its values are wrong: judged and timed in training mode, as KernelBench does"
+            )
+            vars(self.found).update(vars(again))
 
+    def or_blame(self) -> None:
+        """Judge once; where the GPU's memory runs out, find out whose fault that is."""
+        try:
+            self.once()
+        except Exception as error:
+            if self.workers.host.name != "cuda" or self.found.case is None or not is_shortage(error):
+                raise
+            self.notify("trying again with the reference in the solution's place")
+            job, is_timed = self.job, "timing" in self.found.stages_s
+            judged = judge_shortage(
+                error, Attempt(job.problem, self.found.case, job.seed, job.config, is_timed), self.workers
+            )
+            if judged is error:
+                raise
+            raise judged from error
 
-def _run(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify, compilers: str | None) -> None:
-    try:
-        _judge(job, subject, workers, found, notify, compilers)
-    except Exception as error:
-        if workers.host.name != "cuda" or found.case is None or not is_shortage(error):
-            raise
-        notify("trying again with the reference in the solution's place")
-        attempt = Attempt(job.problem, found.case, job.seed, job.config, "timing" in found.stages_s)
-        judged = judge_shortage(error, attempt, workers)
-        if judged is error:
-            raise
-        raise judged from error
+    def once(self) -> None:
+        """Load, check, time. All its workers have ended when it returns or raises."""
+        timing, notify, found = self.job.config.timing, self.notify, self.found
+        is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.subject, self.workers)
+        if is_gpu:
+            require_memory(self.job.problem, self.job.cases)
+        with ExitStack() as stack:
+            references: dict[ReferenceArm, WorkerProcess] = {}
+            if will_be_timed:  # all start up while the reference is made ready
+                references |= {arm: stack.enter_context(self.workers.start()) for arm in references_of(timing)}
+            started = [self._started(stack)]
 
+            def load() -> WorkerProcess:
+                worker = started.pop() if started else self._started(stack)
+                stack.callback(lambda: _kill_all(worker, references))
+                self._load(worker, is_seen=will_be_timed)
+                return worker
 
-def _judge(job: Job, subject: Subject, workers: Workers, found: Found, notify: Notify, compilers: str | None) -> None:
-    """All its workers have ended when it returns or raises."""
-    timing = job.config.timing
-    will_be_timed = is_timed(subject, workers)
-    if workers.host.name == "cuda":
-        require_memory(job.problem, job.cases)
-    with ExitStack() as stack:
-        references: dict[ReferenceArm, WorkerProcess] = {}
-        if will_be_timed:  # all start up while the reference is made ready
-            references |= {arm: stack.enter_context(workers.start()) for arm in references_of(timing)}
+            with Stage(found, "load"):
+                notify("loading")
+                kind = Trial if is_gpu else SimulatedTrial
+                trial = kind(self.subject, self.workers, load, found, notify)
+            with Stage(found, "correctness"):
+                trial.check()
+            if will_be_timed:
+                trial.time(references, stack)
+                return
+            if not found.checks:
+                raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
+            if is_gpu and timing.enabled:
+                found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
+            trial.look_back()
+            with Stage(found, "correctness"):
+                trial.require_effect()
 
-        def start() -> WorkerProcess:
-            worker = workers.start()
-            stack.callback(_note_end, worker, found)
-            return stack.enter_context(worker)
+    def _started(self, stack: ExitStack) -> WorkerProcess:
+        worker = self.workers.start()
+        stack.callback(_note_end, worker, self.found)
+        return stack.enter_context(worker)
 
-        started = [start()]
-
-        def load() -> WorkerProcess:
-            worker = started.pop() if started else start()
-            stack.callback(lambda: _kill_all(worker, references))
-            path = bring(worker, job.solution.folder, job.solution_ref.sha256, compilers)
-            found.protections = worker.protections
-            if workers.host.name == "cuda" and not will_be_timed:  # else a baseline shows it, and tracing costs time
-                worker.try_trace(job.config.limits.load_s)
-            load_arm(worker, path, "ModelNew", job.config.limits, compilers=compilers)
-            return worker
-
-        with Stage(found, "load"):
-            notify("loading")
-            kind = SimulatedTrial if workers.host.name == "sim" else Trial
-            trial = kind(subject, workers, load, found, notify)
-        with Stage(found, "correctness"):
-            trial.check()
-        if will_be_timed:
-            trial.time(references, stack)
-            return
-        if not found.checks:
-            raise SolutionFailed(Verdict.UNSUPPORTED, "on this backend no case could be compared with the oracle")
-        if workers.host.name == "cuda" and timing.enabled:
-            found.remarks.append(f"not timed: case '{timing.case}' was not asked for")
-        trial.look_back()
-        with Stage(found, "correctness"):
-            trial.require_effect()
+    def _load(self, worker: WorkerProcess, is_seen: bool) -> None:
+        """`is_seen`: a baseline shows whether tracing works there, which takes time to try."""
+        job, limits = self.job, self.job.config.limits
+        path = bring(worker, job.solution.folder, job.solution_ref.sha256, self.compilers)
+        self.found.protections = worker.protections
+        if self.workers.host.name == "cuda" and not is_seen:
+            worker.try_trace(limits.load_s)
+        load_arm(worker, path, "ModelNew", limits, compilers=self.compilers)
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

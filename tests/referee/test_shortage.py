@@ -73,9 +73,9 @@ def evaluated(
     (tmp_path / "solutions" / "pool" / "greedy" / "solution.py").write_text("class ModelNew: ...")
     attempts: list[Any] = []
 
-    def judge(job: Any, subject: Any, workers: Any, found: Any, notify: Any, compilers: Any) -> None:
-        found.case = "full"
-        found.stages_s |= dict.fromkeys(stages, 1.0)
+    def judge(judging: Any) -> None:
+        judging.found.case = "full"
+        judging.found.stages_s |= dict.fromkeys(stages, 1.0)
         raise error
 
     def repeat(attempt: Any, workers: Any) -> None:
@@ -83,7 +83,7 @@ def evaluated(
         if not works_alone:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(evaluation_module, "_judge", judge)
+    monkeypatch.setattr(evaluation_module._Judging, "once", judge)
     monkeypatch.setattr("harness.referee.shortage._repeat", repeat)
     monkeypatch.setattr("harness.referee.shortage._CLEANING_S", 0.0)
     fake_memory(monkeypatch, free_gib=80)

@@ -79,15 +79,16 @@ def evaluated(
     (tmp_path / "solutions" / "norm" / "own" / "solution.py").write_text("class ModelNew: ...")
     modes: list[bool] = []
 
-    def run(job: Any, subject: Any, workers: Any, found: Any, notify: Any, compilers: Any) -> None:
-        assert job.problem is subject.problem
-        found.case = "full"
-        found.remarks.append(f"trains: {subject.problem.trains}")
-        modes.append(subject.problem.trains)
-        judge(subject.problem.trains)
-        found.checks.append(check(comparison()))
+    def run(judging: Any) -> None:
+        trains = judging.subject.problem.trains
+        assert judging.job.problem is judging.subject.problem
+        judging.found.case = "full"
+        judging.found.remarks.append(f"trains: {trains}")
+        modes.append(trains)
+        judge(trains)
+        judging.found.checks.append(check(comparison()))
 
-    monkeypatch.setattr(evaluation_module, "_run", run)
+    monkeypatch.setattr(evaluation_module._Judging, "or_blame", run)
     (task,) = select_tasks(Workspace(tmp_path))
     workers: Any = SimpleNamespace(host=SimpleNamespace(name="cuda"))
     job = make_job("run", task, Config(), 1)
