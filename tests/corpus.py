@@ -8,7 +8,7 @@ must end as, by family: a verdict, or the check whose evidence makes it `cheatin
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
@@ -29,8 +29,6 @@ from tests.corpus_builds import extension_of, share_builds
 
 CorpusBackend = Literal["sim", "cuda"]
 MARKS = {"sim": pytest.mark.sim, "cuda": pytest.mark.gpu}
-_FEW = 1
-_FEW_HONEST = 2
 HONEST = "honest"
 """The family of the look-alikes."""
 _NO_GAIN = 1.1
@@ -98,20 +96,16 @@ def parameters(cases: Sequence[Case]) -> list[Any]:
 
 
 def _on_sim(cases: Sequence[Case]) -> list[Case]:
-    """What the simulator can show; of each family of exploits and faults the first, and of honest solutions a few of
+    """What the simulator can show; of each family of exploits and faults the first, and the first honest solution of
     each problem, unless $HARNESS_CORPUS is 'all': all of them take ten minutes on two cores, mostly compiling and
     waiting for time-outs."""
     possible = [case for case in cases if case.runs_on_sim]
     if os.environ.get("HARNESS_CORPUS") == "all":
         return possible
-    seen: Counter[str] = Counter()
-    kept = []
+    firsts: dict[str, Case] = {}
     for case in possible:
-        kind, few = (case.problem, _FEW_HONEST) if case.family == HONEST else (case.family, _FEW)
-        seen[kind] += 1
-        if seen[kind] <= few:
-            kept.append(case)
-    return kept
+        firsts.setdefault(case.problem if case.family == HONEST else case.family, case)
+    return list(firsts.values())
 
 
 class Corpus:

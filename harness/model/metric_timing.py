@@ -85,7 +85,7 @@ class TimerOverhead:
 
     events_ns: PositiveFloat
     kernel_ns: float
-    fill_ns: float | None = None
+    fill_ns: float | int | None = None
     idle_ns: PositiveFloat | None = None
 
     def __post_init__(self) -> None:

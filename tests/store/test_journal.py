@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import fcntl
 import io
@@ -20,6 +21,7 @@ import pytest
 from harness.errors import JournalError
 from harness.model.config import Config, CorrectnessConfig, LimitsConfig, TimingConfig
 from harness.model.evaluation import Evaluation, Failure
+from harness.model.timing import TimerOverhead
 from harness.store import journal
 from harness.store.journal import Journal, JournalProblem, journal_files, read_journals, read_lines, scan_journals
 from harness.store.line import NoRecord, from_line, to_line
@@ -44,6 +46,15 @@ FULL = passed(
 @pytest.mark.parametrize("evaluation", [FULL, failed(), passed(environment=sim_environment())])
 def test_an_evaluation_comes_back_from_its_line_exactly(evaluation: Evaluation) -> None:
     assert from_line(to_line(evaluation)) == evaluation
+
+
+@pytest.mark.parametrize("error", [0.5, math.nan, math.inf])
+def test_a_line_read_and_written_again_is_the_same_byte_for_byte(error: float) -> None:
+    wrong = check(comparison(mismatches=1, max_abs_error=error))
+    fills: tuple[float, ...] = (83136, 83136.0)  # both are in journals
+    still = [dataclasses.replace(timing(), floors=TimerOverhead(1248.0, 3040.0, fill_ns=fill)) for fill in fills]
+    for evaluation in (FULL, failed(checks=(wrong,)), *(passed(timing=one) for one in still)):
+        assert to_line(from_line(to_line(evaluation))) == to_line(evaluation)
 
 
 def test_nan_survives_the_line() -> None:
