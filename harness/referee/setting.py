@@ -125,7 +125,8 @@ class Setting:
         return derive(self.master_seed, self.problem.name, self.case, "construct")
 
     def seed(self, *purpose: object) -> int:
-        again = ("repeat", self.repeat) if self.repeat else ()
+        again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
+        again += ("training",) if self.problem.trains else ()  # inputs of the first try are no secret any more
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(
