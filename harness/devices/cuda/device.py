@@ -26,7 +26,7 @@ _SLOW_POISON_NS = 500_000
 _MOST_SLOW_POISONS = 4
 """A solution that empties the allocator's cache in each call shouldn't pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
-"""Half of what a message may have (sandbox.wire.frames)."""
+"""The most characters of a trace: half of what a message may have (sandbox.wire.frames)."""
 
 _MOST_PLACES = 16
 _PLACES_BYTES = 2**30

@@ -39,7 +39,7 @@ class Telemetry:
     """
 
     def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
-        """Both are for tests."""
+        """Both arguments are for tests."""
         self._open_gpu = open_gpu or opened_first
         self._pause = pause or _wait_an_interval
         self._stack = ExitStack()
@@ -48,7 +48,7 @@ class Telemetry:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What couldn't be recorded and why, each remark once."""
+        """Remarks on what couldn't be recorded and why, each once."""
         return tuple(self._remarks)
 
     @contextmanager
