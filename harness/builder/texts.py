@@ -43,8 +43,8 @@ class Texts:
         return texts_of(self._root / self.namespace)
 
     def build(self, texts: Sequence[ExtensionText], made: dict[str, ExtensionReport]) -> bool:
-        """Build what isn't built yet, and put into `made` by its key what came of it. False where that can't be kept:
-        there are too many of them, or the machine was at fault.
+        """Build what isn't built yet, and put into `made` by its key what came of it. Return False where that can't be
+        kept: there are too many of them, or the machine was at fault.
 
         Raises: SolutionFailed for a build that takes too long or too much memory, MachineError, Interrupted.
         """

@@ -100,7 +100,7 @@ UNSUPPORTED_EXIT = 3
 
 
 class Unsupported(Exception):
-    """The source uses something that the simulator can't run. No verdict on the solution."""
+    """The source uses something that the simulator can't run. That is no verdict on the solution."""
 
     def __init__(self, construct: str, line: int, file: str | None = None) -> None:
         """Take `file`, the name of the header that it stands in, None for the source itself."""

@@ -118,8 +118,8 @@ class _CaseFindings:
     def judge(self, case: CaseTurns, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
         """Take a turn and judge each of its calls, up to the first that fails.
 
-        Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
-        row of each other: the oracle would take longer than all the rest.
+        Where outputs are large and inputs are get_inputs()'s own, one call, secretly chosen, is judged in full, and a
+        random row of each other: the oracle would take longer than all the rest.
 
         Calls for which the device is held, as for timed ones, hide a lack of waiting: all is queued before it begins.
         On an idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.

@@ -123,7 +123,7 @@ class SimulatedTrial(Trial):
 
     def _shrink(self, full: Setting | None) -> bool:
         """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
-        than it has. False where there is none."""
+        than it has. Return False where there is none."""
         if full is not None:
             self._shrunk = with_shrunk_case(full)
         problem = next(self._shrunk, None)

@@ -94,7 +94,7 @@ class Watch:
 
     `process_bytes`: how much of the GPU's memory the measured process used at most, as far as samples show, as the
     driver tells: its CUDA context counts (0.6 GiB with torch on an H100), and what it has opened of another's (CUDA
-    IPC) doesn't. None where the driver doesn't list it.
+    IPC) doesn't. It is None where the driver doesn't list it.
     """
 
     def __init__(self, gpu: NvmlGpu | None, pause: Pause, measured_pid: int | None) -> None:
@@ -111,7 +111,7 @@ class Watch:
         """Summarise what was seen, once the watch has ended: the lowest memory clock, the highest power and
         temperature, every reason. None without NVML.
 
-        Of a turn under 0.1 s it is the last sample alone, which may be of the turn before.
+        A turn under 0.1 s has the last sample alone, which may be of the turn before.
         """
         if self._gpu is None:
             return None

@@ -121,7 +121,7 @@ def _worst_of_usual(
 ) -> _Worst | None:
     """Find what _errors() finds in a third of its passes over memory, with one wait for the device.
 
-    None where a value is wrong, infinite or NaN, or beyond the output's dtype.
+    The result is None where a value is wrong, infinite or NaN, or beyond the output's dtype.
     """
     is_float = got.is_floating_point()
     if not is_float or tolerance.is_exact:

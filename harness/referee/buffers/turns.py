@@ -43,8 +43,8 @@ _WORK_SHARE = 1 / 8
 class Taken:
     """One turn of one arm: the request, the worker's answer, and how long the referee waited for it by its own clock.
 
-    What the referee saw besides, None where it didn't look: `fill_ns` a fill of the device's memory right before,
-    `probe_ns` one right after, the GPU's state and the memory of the arm's process meanwhile.
+    The rest is what the referee saw besides, None where it didn't look: `fill_ns` is a fill of the device's memory
+    right before, `probe_ns` one right after; then come the GPU's state and the memory of the arm's process meanwhile.
     """
 
     asked: TakeTurn
@@ -162,8 +162,8 @@ def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
 
 
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
-    """Return the failure behind an exception. What a device saw says more than the exception that came of it, and
-    stands whatever gap that one claims."""
+    """Return the failure behind an exception. The device's findings say more than the exception that came of it, and
+    stand whatever gap that one claims."""
     return (
         _seen(raised.findings, raised)
         or compile_failure(raised, worker)

@@ -85,7 +85,7 @@ def measure_cache_copy(cache_bytes: int) -> float:
 
 
 def theoretical_bytes_per_s(properties: Any, seen_mhz: int | None = None) -> float | None:
-    """The memory's clock times the width of its bus, two transfers a clock.
+    """Multiply the memory's clock by the width of its bus, two transfers a clock.
 
     `properties` are torch's of a device. `seen_mhz` is the clock that NVML reported; the higher clock counts. None
     where torch doesn't know the width, or neither knows the clock.

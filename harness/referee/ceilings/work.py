@@ -24,7 +24,7 @@ def work_of(setting: Setting) -> Work | None:
     Bytes: inputs, parameters and buffers once each, however many views there are, and every output. Operations: two for
     each multiply-add of matrix products and convolutions; None where there are none. On a GPU they are counted in a
     run, elsewhere on meta tensors, without memory or time. Each evaluation counts anew, since a solution could change a
-    file that holds counts. None where there is nothing to move, or no memory to count in.
+    file that holds counts. The result is None where there is nothing to move, or no memory to count in.
     """
     try:
         inputs = _inputs(setting)

@@ -1,6 +1,6 @@
 """Specimens: the inputs of a case and of its variants, with their right answers, on which mutants are tried.
 
-Of a large case as many rows are examined as are worth it, and as this machine can bear.
+A large case has as many rows examined as are worth it, and as this machine can bear.
 """
 
 from __future__ import annotations

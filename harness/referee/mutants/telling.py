@@ -50,7 +50,7 @@ def describe_varied(setting: Setting) -> str:
 def untold(setting: Setting) -> Mutant | None:
     """Find a crude mutant that neither inputs as drawn nor a deciding variant shows to be wrong by a factor of four.
 
-    None also where problem.yaml names the tolerance: check-problem shows its author what passes.
+    The result is None also where problem.yaml names the tolerance: check-problem shows its author what passes.
 
     Raises: InvalidProblem where the reference fails.
     """

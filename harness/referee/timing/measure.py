@@ -67,7 +67,7 @@ def measure(
     """Warm all arms up, then measure blocks until that is enough for the `series`, there are as many as the config
     allows or its share of the budget is spent (never under six).
 
-    Whether it is enough is asked at looks() alone.
+    The series is asked at looks() alone.
 
     The arms are the config's baselines, the control and the solution. All turns of a block have the same length, at
     most `most_calls`. Below the clock's `floors` no ratio is claimed, and no more blocks are measured for one.
