@@ -35,7 +35,7 @@ _LOG_BYTES = 4 * 2**20
 _RECORDED_CHARS = 16_000
 _TRIAL_S = 60
 _MOST_ROUNDS = 8
-"""So often a solution is loaded and constructed anew with what it came to: an extension may need another one."""
+"""The most times that a solution is loaded and constructed anew with what it came to: an extension may need another."""
 
 
 class CompilerRefused(SolutionFailed):
@@ -55,17 +55,17 @@ class CompilerRefused(SolutionFailed):
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """What the build stage found; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
+    """The result of the build stage; `failed` ends the evaluation: a compiler refused, or something of ours broke."""
 
     builds: tuple[ExtensionBuild, ...]
     failed: Exception | None
     seconds: float
     calls: Mapping[str, Path] = field(default_factory=dict)
-    """By the key of an extension for the simulator: where it may be kept how its build called nvcc."""
+    """Files that may say how a build called nvcc, by the key of an extension for the simulator."""
     host_calls: Mapping[str, str] = field(default_factory=dict)
-    """By the key of an extension for the simulator: what nvcc would surely refuse of it, though g++ does not."""
+    """Texts on what nvcc would surely refuse, though g++ does not, by the key of an extension for the simulator."""
     compilers: str | None = None
-    """As Load has it, for the workers that run what was built."""
+    """The digest of compilers that Load has, for the workers that run what was built."""
 
 
 def build(
@@ -107,7 +107,7 @@ def build(
 
 @dataclass
 class _Captured:
-    """What a worker came to on its way through the solution."""
+    """The extensions that a worker came to on its way through the solution, and what ended that."""
 
     reports: list[ExtensionReport] = field(default_factory=list)
     unbuilt: list[ExtensionText] = field(default_factory=list)
@@ -136,7 +136,8 @@ def _follow(worker: WorkerProcess, requests: Sequence[Request], limits: LimitsCo
 def _merged(
     reports: Sequence[ExtensionReport], made: Mapping[str, ExtensionReport], known: Sequence[ExtensionReport]
 ) -> list[ExtensionReport]:
-    """One per extension: how it was made, where that was now, and what an earlier worker has come to in forward()."""
+    """Return a report per extension, as it was made if that was now; add those that an earlier worker met in
+    forward()."""
     latest = {report.key: report for report in (*known, *reports)}
     return [made.get(key, report) for key, report in latest.items()]
 

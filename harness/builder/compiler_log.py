@@ -1,5 +1,5 @@
-"""What compilers said: the errors that an author needs, what ptxas says of each kernel, and what follows from a run of
-nvcc on a machine without a GPU."""
+"""The words of compilers: the errors that an author needs, what ptxas says of each kernel, and what follows from a run
+of nvcc on a machine without a GPU."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compiler_errors(log: str) -> str:
 
 
 def is_refusal(log: str) -> bool:
-    """Whether a compiler refused the text and would again, whatever is installed, and however much memory there is."""
+    """Say whether a compiler refused the text and would again, with anything installed and any amount of memory."""
     has_error = UNSUPPORTED_MARK in log or any(
         _ERROR.match(line) or _OTHER_ERROR.match(line) for line in log.splitlines()
     )
@@ -79,7 +79,7 @@ def is_refusal(log: str) -> bool:
 
 
 def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tuple[KernelResources, ...]:
-    """What `-Xptxas -v` printed, one entry per kernel and architecture, names demangled where c++filt is there.
+    """Read what `-Xptxas -v` printed: one entry per kernel and architecture, names demangled where c++filt is there.
     `constants`: bytes of constant memory by symbol, which ptxas prints no more since CUDA 13."""
     found: list[tuple[str, str, int | None, int, int | None, int, int, int]] = []
     name, arch, spills = "", "", (0, 0, 0)
@@ -114,15 +114,16 @@ def kernel_resources(log: str, constants: Mapping[str, int] | None = None) -> tu
 
 @dataclass(frozen=True)
 class Reading:
-    """`words` are nvcc's of a refusal, with the folders left off; else why nothing follows; empty where it compiles."""
+    """The outcome of nvcc's runs. `words` are nvcc's of a refusal, with the folders left off; else they say why nothing
+    follows; empty where it compiles."""
 
     outcome: Literal["accepted", "refused", "unchecked"]
     words: str = ""
 
 
 def what_follows(runs: Sequence[NvccRun]) -> Reading:
-    """What all runs of an extension show, made in WORKER_PLACE: that the source is wrong, or only that this machine
-    can't tell. Of the errors the first one counts, from which later ones may follow."""
+    """Tell what all runs of an extension show, made in WORKER_PLACE: that the source is wrong, or only that this
+    machine can't tell. The first error counts, from which later ones may follow."""
     failed = next((run for run in runs if run.exit_code), None)
     if failed is None:
         return Reading("accepted") if runs else Reading("unchecked", "nvcc was called with nothing that it compiles")
@@ -143,7 +144,7 @@ def demangled(names: list[str]) -> list[str]:
 
 
 def without_middle(text: str, limit: int) -> str:
-    """At most about `limit` characters: the beginning and the end, where compilers say what counts."""
+    """Keep about `limit` characters at most: the beginning and the end, where compilers say what counts."""
     if len(text) <= limit:
         return text
     left_out = len(text) - limit
@@ -164,7 +165,7 @@ def _base_name(path: str) -> str:
 
 
 def _gap(run: NvccRun) -> str | None:
-    """Why the failure says nothing of the source; None where it does."""
+    """Say why the failure shows nothing of the source; None where it does."""
     lines = run.output.splitlines()
     for number, line in enumerate(lines):
         if _UNKNOWN_GPU.search(line):
@@ -191,7 +192,7 @@ def _gap_of_error(error: re.Match[str], context: Sequence[str]) -> str | None:
 
 
 def _leads_from(context: Sequence[str]) -> bool:
-    """Whether the lines below an error in a header name the solution's line that led there."""
+    """Say whether the lines below an error in a header name the solution's line that led there."""
     for line in context:
         if _NVCC_ERROR.match(line):
             return False

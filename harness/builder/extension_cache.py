@@ -44,7 +44,7 @@ _MOST = 256
 """Extensions of one solution that are kept, and texts."""
 SHARED = "shared"
 _NO_BUILD = (OSError, ValueError, KeyError, TypeError, RecursionError)
-"""What a folder that isn't as ours are may bring about; RecursionError: JSON that is nested deep."""
+"""Errors that a folder unlike ours may bring about; RecursionError: JSON that is nested deep."""
 
 
 def supply(worker: WorkerProcess) -> None:
@@ -77,19 +77,19 @@ def collect(worker: WorkerProcess, only: str | None = None) -> None:
 
 
 def namespace_of(worker: WorkerProcess) -> Path:
-    """Where a worker's builds are kept; `unnamed` has only logs."""
+    """Return the folder of a worker's builds; `unnamed` has only logs."""
     return extensions_folder(worker.cache, worker.backend) / (worker.namespace or "unnamed")
 
 
 def log_of(worker: WorkerProcess, key: str) -> Path:
-    """Where the compiler's output of one of a worker's extensions is kept. Raises: SolutionFailed."""
+    """Return where the compiler's output of one of a worker's extensions is kept. Raises: SolutionFailed."""
     return _kept_text(worker, key, "logs", lambda text: show_text(text, worker.folder))
 
 
 def nvcc_calls_of(worker: WorkerProcess, key: str) -> Path:
-    """Where it is kept how the build of an extension called nvcc, WORKER_PLACE for the worker's folder. It may not be
-    there. A build that is lent called nobody, and the file is that of the build it comes from. Raises: SolutionFailed.
-    """
+    """Return the file that says how the build of an extension called nvcc, with WORKER_PLACE for the worker's folder.
+    It may be missing. A build that is lent called nobody, and the file is that of the build it comes from. Raises:
+    SolutionFailed."""
     return _kept_text(worker, key, "calls", lambda text: text.replace(str(worker.folder), WORKER_PLACE))
 
 
@@ -107,7 +107,7 @@ def has_build(kept: Path, key: str) -> bool:
 
 
 def has_library(kept: Path, key: str) -> bool:
-    """Whether it isn't a refusal that is remembered."""
+    """Say whether a library is kept, not a refusal."""
     return has_build(kept, key) and any((kept / key).glob("*.so"))
 
 
@@ -131,7 +131,7 @@ def remember_text(kept: Path, text: ExtensionText) -> bool:
 
 
 def texts_of(kept: Path) -> tuple[ExtensionText, ...]:
-    """Those that are remembered. One that isn't allowed any more is left out."""
+    """Read the texts that are remembered. One that isn't allowed any more is left out."""
     found = []
     for path in sorted((kept / "texts").glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
@@ -153,7 +153,7 @@ def _text_name(kind: Literal["logs", "calls"], key: str) -> Path:
 
 
 def keep_text(path: Path, text: str) -> None:
-    """Whole or not at all, whoever else writes it."""
+    """Write the text whole or not at all, whoever else writes it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     part.write_text(text, encoding="utf-8", errors="replace")
@@ -161,7 +161,7 @@ def keep_text(path: Path, text: str) -> None:
 
 
 def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
-    """Raises: OSError, ValueError where the build isn't as ours are."""
+    """Keep one build. Raises: OSError, ValueError where the build isn't as ours are."""
     manifest = json.loads(_read(folder, MANIFEST, _MANIFEST_BYTES))
     files: dict[str, bytes] = {}
     if "refused" in manifest:
@@ -190,7 +190,7 @@ def _keep_build(root: int, folder: int, kept: Path, key: str) -> None:
 
 @contextlib.contextmanager
 def _open_folder(path: Path | str, above: int | None = None) -> Iterator[int]:
-    """Its descriptor. Step by step and never through a link: the worker may have put some."""
+    """Open a folder step by step and never through a link: the worker may have put some."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
         yield descriptor
@@ -199,7 +199,7 @@ def _open_folder(path: Path | str, above: int | None = None) -> Iterator[int]:
 
 
 def _read(folder: int, name: str, most: int) -> bytes:
-    """Raises: OSError where it is no plain file or too long; a log's end is left off."""
+    """Read a file, but for a long log's end. Raises: OSError where it is no plain file or a library is too long."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(descriptor)

@@ -40,7 +40,7 @@ _OWN_FILES = ("gpu_compilation.py", "cubin.py", "slim_build.py", "headers", "abs
 
 @dataclass(frozen=True)
 class Opinion:
-    """What nvcc said of one extension, and what ptxas said of its kernels where it compiles."""
+    """The opinion of nvcc on one extension, and what ptxas said of its kernels where it compiles."""
 
     check: NvccCheck
     kernels: tuple[KernelResources, ...] = ()
@@ -56,7 +56,7 @@ class SimulatedBuild:
 
 
 Opinions = Mapping[str, Opinion]
-"""By the key of the extension; extensions that nvcc wasn't called for are missing."""
+"""Opinions by the key of the extension; extensions that nvcc wasn't called for are missing."""
 
 
 def ask_nvcc(nvcc: Nvcc, workers: Workers, subject: SimulatedBuild, config: NvccConfig) -> dict[str, Opinion]:
@@ -99,7 +99,7 @@ class _Question:
                 keep_text(self._kept_at, json.dumps(encode(CompiledForGpu(runs))))
 
     def calls(self, folder: Path) -> tuple[NvccCall, ...]:
-        """For a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
+        """Return the calls for a worker in `folder`. Raises: ValueError where a worker wrote what is no call."""
         try:
             calls = json.loads(self.text)
         except RecursionError:
@@ -111,7 +111,7 @@ class _Question:
         return tuple(_moved(decode(NvccCall, call), str(folder)) for call in calls)
 
     def opinion(self, runs: tuple[NvccRun, ...], was_cached: bool) -> Opinion:
-        """What follows from runs made in WORKER_PLACE."""
+        """Form an opinion from runs made in WORKER_PLACE."""
         reading = what_follows(runs)
         kernels: tuple[KernelResources, ...] = ()
         if reading.outcome == "accepted":
@@ -148,7 +148,7 @@ def _ask(questions: list[_Question], workers: Workers, subject: SimulatedBuild) 
 
 
 def _opinion(question: _Question, worker: WorkerProcess, deadline: float) -> Opinion:
-    """Raises: as WorkerProcess.ask()."""
+    """Have nvcc compile one extension. Raises: as WorkerProcess.ask()."""
     try:
         calls = question.calls(worker.folder)
     except ValueError as error:
@@ -162,13 +162,13 @@ def _opinion(question: _Question, worker: WorkerProcess, deadline: float) -> Opi
 
 
 def _moved(call: NvccCall, folder: str) -> NvccCall:
-    """The call as in a worker's folder, instead of in WORKER_PLACE."""
+    """Return the call as in a worker's folder, instead of in WORKER_PLACE."""
     arguments = tuple(argument.replace(WORKER_PLACE, folder) for argument in call.arguments)
     return replace(call, arguments=arguments, source=call.source.replace(WORKER_PLACE, folder))
 
 
 def _digest_of_own() -> str:
-    """Changes with what decides how the same calls come out."""
+    """Hash what decides how the same calls come out."""
     package = Path(__file__).parents[1] / "worker"
     files = [file for name in _OWN_FILES for file in _files_of(package / name)]
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the real nvcc's word changes of what the simulator found: a GPU runs only what nvcc compiles.
+"""The changes that the real nvcc's word makes to what the simulator found: a GPU runs only what nvcc compiles.
 
 nvcc refuses what was simulated: compile_error. It compiles what the simulator can't: unsupported, a gap of ours. Where
 it could tell nothing, or isn't there, the simulator's own word stands.
@@ -18,7 +18,7 @@ from harness.sandbox.outcome import SolutionFailed
 
 _STAGE = "nvcc"
 _MOST_REGISTERS = 255
-"""Of one thread (CUDA C++ Programming Guide, technical specifications per compute capability)."""
+"""The most registers of one thread (CUDA C++ Programming Guide, technical specifications per compute capability)."""
 _STAND = (Verdict.CHEATING, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
 """Verdicts that say more than that something doesn't compile."""
 
@@ -40,7 +40,7 @@ def of_evaluation(evaluation: Evaluation, built: BuildOutcome, opinions: Opinion
 
 
 def with_remarks(evaluation: Evaluation, opinions: Opinions) -> Evaluation:
-    """Of what couldn't be checked, of registers that ran out, and of the time that it took."""
+    """Add remarks on what couldn't be checked and on registers that ran out, and the time that this took."""
     remarks = dict.fromkeys([*evaluation.remarks, *_remarks(evaluation.builds)])
     seconds = sum(one.check.seconds for one in opinions.values() if not one.check.was_cached)
     stages = {**evaluation.stages_s, _STAGE: seconds} if opinions else evaluation.stages_s
@@ -48,7 +48,7 @@ def with_remarks(evaluation: Evaluation, opinions: Opinions) -> Evaluation:
 
 
 def _refusal(built: BuildOutcome, opinions: Opinions) -> SolutionFailed | None:
-    """nvcc's of any extension; else what the source alone shows of one that nvcc hasn't accepted."""
+    """Return nvcc's refusal of any extension; else what the source alone shows of one that nvcc hasn't accepted."""
     for build in built.builds:
         check = opinions[build.key].check if build.key in opinions else None
         if check and check.outcome == "refused":
@@ -63,7 +63,7 @@ def _refusal(built: BuildOutcome, opinions: Opinions) -> SolutionFailed | None:
 
 
 def _accepted(failed: SolutionFailed | None, opinions: Mapping[str, Opinion]) -> SolutionFailed | None:
-    """What the simulator refused and nvcc compiles."""
+    """Return the failure for what the simulator refused and nvcc compiles; None for any other."""
     if not isinstance(failed, CompilerRefused) or failed.key not in opinions:
         return None
     opinion = opinions[failed.key]
@@ -97,7 +97,7 @@ def _remarks(builds: tuple[ExtensionBuild, ...]) -> Iterator[str]:
 
 
 def _resources(kernel: KernelResources) -> str:
-    """In a line, spills where there are some."""
+    """Describe a kernel's resources in a line, with spills where there are some."""
     name = kernel.kernel.partition("(")[0].removeprefix("void ")
     facts = [f"{kernel.registers} registers"]
     if kernel.shared_bytes:

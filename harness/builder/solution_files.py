@@ -10,7 +10,7 @@ from harness.sandbox.process import WorkerProcess
 from harness.workspace.source_hash import judged_files
 
 _KEPT_BACK = {"solution.yaml"}
-"""What its author expects is none of the solution's business."""
+"""Files that a solution doesn't see: what its author expects is none of its business."""
 
 
 def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compilers: str | None = None) -> str:
@@ -24,13 +24,13 @@ def bring(worker: WorkerProcess, folder: Path, sha256: str | None = None, compil
 
 
 def solution_place(folder: Path) -> Path:
-    """Where a solution's copy stands among a worker's files."""
+    """Return where a solution's copy stands among a worker's files."""
     return Path("solutions", folder.parent.name, folder.name)
 
 
 def seen_files(folder: Path, sha256: str | None = None) -> dict[str, bytes]:
-    """What a worker sees of a solution's folder, by name. What was built from the very same files is known by their
-    hash.
+    """Return what a worker sees of a solution's folder, by name. What was built from the very same files is known by
+    their hash.
 
     Raises: HarnessError where the folder's hash isn't `sha256` any more.
     """

@@ -32,26 +32,26 @@ _ANSWER_S = 120
 
 @dataclass(frozen=True)
 class Texts:
-    """Those of one solution; `namespace` is that of its files (solution_files), `timeout_s` for each build."""
+    """The texts of one solution; `namespace` is that of its files (solution_files), `timeout_s` is for each build."""
 
     workers: Workers
     namespace: str
     timeout_s: float
 
     def known(self) -> tuple[ExtensionText, ...]:
-        """What earlier workers of this solution have reported."""
+        """Return the texts that earlier workers of this solution have reported."""
         return texts_of(self._root / self.namespace)
 
     def build(self, texts: Sequence[ExtensionText], made: dict[str, ExtensionReport]) -> bool:
-        """Build what isn't built yet, and put into `made` by its key what came of it. False where that can't be kept:
-        there are too many of them, or the machine was at fault.
+        """Build what isn't built yet, and put into `made` by its key what came of it. Return False where that can't be
+        kept: there are too many of them, or the machine was at fault.
 
         Raises: SolutionFailed for a build that takes too long or too much memory, MachineError, Interrupted.
         """
         return all(self._is_built(text, text.key(compilers_of(self.workers)), made) for text in texts)
 
     def built(self) -> list[ExtensionReport]:
-        """Of the known ones those that compile, as a worker would report them."""
+        """Report those known ones that compile, as a worker would."""
         keys = {text.key(compilers_of(self.workers)): text.name for text in self.known()}
         places = (self._root / SHARED, self._root / self.namespace)
         good = [key for key in keys if any(has_library(place, key) for place in places)]
@@ -62,7 +62,7 @@ class Texts:
         return extensions_folder(self.workers.cache, self.workers.host.name)
 
     def _is_built(self, text: ExtensionText, key: str, made: dict[str, ExtensionReport]) -> bool:
-        """Afterwards: by whomever, now or before."""
+        """Say whether it is built afterwards, by whomever, now or before."""
         if not remember_text(self._root / self.namespace, text):
             return False
         places = [self._root / name for name in (SHARED, self.namespace)]
@@ -74,8 +74,8 @@ class Texts:
             return any(has_build(place, key) for place in places)
 
     def _build(self, worker: WorkerProcess, text: ExtensionText, key: str) -> ExtensionReport:
-        """For all that send the same text, if it may be shared and no other worker's files can be read or written from
-        there; else for this solution."""
+        """Build a text for all that send the same, if it may be shared and no other worker's files can be read or
+        written from there; else for this solution."""
         worker.await_start()
         is_for_all = text.is_shared and READ_ONLY_FILES in worker.protections
         worker.namespace = SHARED if is_for_all else self.namespace
@@ -88,7 +88,7 @@ class Texts:
 
 
 def compilers_of(workers: Workers) -> str:
-    """What of the machine is part of a text's key. Raises: MachineError, Interrupted."""
+    """Return what of the machine is part of a text's key. Raises: MachineError, Interrupted."""
     if _FACT not in workers.facts:
         with workers.start(for_build=True) as worker:
             reply = worker.ask(DescribeCompilers(), _ANSWER_S)
@@ -99,7 +99,7 @@ def compilers_of(workers: Workers) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path, workers: Workers) -> Iterator[None]:
-    """Whoever else wants to build the same waits, in whatever process. Raises: Interrupted."""
+    """Hold the lock of a build: anyone else who wants to build the same waits, in any process. Raises: Interrupted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         while True:

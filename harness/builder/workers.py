@@ -1,4 +1,4 @@
-"""How a run gets its workers: a device's, in sandboxes, lent what was built before."""
+"""The workers of a run: a device's, in sandboxes, lent what was built before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.workspace.solution import texts_in
 
 @dataclass(frozen=True)
 class Workers:
-    """How workers are started. `memory_gib` bounds the resident host memory of each; None: most of what is free.
+    """Starts workers. `memory_gib` bounds the resident host memory of each; None: most of what is free.
 
     Setting `stop` makes every wait for a worker raise Interrupted. As a context manager it ends its fork servers.
     """
@@ -32,14 +32,14 @@ class Workers:
     servers: ForkServers = field(default_factory=ForkServers, compare=False)
     surroundings: Surroundings = field(default_factory=Surroundings)
     facts: dict[str, str] = field(default_factory=dict, compare=False)
-    """What is asked of the machine once in a run, by name."""
+    """Facts that are asked of the machine once in a run, by name."""
 
     def start(self, for_build: bool = False) -> WorkerProcess:
-        """A worker that has run nothing yet. Raises: MachineError."""
+        """Start a worker that has run nothing yet. Raises: MachineError."""
         return self._start(self._launch(for_build))
 
     def start_builder(self, key: str) -> WorkerProcess:
-        """A worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
+        """Start a worker that compiles the text of a key, and runs nothing of it. Raises: MachineError."""
         return self._start(replace(self._launch(for_build=True), builds_texts=True), key)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the simulator needs of this machine: a C++ compiler, a torch that isn't AMD's, an x86-64 Linux."""
+"""The simulator's needs of this machine: a C++ compiler, a torch that isn't AMD's, an x86-64 Linux."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Torch:
     """The version of CUDA that it is built for, such as 13.0; None for a CPU build."""
 
     has_old_strings: bool = False
-    """Whether it is built with libstdc++'s strings of before C++11, as wheels up to torch 2.6 are."""
+    """True where it is built with libstdc++'s strings of before C++11, as wheels up to torch 2.6 are."""
 
     @property
     def include_flags(self) -> list[str]:

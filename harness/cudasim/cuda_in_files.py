@@ -1,7 +1,7 @@
 """The CUDA in a solution's files, found without running anything of theirs.
 
 A worker's word on what a source holds can be held against it. Every pattern reads a text once, whatever that holds.
-Of Python's strings those that stand side by side are one, with their escapes read, as the compiler gets them.
+Strings of Python's that stand side by side are one, with their escapes read, as the compiler gets them.
 """
 
 from __future__ import annotations

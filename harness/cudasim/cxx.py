@@ -66,7 +66,7 @@ def _unsupported(arguments: list[str]) -> Unsupported | None:
 
 
 def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]) -> list[str] | None:
-    """`arguments` for a file of declarations, rewritten beside the output; None for any other.
+    """Return `arguments` for a file of declarations, rewritten beside the output; None for any other.
 
     It shares the precompiled header of the .cu files, and so their flags.
     """
@@ -86,7 +86,7 @@ def without_pybind(arguments: list[str], toolkit: Path, machine_flags: list[str]
 
 
 def slimmed(arguments: list[str], toolkit: Path) -> list[str] | None:
-    """`arguments` for a file that torch generated and that needs no more than bindings; None for any other."""
+    """Return `arguments` for a file that torch generated and that needs no more than bindings; None for any other."""
     source = _source(arguments)
     if not source.startswith(_FIRST_LINE) or not can_be_slim(source, is_device=False):
         return None

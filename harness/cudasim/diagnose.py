@@ -1,4 +1,4 @@
-"""Whose fault a failed build is: the solution's, or a gap in the simulator."""
+"""The blame for a failed build: it is the solution's, or the simulator has a gap."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ _AMBIGUOUS = re.compile(r"^call of overloaded ‘(max|min)\(.*’ is ambiguous")
 
 @dataclass(frozen=True)
 class BuildDiagnosis:
-    """`compile_error` only where it can't be our gap. `summary` is fit for a report."""
+    """The reason of a failed build: `compile_error` only where it can't be our gap. `summary` is fit for a report."""
 
     kind: Literal["compile_error", "unsupported"]
     summary: str
     is_of_device: bool = True
-    """Whether CUDA code or nvcc's command line is at fault: there nvcc itself knows better, which C++ never reaches."""
+    """True where CUDA code or nvcc's command line is at fault: nvcc itself knows better there, and never sees C++."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class _CompilerError:
     message: str
     code: str
     is_in_device_code: bool
-    """Also true for a header that such code includes."""
+    """True also for a header that such code includes."""
     is_nobody_s: bool = False
-    """Whether it lies in a header of torch's or ours and nothing but its inclusion led there."""
+    """True where it lies in a header of torch's or ours and nothing but its inclusion led there."""
 
     def __str__(self) -> str:
         place = f"{PurePath(self.file).name}:{self.line}: {_shortened(self.message)}"
@@ -172,7 +172,7 @@ def _snippet(lines: list[str], index: int) -> str:
 
 
 def _is_theirs_in_cpp(error: _CompilerError) -> bool:
-    """Whether the solution is to blame for an error in C++, which is compiled by a real compiler with our headers."""
+    """Say whether the solution is to blame for an error in C++, which a real compiler compiles with our headers."""
     return not (error.is_nobody_s or _lacks_cuda_name(error) or _is_about_torch_cuda(error) or _lacks_library(error))
 
 
@@ -201,7 +201,7 @@ def _is_about_torch_cuda(error: _CompilerError) -> bool:
 
 
 def _is_theirs(error: _CompilerError) -> bool:
-    """Whether nvcc would refuse it as well."""
+    """Say whether nvcc would refuse it as well."""
     if error.is_nobody_s:
         return False
     if _SHARED_LIMIT in error.message or _AMBIGUOUS.match(error.message) or _SURELY_WRONG.match(error.message):

@@ -29,8 +29,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Function:
-    """`head` are the words and signs before the name, `template<…>` left off; `body` the positions between its braces,
-    None of a declaration."""
+    """A function: `head` has the words and signs before the name, `template<…>` left off; `body` the positions between
+    its braces, None for a declaration."""
 
     name: str
     head: tuple[str, ...]
@@ -179,7 +179,7 @@ def first_call(source: Source, caller: Function, body: range, name: str) -> int 
 
 
 def is_unevaluated(tokens: Sequence[Token], i: int, start: int) -> bool:
-    """Whether it stands in the brackets of a sizeof or its like, since `start`."""
+    """Say whether it stands in the brackets of a sizeof or its like, since `start`."""
     depth = 0
     for position in range(i - 1, start - 1, -1):
         depth += (tokens[position].text == ")") - (tokens[position].text == "(")
@@ -214,7 +214,7 @@ def _is_call(tokens: Sequence[Token], i: int, start: int) -> bool:
 
 
 def _may_declare(tokens: Sequence[Token], i: int, start: int) -> bool:
-    """Whether what stands before, as far as the statement's beginning, may be a type."""
+    """Say whether what stands before, as far as the statement's beginning, may be a type."""
     statement = []
     while i > start and tokens[i - 1].text not in (";", "{", "}"):
         i -= 1
@@ -235,7 +235,7 @@ def _is_launched(source: Source, functions: Sequence[Function], kernel: str) -> 
 
 
 def _uses_namespace(source: Source) -> bool:
-    """Whether names of a namespace whose functions we don't know are used as one's own."""
+    """Say whether names of a namespace whose functions we don't know are used as one's own."""
     tokens = source.tokens
     return any(
         tokens[i].text == "using" and tokens[i + 1].text == "namespace" and tokens[i + 2].text not in _USUAL_NAMESPACES

@@ -1,9 +1,9 @@
-"""What nvcc refuses and g++, which knows no `__device__`, lets pass: found in the source, for machines without nvcc.
+"""Find in the source what nvcc refuses and g++, which knows no `__device__`, lets pass, for machines without nvcc.
 
-A kernel that calls a function of the same source which has no `__device__`, or what the C++ library has for the host
-alone; and lambdas that lack `__device__`, or that have it without the flag. It says nothing where it isn't sure: of
-templates' instances, macros, overloads, members, of what may be hidden by a local name, of what stands between #if and
-#endif, of sources that include files of their own.
+That is a kernel that calls a function of the same source which has no `__device__`, or what the C++ library has for the
+host alone; and lambdas that lack `__device__`, or that have it without the flag. Nothing is said where it isn't sure:
+of templates' instances, macros, overloads, members, of what may be hidden by a local name, of what stands between #if
+and #endif, of sources that include files of their own.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _annotated(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _begins_lambda(tokens: Sequence[Token], bracket: int) -> bool:
-    """Whether the bracket that closes here opened where an expression begins, and holds a capture."""
+    """Say whether the bracket that closes here opened where an expression begins, and holds a capture."""
     try:
         before = tokens[opening(list(tokens), bracket) - 1]
     except (Unbalanced, IndexError):
@@ -240,7 +240,7 @@ def _host_only(source: Source, functions: Sequence[Function], flags: Sequence[st
 
 
 def _defines_std(source: Source) -> bool:
-    """Whether the source adds to std, or names another one so."""
+    """Say whether the source adds to std, or names another one so."""
     tokens = source.tokens
     return "std" in source.macros or any(
         one.text == "std" and before.text == "namespace" and after.text != ";"
@@ -249,7 +249,7 @@ def _defines_std(source: Source) -> bool:
 
 
 def _is_relaxed(flags: Sequence[str]) -> bool:
-    """Whether constexpr functions of the host count as the device's, and the standard may be one that makes many so."""
+    """Say whether host constexpr functions count as the device's, and the standard may be one that makes many so."""
     line = " ".join(flags)
     standard = _STANDARD.search(line)
     return "expt-relaxed-constexpr" in line and (standard is None or standard[1] not in ("11", "14", "17"))
@@ -264,7 +264,7 @@ def _exceptions(source: Source, body: range) -> Iterator[tuple[int, str]]:
 
 
 def _is_use(source: Source, body: range, i: int, name: str) -> bool:
-    """Whether `std::name` stands there and makes an object, is called or is written to."""
+    """Say whether `std::name` stands there and makes an object, is called or is written to."""
     tokens = source.tokens
     if tokens[i].text != name or i - 2 < body.start or i in source.conditional:
         return False

@@ -80,7 +80,7 @@ def _operand_start(tokens: list[Token], end: int) -> int:
 
 
 def _is_owner(token: Token, separator: str) -> bool:
-    """`if (c) ::kernel` has no owner, `get(c).kernel` has."""
+    """Say whether an owner can end in `token`: `if (c) ::kernel` has none, `get(c).kernel` has one."""
     return _is_name(token) or token.text in ((">",) if separator == "::" else (">", ")", "]"))
 
 

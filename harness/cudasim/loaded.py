@@ -52,7 +52,7 @@ def _load(library: Path) -> ctypes.CDLL:
 
 
 class Runtime:
-    """What can be asked of the runtime; one per process, from load_runtime()."""
+    """The loaded runtime; one per process, from load_runtime()."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         library.sim_take_report.restype = ctypes.c_char_p

@@ -46,7 +46,7 @@ _DEPENDENCIES_WITH_VALUE = {
 
 
 class NvccUsageError(Exception):
-    """What nvcc itself would refuse, in its words."""
+    """A command line that nvcc itself would refuse, in its words."""
 
 
 @dataclass

@@ -50,7 +50,7 @@ def _declaration(tokens: list[Token], index: int) -> tuple[int, int]:
 
 
 def _is_across_directive(tokens: list[Token], before: int, start: int) -> bool:
-    """Whether a preprocessor line ends the statement before, without a semicolon."""
+    """Say whether a preprocessor line ends the statement before, without a semicolon."""
     has_directive = any(token.kind == "directive" for token in tokens[before:start])
     return has_directive or _is_in_macro(tokens, before) != _is_in_macro(tokens, start)
 
@@ -171,7 +171,7 @@ class _FunctionBody:
     parameters: tuple[int, int]
 
     def names(self, name: str) -> bool:
-        """Whether its body uses `name`, and no parameter has it."""
+        """Say whether its body uses `name`, and no parameter has it."""
         first, last = self.parameters
         if any(token.text == name for token in self.tokens[first:last]):
             return False

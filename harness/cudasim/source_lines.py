@@ -75,12 +75,12 @@ _TEMPLATE = re.compile(r"\btemplate[ \t]*<[^<>]*>")
 _MASKING = re.compile(r"[&%^]")
 _MOST_STEPS = 4
 _MOST_NAMES = 500
-"""With more names than these, what becomes of a number isn't followed, and it counts as an index."""
+"""The number of names beyond which what becomes of a number isn't followed, and it counts as an index."""
 
 
 def feeds_an_index(source: str, line: int) -> bool:
-    """Whether what the statement at `line` computes is used as an index or compared with a bound, directly or by way
-    of other variables. Where it is masked on the way, as a hash is, it may wrap on purpose."""
+    """Say whether what the statement at `line` computes is used as an index or compared with a bound, directly or by
+    way of other variables. Where it is masked on the way, as a hash is, it may wrap on purpose."""
     source = _without_words(source)
     statement = _statement(source, line)
     if any(_ARITHMETIC.search(index) for index in _IN_BRACKETS.findall(statement)):
@@ -98,14 +98,14 @@ def feeds_an_index(source: str, line: int) -> bool:
 
 
 def is_row_of_shared_array(source: str, line: int) -> bool:
-    """Whether the line indexes a shared array of several dimensions: beyond a row there is the next one."""
+    """Say whether the line indexes a shared array of several dimensions: beyond a row there is the next one."""
     above = "".join(source.splitlines(keepends=True)[:line])
     names = re.findall(rf"\b({_NAME})\s*\[[^\[\]]*\]\s*\[", _statement(source, line))
     return any(_is_shared(name, above) for name in names)
 
 
 def _is_shared(name: str, above: str) -> bool:
-    """Whether its last declaration says so: an array of a thread's own may have the name of another kernel's tile."""
+    """Say whether the last declaration makes it shared: a thread's array may have the name of another kernel's tile."""
     array = rf"\b{name}\s*\[[^\[\]]*\]\s*\["
     shared = _last_shared(array, above)
     own = _last(rf"[;{{}}]\s*(?:const\s+|volatile\s+)*(?!return\b|else\b|do\b)[\w:]*\w\s+{array}", above)

@@ -25,7 +25,7 @@ _STOOD_IN = re.compile(
 _NAME_IN_C = re.compile(r"(cu[A-Z]|cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cupti|nccl|nvrtc|nvtx|nvshmem)\w*")
 _UNVERSIONED = "libtorch_cuda.so"
 _OUR_OWN = ("libcudart.so", "libc10_cuda.so")
-"""They are built from sources and have none of the real ones' symbols."""
+"""Libraries that are built from sources and have none of the real ones' symbols."""
 ABSENT = "sim_absent"
 """The runtime's function that every function of a stand-in calls, with its own name and first argument."""
 

@@ -30,7 +30,7 @@ class Unbalanced(ValueError):
 
 @dataclass(frozen=True)
 class Token:
-    """`kind` is a group of the pattern above, or `directive` for a preprocessor line, or `code` for what we wrote."""
+    """A token: `kind` is a group of the pattern above, `directive` for a preprocessor line, `code` for what is ours."""
 
     kind: str
     text: str

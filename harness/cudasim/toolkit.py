@@ -100,7 +100,7 @@ def ensure_toolkit(cache: Path, progress: Callable[[str], None], is_checked: boo
 
 
 def is_prepared(cache: Path) -> bool:
-    """Whether the toolkit of this machine lies in `cache`. Raises: SimUnavailable."""
+    """Say whether the toolkit of this machine lies in `cache`. Raises: SimUnavailable."""
     return _is_built(_root(cache, find_torch(), find_compiler()))
 
 

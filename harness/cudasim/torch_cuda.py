@@ -1,4 +1,4 @@
-"""What `torch.cuda` says once the simulator stands behind it, whichever build of torch it belongs to."""
+"""The answers of `torch.cuda` once the simulator stands behind it, whichever build of torch it belongs to."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Event:
         self._recorded_s = time.perf_counter()
 
     def wait(self, stream: object = None) -> None:
-        """Nothing runs behind the caller's back."""
+        """Do nothing: nothing runs behind the caller's back."""
 
     def synchronize(self) -> None:
-        """Nothing runs behind the caller's back."""
+        """Do nothing: nothing runs behind the caller's back."""
 
     def query(self) -> bool:
         return True
@@ -84,10 +84,10 @@ class Stream:
         torch.cuda.synchronize()
 
     def wait_stream(self, stream: object) -> None:
-        """There is one stream."""
+        """Do nothing: there is one stream."""
 
     def wait_event(self, event: object) -> None:
-        """There is one stream."""
+        """Do nothing: there is one stream."""
 
     def record_event(self, event: Event | None = None) -> Event:
         event = event or Event()

@@ -33,7 +33,7 @@ _HEADERS = {
     r"ATen/cuda/CUDAGraph": ("CUDA graphs", r"\w*CUDAGraph\w*|cudaGraph\w*"),
     r"ATen/native": ("ATen's own CUDA kernels", None),
 }
-"""For a header's name: its library, and the names by which a source uses that; None if no name would tell."""
+"""The library of each header's name, and the names by which a source uses that; None if no name would tell."""
 
 _NAMES = {
     r"asm|__asm|__asm__": "inline PTX (asm)",
@@ -81,7 +81,7 @@ _OF_LIBRARIES = {construct for construct, _ in _HEADERS.values()}
 CONSTRUCTS = tuple(
     sorted({*_OF_LIBRARIES, *_NAMES.values(), *_NAMESPACES.values(), DYNAMIC_PARALLELISM}, key=str.casefold)
 )
-"""All of them, for the documentation."""
+"""All constructs, for the documentation."""
 
 _FINE_IN_CPP = ("inline PTX (asm)", "ATen's own CUDA kernels")
 
@@ -100,10 +100,10 @@ UNSUPPORTED_EXIT = 3
 
 
 class Unsupported(Exception):
-    """The source uses something that the simulator can't run. No verdict on the solution."""
+    """The source uses something that the simulator can't run. That is no verdict on the solution."""
 
     def __init__(self, construct: str, line: int, file: str | None = None) -> None:
-        """`file` is the name of the header that it stands in, None for the source itself."""
+        """Take `file`, the name of the header that it stands in, None for the source itself."""
         super().__init__(f"{construct} at line {line}" + (f" of {file}" if file else ""))
         self.construct = construct
         self.line = line
@@ -146,7 +146,7 @@ def constructs_in(text: str) -> set[str]:
 
 
 def is_used(header: str, names: set[str]) -> bool:
-    """Whether a source with these names uses a library's header, rather than only include it."""
+    """Say whether a source with these names uses a library's header, rather than only include it."""
     of_library = [used for pattern, (_, used) in _HEADERS.items() if re.match(pattern, header)]
     return not of_library or any(used is None or any(re.fullmatch(used, name) for name in names) for used in of_library)
 
@@ -198,7 +198,7 @@ def without_dead(tokens: Sequence[Token]) -> list[Token]:
     """Empty what no compiler reads; lines stay where they are."""
     living: list[Token] = []
     dead: list[bool] = []
-    """For each open conditional, whether its present branch is never compiled."""
+    """True for each open conditional whose present branch is never compiled."""
     for token in tokens:
         conditional = _CONDITIONAL.match(token.text) if token.kind == "directive" else None
         if conditional is None:

@@ -1,4 +1,4 @@
-"""Where kernels execute. A device serves both sides: memory and facts for the referee, the calls for a worker.
+"""Devices, on which kernels execute. Each serves both sides: memory and facts for the referee, the calls for a worker.
 
 Everything that others may use is named here, the simulator's words among it; the interfaces of the two sides are in
 `harness.devices.base`. A name is imported when it is first used: the simulator must be there before torch is, and the

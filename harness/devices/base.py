@@ -112,7 +112,7 @@ class Host(Protocol):
 
     name: Literal["cuda", "sim"]
     torch_device: str
-    """Where the referee's own tensors live: the GPU, or the CPU under the simulator."""
+    """The place of the referee's own tensors: the GPU, or the CPU under the simulator."""
 
     def allocate(self, nbytes: int) -> SharedBuffer:
         """Allocate fresh shared memory. Raises: MemoryError."""

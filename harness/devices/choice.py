@@ -1,4 +1,4 @@
-"""Which backend a run uses, made ready for it on either side."""
+"""The choice of a run's backend, made ready for it on either side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.errors import MachineError, UsageError
 
 Choice = Literal["auto", "cuda", "sim"]
 _LETTERS = 200
-"""At most so many are shown of an error that has no short form."""
+"""The most characters that are shown of an error that has no short form."""
 
 
 def choose_backend(choice: Choice) -> Literal["cuda", "sim"]:

@@ -24,17 +24,17 @@ from harness.sandbox.wire.device import Conditions, Finding
 from harness.sandbox.wire.messages import TurnTaken
 
 Notify = Callable[[str], None]
-"""Told what is happening, in a few words."""
+"""Takes a few words on what is happening."""
 Watch = Callable[[TurnTaken, int, bool], None]
-"""Told of a turn of the solution whose calls began on an idle device, of the referee's wall clock around it, in ns, and
-of whether it was traced; may raise SolutionFailed."""
+"""Takes a turn of the solution whose calls began on an idle device, the referee's wall clock around it, in ns, and
+whether it was traced; may raise SolutionFailed."""
 _IDLE = Conditions()
 
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What checking a case gave; a failing check ends it, but for `fragile` ones, far from the drawn scale. `remarks`
-    are what is worth saying beyond the verdict."""
+    """The result of checking a case; a failing check ends it, but for `fragile` ones, far from the drawn scale.
+    `remarks` are what is worth saying beyond the verdict."""
 
     checks: tuple[Check, ...]
     remarks: tuple[str, ...]
@@ -118,8 +118,8 @@ class _CaseFindings:
     def judge(self, case: CaseTurns, drawn: Sequence[Drawn], is_traced: bool = False) -> None:
         """Take a turn and judge each of its calls, up to the first that fails.
 
-        Of calls with large outputs and get_inputs()'s own inputs one, secretly chosen, is judged in full, and a random
-        row of each other: the oracle would take longer than all the rest.
+        Where outputs are large and inputs are get_inputs()'s own, one call, secretly chosen, is judged in full, and a
+        random row of each other: the oracle would take longer than all the rest.
 
         Calls for which the device is held, as for timed ones, hide a lack of waiting: all is queued before it begins.
         On an idle device it shows what nobody waits for after the call; and late inputs, who doesn't wait before.
@@ -161,7 +161,7 @@ class _CaseFindings:
 
 
 def _in_turns(case: CaseTurns, drawn: Sequence[Drawn], most_calls: int) -> Iterator[list[Drawn]]:
-    """In random order, in turns of the lengths that all turns have."""
+    """Yield the draws in random order, in turns of the lengths that all turns have."""
     shuffled = iter(case.rng.sample(drawn, len(drawn)))
     for calls in split(len(drawn), most_calls, case.rng):
         yield list(islice(shuffled, calls))

@@ -1,4 +1,4 @@
-"""What an evaluation has gathered so far, and how long its stages took."""
+"""The findings of an evaluation so far, and how long its stages took."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from harness.model.trace import Trace
 
 @dataclass
 class Found:
-    """What an evaluation has gathered so far; becomes the record however it ends."""
+    """The findings of an evaluation so far; they become the record however it ends."""
 
     checks: list[Check] = field(default_factory=list)
     tolerances: dict[str, tuple[DerivedTolerance, ...]] = field(default_factory=dict)
-    """By case."""
+    """The derived tolerances of each case."""
     fragile: list[Check] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stages_s: dict[str, float] = field(default_factory=dict)

@@ -24,8 +24,8 @@ its compiler first, which takes 3.5 s on an H100's host."""
 _PROCESSES = 3
 """The referee, the solution's worker and the first baseline's."""
 _STATES = 4
-"""Of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the oracle's in
-float64 may be on the host."""
+"""Copies of the model's parameters: the referee's, two workers', and what constructing one takes for a moment; the
+oracle's in float64 may be on the host."""
 _SCARCE = 0.5
 """A claim to have run out of memory is no reason to leave baselines out while more than this share is free."""
 _PIECES = 2
@@ -34,8 +34,8 @@ _PIECES = 2
 
 @dataclass(frozen=True)
 class Need:
-    """What the reference takes. `peak_bytes` is the most that is alive at once in an eager call, with `input_bytes` and
-    `state_bytes`, without what libraries take as workspaces."""
+    """The memory that the reference takes. `peak_bytes` is the most that is alive at once in an eager call, with
+    `input_bytes` and `state_bytes`, without what libraries take as workspaces."""
 
     input_bytes: int
     state_bytes: int
@@ -43,8 +43,8 @@ class Need:
     peak_bytes: int
 
     def least_bytes(self, piece_bytes: int) -> int:
-        """With which the case can be judged: one set of buffers, and then either a call of one arm, whose worker gives
-        back what it took, or fresh inputs and the oracle's pieces in float64."""
+        """Return the least with which the case can be judged: one set of buffers, and then either a call of one arm,
+        whose worker gives back what it took, or fresh inputs and the oracle's pieces in float64."""
         call = self.peak_bytes - self.input_bytes - self.state_bytes
         judging = self.input_bytes + _PIECES * piece_bytes
         shared = self.input_bytes + self.output_bytes + _STATES * self.state_bytes
@@ -52,7 +52,7 @@ class Need:
 
 
 def require_memory(problem: Problem, cases: Sequence[str]) -> None:
-    """Raises: SolutionFailed (unsupported) where the GPU has too little memory for one of the cases."""
+    """Require that the GPU has enough memory for each of the cases. Raises: SolutionFailed (unsupported)."""
     present = torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     for case in cases:
         need = need_of(problem, case, present * _LARGE_SHARE)
@@ -72,8 +72,8 @@ def too_little(case: str, why: str) -> SolutionFailed:
 
 
 def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
-    """On meta tensors: without memory. None where inputs and parameters take less than `least_bytes`, and where the
-    problem's code needs real memory."""
+    """Find the need by meta tensors, which take no memory. Return None where inputs and parameters take less than
+    `least_bytes`, and where the problem's code needs real memory."""
     try:
         reference = Reference(problem, case, "cpu")
         inputs = reference.input_specs()
@@ -90,7 +90,7 @@ def need_of(problem: Problem, case: str, least_bytes: float = 0) -> Need | None:
 
 
 def is_memory_scarce() -> bool:
-    """Whether the driver agrees with a solution that says so."""
+    """Say whether the driver, too, finds memory scarce where a solution says so."""
     free, total = torch.cuda.mem_get_info()
     return free < total * _SCARCE
 

@@ -44,11 +44,11 @@ from harness.workspace.problem import FULL
 COMPLETE_BYTES = 32 * 2**20
 """Cases whose inputs and outputs fit into this run whole; larger ones are sampled."""
 _DRAWN_BYTES = 2 * 2**30
-"""As much as the referee draws where there is no small case to draw from."""
+"""The most that the referee draws where there is no small case to draw from."""
 _PERIOD_PAGES = 4099
 """16 MiB, and a prime number of pages, so that rows and channels don't repeat in step."""
 _WHOLE_BYTES, _WHOLE_OPERATIONS = 2**30, 2 * 10**11
-"""As much as the oracle computes for the whole of a case: some seconds on two cores."""
+"""The most that the oracle computes for the whole of a case: some seconds on two cores."""
 _PIECE_ELEMENTS = 2**22
 _ALLOCATES = re.compile(r"aten::(empty|new_empty|zeros|new_zeros|zero_$|view$|as_strided$|reshape$|detach|resize_$)")
 
@@ -78,7 +78,7 @@ class PeriodicInput:
 
 
 def must_be_sampled(setting: Setting, host: Host) -> bool:
-    """Whether a case is too large to be simulated whole."""
+    """Say whether a case is too large to be simulated whole."""
     if host.name != "sim" or setting.meta_inputs is None:
         return False
     total = _nbytes(setting.meta_inputs)
@@ -94,7 +94,8 @@ def check_sampled(
     config: Config,
     watch: Callable[[TurnTaken, int, bool], None] | None = None,
 ) -> tuple[tuple[Check, ...], tuple[str, ...], Weights, SolutionFailed | None]:
-    """One turn of a few blocks of the true launch: checks, remarks, where the weights came from, and what fails it.
+    """Take one turn of a few blocks of the true launch, and return checks, remarks, where the weights came from, and
+    what fails it.
 
     Values are compared only after a single launch with none of torch's operators beside it: else one reads what blocks
     that didn't run should have written, or the output holds what isn't the kernel's. Raises: SolutionFailed.
@@ -132,8 +133,8 @@ def check_sampled(
 
 
 def _may_add_up(reply: TurnTaken) -> bool:
-    """Whether an element may have its value from several blocks. Within a launch that takes atomic operations, so where
-    there were none, what is wrong after a few blocks stays wrong."""
+    """Say whether an element may have its value from several blocks. Within a launch that takes atomic operations, so
+    where there were none, what is wrong after a few blocks stays wrong."""
     return reply.account is None or reply.account.atomics > 0
 
 
@@ -166,7 +167,7 @@ def _lay(buffers: Buffers, host: SimHost, inputs: Sequence[Any], setting: Settin
 
 
 def _oracle_is_cheap(setting: Setting) -> bool:
-    """Whether the reference can be run for the whole case, where its rows aren't known to be independent."""
+    """Say whether the reference can be run for the whole case, where its rows aren't known to be independent."""
     if setting.problem.independent_batch:
         return False
     work = work_of(setting)
@@ -174,7 +175,7 @@ def _oracle_is_cheap(setting: Setting) -> bool:
 
 
 def _is_one_kernels_work(reply: TurnTaken) -> bool:
-    """One launch, and no operator of torch that leaves anything but zeros in new memory."""
+    """Say whether there was one launch, and no operator of torch that leaves anything but zeros in new memory."""
     return reply.launches == 1 and all(
         not row.name.startswith("aten::") or _ALLOCATES.match(row.name) for row in reply.kernels or ()
     )
@@ -196,7 +197,7 @@ def _take_sampled_turn(
 
 
 def _draw_inputs(setting: Setting, seed: int) -> list[Any]:
-    """get_inputs() of the problem's first small case, or of this one where there is none, stretched to its shapes."""
+    """Stretch the inputs of the problem's first small case, or of this one if there is none, to this one's shapes."""
     specs = setting.meta_inputs
     if specs is None:
         raise SolutionFailed(
@@ -297,8 +298,8 @@ class _Whole:
 
 
 def _judge(answer: _EdgeRows | _Whole, setting: Setting, is_all: bool = False) -> tuple[OutputComparison, ...]:
-    """By the least tolerance where problem.yaml names none. Where that isn't kept, what the reference itself errs has
-    the last word: finding that out takes longer than all the rest."""
+    """Judge by the least tolerance where problem.yaml names none. Where that isn't kept, the reference's own error
+    decides: finding that out takes longer than all the rest."""
     pairs = zip(answer.want, setting.spec.dtypes, strict=True)
     named, precision = setting.problem.tolerance, setting.problem.precision
     compared = answer.compare([named or least_tolerance(want, dtype, precision) for want, dtype in pairs], is_all)
@@ -311,7 +312,7 @@ def _judge(answer: _EdgeRows | _Whole, setting: Setting, is_all: bool = False) -
 
 
 def _rows_of(inputs: Sequence[Any], rows: Sequence[int]) -> list[Any]:
-    """Of each input these rows, made real."""
+    """Make these rows of each input real."""
 
     def together(value: PeriodicInput) -> torch.Tensor:
         return torch.cat([value.rows(row, row + 1) for row in rows])
@@ -355,7 +356,7 @@ def _runs(rows: torch.Tensor, output: torch.Tensor) -> Iterator[tuple[int, int]]
 
 
 def _was_written(part: torch.Tensor) -> torch.Tensor:
-    """Which elements were written. Unwritten is zero, a hole of the file, or the poison that the allocation held."""
+    """Tell which elements were written. An unwritten one is zero (a hole of the file) or the allocation's poison."""
     if part.is_complex():
         return _was_written(torch.view_as_real(part)).any(dim=-1)
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[part.dtype.itemsize]

@@ -61,7 +61,7 @@ class Setting:
 
     @cached_property
     def evidence(self) -> tuple[ErrorEvidence, ...]:
-        """What the tolerance of each output is derived from; empty where problem.yaml names a tolerance.
+        """The evidence from which the tolerance of each output is derived; empty where problem.yaml names a tolerance.
 
         Raises: InvalidProblem where nothing can be derived.
         """

@@ -1,4 +1,4 @@
-"""Whose fault it is that the GPU's memory ran out.
+"""The blame for the GPU's memory having run out.
 
 A solution may hold so much of it that nothing is left for the reference or the referee, and would get away with a
 verdict that blames the problem or the harness; or these hold so much that an honest solution finds too little. So what
@@ -41,7 +41,7 @@ _CLEANING_S = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Attempt:
-    """What was under way: judging a case, and perhaps timing it against the first baseline."""
+    """The work under way: judging a case, and perhaps timing it against the first baseline."""
 
     problem: Problem
     case: str
@@ -51,7 +51,7 @@ class Attempt:
 
 
 def is_shortage(error: Exception) -> bool:
-    """Whether memory ran out for the referee or a baseline, or for the solution by its worker's own word."""
+    """Say whether memory ran out for the referee or a baseline, or for the solution by its worker's own word."""
     if isinstance(error, SolutionFailed):
         return _is_shortage(error)
     return any(map(_is_shortage, _causes(error)))
@@ -95,7 +95,7 @@ def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:
 
 
 def _repeat(attempt: Attempt, workers: Workers) -> None:
-    """As much of the attempt as takes memory, with the reference in the solution's place."""
+    """Repeat as much of the attempt as takes memory, with the reference in the solution's place."""
     setting = prepare_setting(attempt.problem, attempt.case, attempt.seed, workers.host.torch_device)
     timing = attempt.config.timing
     first = timing.baselines[0]

@@ -17,7 +17,7 @@ SHRUNK = "shrunk"
 """The name of the case. Nobody wrote it, so a failure in it alone blames nobody: a kernel may be made for its shape."""
 
 _MOST_BYTES, _MOST_OPERATIONS = 2**20, 10**8
-"""Of a call; a case takes some twenty of them."""
+"""The most that a call takes; a case takes some twenty of them."""
 _UNITS = (32, 8)
 _SCALES = tuple(2**power for power in range(1, 25))
 
@@ -54,7 +54,7 @@ def _written_sizes(full: Setting) -> dict[str, Any]:
 
 
 def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Ever smaller ones, all constants by the same scale: equal sizes stay equal, powers of two keep their ratios."""
+    """Yield ever smaller constants, all by the same scale: equal sizes stay equal, powers of two keep their ratios."""
     seen: list[dict[str, Any]] = []
     for unit in _UNITS:
         for scale in _SCALES:
@@ -66,7 +66,7 @@ def _candidates(sizes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _reduced(name: str, value: Any, scale: int, unit: int) -> Any:
-    """`value` in fewer units, with the same remainder; a batch, whose rows are alike, down to two or three."""
+    """Return `value` in fewer units, with the same remainder; a batch, whose rows are alike, is cut to two or three."""
     if isinstance(value, (tuple, list)):
         return type(value)(_reduced(name, part, scale, unit) for part in value)
     if "batch" in name.lower():

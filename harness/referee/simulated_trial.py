@@ -24,7 +24,8 @@ class SimulatedTrial(Trial):
     """The problem with ever smaller cases of the referee's making."""
 
     def require_effect(self) -> None:
-        """In some case values must depend on the solution's own kernels. Where the framework computed nothing, they do.
+        """Require that some case's values depend on the solution's own kernels. Where the framework computed nothing,
+        they do.
 
         Raises: SolutionFailed.
         """
@@ -42,8 +43,8 @@ class SimulatedTrial(Trial):
                 raise no_custom_kernel("without what the solution's own kernels do, all values stay right")
 
     def _check_untimed(self, case: str) -> list[TracedCase]:
-        """Whole where the simulator can, else by a few blocks of the true launch; with a small case of the referee's
-        making beside it where the problem has its full shape alone.
+        """Check a case whole where the simulator can, else by a few blocks of the true launch; with a small case of the
+        referee's making beside it where the problem has its full shape alone.
 
         Raises: SolutionFailed.
         """
@@ -97,7 +98,7 @@ class SimulatedTrial(Trial):
         return traced
 
     def _check_shrunk(self) -> list[TracedCase]:
-        """The largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
+        """Check the largest of the shrunk cases that can be run whole. Raises: SolutionFailed, InvalidProblem."""
         while True:
             try:
                 return self._check_case(self._prepare(SHRUNK))
@@ -122,7 +123,7 @@ class SimulatedTrial(Trial):
 
     def _shrink(self, full: Setting | None) -> bool:
         """Give the problem a small case of the referee's making, the first time for its `full` one, else a smaller one
-        than it has. False where there is none."""
+        than it has. Return False where there is none."""
         if full is not None:
             self._shrunk = with_shrunk_case(full)
         problem = next(self._shrunk, None)

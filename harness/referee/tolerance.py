@@ -35,8 +35,8 @@ _TF32_GAIN = 8.0
 """Strict float32 is more exact than tf32 by 2^13, and at least by this factor where a convolution decides the error."""
 
 FORGIVEN = {"float64": 0.01, "float32": 0.01, "tf32": 0.05, "float16": 0.1, "bfloat16": 0.2}
-"""For each precision that the reference computes in: a single element that is off by this share of the outputs' size is
-a wrong answer, which must be outside the tolerance."""
+"""The share of the outputs' size by which a single element must be off to be a wrong answer, which the tolerance must
+exclude, for each precision that the reference computes in."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ErrorEvidence:
 
     @property
     def is_telling(self) -> bool:
-        """Whether a single wrong element is outside the tolerance that honest kernels need."""
+        """True where a single wrong element is outside the tolerance that honest kernels need."""
         return 1.25 * self.error <= self._most
 
     @property

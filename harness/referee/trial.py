@@ -53,7 +53,7 @@ _NO_FLOORS = (
 
 @dataclass(frozen=True)
 class Subject:
-    """What is judged: a problem's cases under a master seed, with what the solution wrote and built."""
+    """The subject of a judgement: a problem's cases under a master seed, with what the solution wrote and built."""
 
     problem: Problem
     cases: tuple[str, ...]
@@ -61,9 +61,9 @@ class Subject:
     config: Config
     written: Written
     driver: str | None
-    """Of the GPU; None without one."""
+    """The version of the GPU's driver; None without a GPU."""
     precision: str | None = None
-    """That the solution declares."""
+    """The precision that the solution declares."""
 
 
 class Trial:
@@ -85,7 +85,7 @@ class Trial:
         self._notify = notify
         self._changed_at_load: Sequence[FlagChange] = ()
         self._varied_for: dict[str, str | None] = {}
-        """By case, once it is known whether it tells: Setting.varied_for."""
+        """Setting.varied_for of each case, once it is known whether the case can tell right from wrong."""
         self._ready: dict[str, Setting] = {}
         self._own_work: list[TracedCase] = []
         """Cases whose values were compared and whose trace accuses nobody."""
@@ -99,7 +99,7 @@ class Trial:
         self._worker = self._load()
 
     def check(self) -> None:
-        """All cases but the timed one, the cheap ones first. Where none is timed, a turn of one is traced.
+        """Check all cases but the timed one, the cheap ones first. Where none is timed, a turn of one is traced.
 
         Raises: SolutionFailed.
         """
@@ -138,7 +138,7 @@ class Trial:
         self._remark_on(describe_arm(self._worker, self._subject.config.limits).flags)
 
     def require_effect(self) -> None:
-        """Last of all, where a trace is no proof of it: values must depend on the solution's own kernels.
+        """Require, last of all, that values depend on the solution's own kernels, where a trace is no proof of it.
 
         Raises: SolutionFailed.
         """
@@ -213,19 +213,19 @@ class Trial:
 
     @property
     def _untimed_cases(self) -> list[str]:
-        """The cheap ones first."""
+        """The cases that aren't timed, the cheap ones first."""
         subject = self._subject
         cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
         return sorted(cases, key=lambda name: name == FULL)
 
     @property
     def _traced_case(self) -> str:
-        """The one that stands for the solution: what a GPU would time, else the largest."""
+        """The case that stands for the solution: what a GPU would time, else the largest."""
         return self._standing_case or self._subject.cases[-1]
 
     @property
     def _standing_case(self) -> str | None:
-        """Whose work decides whatever that of other cases is."""
+        """The case whose work decides, whatever that of other cases is."""
         return next((name for name in (self._subject.config.timing.case, FULL) if name in self._subject.cases), None)
 
     def _check_untimed(self, case: str) -> list[TracedCase]:
@@ -255,7 +255,7 @@ class Trial:
         self._worker = self._load()
 
     def _require_custom(self, traced: Sequence[TracedCase]) -> None:
-        """Raises: SolutionFailed, with the trace that convicts."""
+        """Require own work of the solution. Raises: SolutionFailed, with the trace that convicts."""
         convicted = accused_of(traced, self._standing_case)
         if convicted is None:
             self._found.remarks += remarks_on(traced)
@@ -286,7 +286,7 @@ class Trial:
         return setting
 
     def _telling(self, setting: Setting) -> Setting:
-        """Raises: InvalidProblem."""
+        """Return a setting that tells wrong answers. Raises: InvalidProblem."""
         setting.derived()  # finds out which rows are independent
         found = telling(setting)
         self._varied_for[setting.case] = found.varied_for
@@ -305,7 +305,7 @@ class Trial:
         return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
 
     def _keep(self, outcome: CaseOutcome) -> None:
-        """Raises: SolutionFailed where the outcome is a failure."""
+        """Keep what a case gave. Raises: SolutionFailed where the outcome is a failure."""
         self._found.checks += outcome.checks
         self._found.fragile += outcome.fragile
         self._found.remarks += outcome.remarks
@@ -314,7 +314,7 @@ class Trial:
             raise outcome.failed if outcome.weights.convict else _without_counterparts(outcome.failed)
 
     def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
-        """Raises: SolutionFailed, with the trace kept in any case."""
+        """Finish the audit. Raises: SolutionFailed, with the trace kept in any case."""
         try:
             self._found.remarks += auditor.finish(median_ns).remarks
         finally:
@@ -337,7 +337,7 @@ def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:
 
 
 def _still_fill_ns() -> int | None:
-    """None where memory is too short to ask."""
+    """Measure still_fill_ns(); None where memory is too short to ask."""
     with contextlib.suppress(torch.OutOfMemoryError), ProbeKernel() as probe:
         return still_fill_ns(probe.quickest_ns)
     return None

@@ -13,11 +13,11 @@ _MISSING = re.compile(r"No module named 'triton\b|import of triton\b.* halted|na
 _USE = re.compile(r"^\s*(import|from)\s+triton\b|\btriton\.\w", re.MULTILINE)
 _FRAME = re.compile(r'^ *File "(?:[^"\n]*/)?solution\.py", line (?P<line>\d+).*\n(?P<code>.*)', re.MULTILINE)
 _NONE_HAS_NOTHING = "'NoneType' object has no attribute"
-"""What comes of Triton for those who set the name to None where the import fails."""
+"""The error that comes of Triton for those who set the name to None where the import fails."""
 
 
 def beyond_triton(raised: Raised) -> SolutionFailed | None:
-    """For an exception, on the simulator, that comes of Triton's absence."""
+    """Return the failure for an exception, on the simulator, that comes of Triton's absence; else None."""
     frame = next(reversed(list(_FRAME.finditer(raised.traceback))), None)
     is_use_of_none = raised.message.startswith(_NONE_HAS_NOTHING) and frame and _USE.search(frame["code"])
     is_missing = raised.type_name in ("ImportError", "ModuleNotFoundError", "NameError")
@@ -27,7 +27,7 @@ def beyond_triton(raised: Raised) -> SolutionFailed | None:
 
 
 def require_no_triton(solution: Solution) -> None:
-    """Raises: SolutionFailed for one that says in solution.yaml that it is written in Triton."""
+    """Refuse a solution that says in solution.yaml that it is written in Triton. Raises: SolutionFailed."""
     if solution.about.language != "triton":
         return
     text = solution.source_path.read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""Whether the harness's own files and the problem are still those that a run began with.
+"""Check whether the harness's own files and the problem are still those that a run began with.
 
 A worker can't write them. Its user would be their owner if it could; a change by anybody else is an honest edit, which
 spoils what was judged meanwhile all the same.
@@ -27,8 +27,8 @@ def remember_harness() -> dict[Path, tuple[object, ...]]:
 
 
 def change_meanwhile(problem: Problem, sha256: str) -> SolutionFailed | HarnessError | None:
-    """What is to be said of the evaluation where files have changed; None where none has. `sha256` is the problem's at
-    its beginning."""
+    """Return what is to be said of the evaluation where files have changed; None where none has. `sha256` is the
+    problem's at its beginning."""
     changed = _changed_of_harness()
     if _hash_of(problem) != sha256:
         changed += [problem.folder, *_files(problem.folder)]

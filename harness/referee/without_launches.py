@@ -16,9 +16,9 @@ from harness.sandbox.process import WorkerProcess
 
 
 def is_right_without_launches(setting: Setting, host: Host, worker: WorkerProcess, config: Config) -> bool:
-    """Whether all values of a case are right although no kernel of the solution's does anything, with the variants of
-    its inputs, too: a kernel that cuts off at zero changes nothing of positive ones. The worker may be of no use after,
-    since code that waits for a kernel's result can hang or crash."""
+    """Say whether all values of a case are right although no kernel of the solution's does anything, with the variants
+    of its inputs, too: a kernel that cuts off at zero changes nothing of positive ones. The worker may be of no use
+    afterwards, since code that waits for a kernel's result can hang or crash."""
     try:
         with open_buffers(setting, host, Capacity()) as buffers:
             case = CaseTurns(setting, buffers, worker, config)

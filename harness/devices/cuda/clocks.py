@@ -51,7 +51,7 @@ class SmClock:
                 self._reset(gpu)
 
     def restore(self, say: Callable[[str], None]) -> None:
-        """Reset what a killed run has left locked. To be called under the GPU's lock. Raises: MachineError."""
+        """Reset what a killed run has left locked. The caller holds the GPU's lock. Raises: MachineError."""
         mhz = self.left_at()
         if mhz is not None:
             with self._opened() as gpu:

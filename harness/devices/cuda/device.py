@@ -26,7 +26,7 @@ _SLOW_POISON_NS = 500_000
 _MOST_SLOW_POISONS = 4
 """A solution that empties the allocator's cache in each call shouldn't pay for memory that only the poison needs."""
 _TRACE_CHARS = 4 * 2**20
-"""Half of what a message may have (sandbox.wire.frames)."""
+"""The most characters of a trace: half of what a message may have (sandbox.wire.frames)."""
 
 _MOST_PLACES = 16
 _PLACES_BYTES = 2**30
@@ -237,7 +237,7 @@ class CudaDevice:
         write then shows, and doesn't hold an earlier answer. It is another place each time; blocks elsewhere of these
         sizes are put aside until the call is over.
 
-        Not any more once memory has become short: the allocator would then give back what the solution has cached.
+        This ends once memory has become short: the allocator would then give back what the solution has cached.
         Nobody is told of that: an earlier answer is one to other inputs, so the values show it all the same."""
         if not self._can_poison or self._slow_poisons >= _MOST_SLOW_POISONS or not any(self._output_bytes):
             return

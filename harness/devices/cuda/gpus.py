@@ -1,6 +1,6 @@
-"""Which GPUs this process may use, and how to name one to another process.
+"""The GPUs that this process may use, and how to name one to another process.
 
-Whoever asks the driver alone does without torch, which takes two seconds to be imported.
+Code that asks the driver alone does without torch, which takes two seconds to be imported.
 """
 
 from __future__ import annotations

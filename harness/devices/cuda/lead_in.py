@@ -16,11 +16,11 @@ from harness.devices.cuda.tracer import EVICT, LEAD_IN
 _PTX = Path(__file__).parent / "kernels" / "around_a_call.ptx"
 _LEAST_BYTES = 256 * 2**20
 _TIMES_CACHE = 4
-"""How many times the cache's size is read: lines aren't replaced strictly in the order of their use."""
+"""The number of times that the cache's size is read: lines aren't replaced strictly in the order of their use."""
 _THREADS = 256
 _LOAD_BYTES = 16
 _MOST_WAITING_NS = 2_000_000_000
-"""How long to wait for the device: others may have it for a time slice."""
+"""The longest wait for the device: others may have it for a time slice."""
 
 
 _PART_OF_CACHE = 32

@@ -44,7 +44,7 @@ class NvmlUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """What NVML says at one moment. `reasons`: bits, see reason_names()."""
+    """The GPU's state at one moment, by NVML. `reasons`: bits, see reason_names()."""
 
     sm_mhz: int | None
     memory_mhz: int | None
@@ -57,7 +57,7 @@ class NvmlGpu:
     """A GPU, or an instance of a divided one (MIG): clocks, power and heat are then the whole board's."""
 
     def __init__(self, library: Library, device: Any) -> None:
-        """`device`: a handle of NVML's."""
+        """Take `device`, a handle of NVML's."""
         self.library = library
         self._device = device
         self.is_instance = bool(self._told(library.nvmlDeviceIsMigDeviceHandle, device))

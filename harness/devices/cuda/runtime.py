@@ -88,7 +88,7 @@ def as_bytes(address: int, nbytes: int) -> torch.Tensor:
 
 
 class _DeviceArray:
-    """What torch needs to see memory as an array (CUDA array interface, version 3)."""
+    """Memory as torch reads an array (CUDA array interface, version 3)."""
 
     def __init__(self, address: int, nbytes: int) -> None:
         self.__cuda_array_interface__ = {

@@ -75,7 +75,7 @@ def holds_numbers(tensor: torch.Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Dimension:
-    """`size` elements, so many bytes apart in the destination and in the source."""
+    """A dimension of `size` elements, so many bytes apart in the destination and in the source."""
 
     size: int
     to_step: int

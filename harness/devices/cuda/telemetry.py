@@ -39,7 +39,7 @@ class Telemetry:
     """
 
     def __init__(self, open_gpu: OpenGpu | None = None, pause: Pause | None = None) -> None:
-        """Both are for tests."""
+        """Both arguments are for tests."""
         self._open_gpu = open_gpu or opened_first
         self._pause = pause or _wait_an_interval
         self._stack = ExitStack()
@@ -48,7 +48,7 @@ class Telemetry:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What couldn't be recorded and why, each remark once."""
+        """Remarks on what couldn't be recorded and why, each once."""
         return tuple(self._remarks)
 
     @contextmanager
@@ -94,7 +94,7 @@ class Watch:
 
     `process_bytes`: how much of the GPU's memory the measured process used at most, as far as samples show, as the
     driver tells: its CUDA context counts (0.6 GiB with torch on an H100), and what it has opened of another's (CUDA
-    IPC) doesn't. None where the driver doesn't list it.
+    IPC) doesn't. It is None where the driver doesn't list it.
     """
 
     def __init__(self, gpu: NvmlGpu | None, pause: Pause, measured_pid: int | None) -> None:
@@ -111,7 +111,7 @@ class Watch:
         """Summarise what was seen, once the watch has ended: the lowest memory clock, the highest power and
         temperature, every reason. None without NVML.
 
-        Of a turn under 0.1 s it is the last sample alone, which may be of the turn before.
+        A turn under 0.1 s has the last sample alone, which may be of the turn before.
         """
         if self._gpu is None:
             return None

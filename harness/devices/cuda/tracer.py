@@ -30,7 +30,7 @@ STRIDED_COPY = "harness_strided_copy"
 _NAME_CHARS = 2000
 """The most of a row's name, which the compiler makes of all template arguments: torch's have up to some hundreds."""
 _ROW_CHARS = 150
-"""What a row's numbers take as JSON."""
+"""The characters that a row's numbers take as JSON."""
 
 _KINDS = {"copy": 1, "fill": 2, "kernel": 10}  # CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET, _CONCURRENT_KERNEL
 _BUFFER_BYTES = 4 * 2**20
@@ -59,7 +59,7 @@ class Tracer:
     """Records what the device runs between start() and take(). None of it costs anything before the first start()."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        """`library` as open_cupti() gives it. Its functions are looked up here, before any code of a solution runs."""
+        """Take `library` as open_cupti() gives it, and look its functions up before any code of a solution runs."""
         self._register, self._register_clock, self._timestamp, self._enable, self._disable, self._flush, self._next = (
             getattr(library, name)
             for name in (

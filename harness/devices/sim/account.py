@@ -1,4 +1,4 @@
-"""Whether a worker of the simulator's has reported all that the simulator saw, and whether what it calls harmless is.
+"""Check whether a worker of the simulator's reported all that was seen, and whether what it calls harmless is so.
 
 Findings and launches are taken from the runtime in parts, in the solution's own process, which can take a part for
 itself. The runtime's totals, which nobody takes away, then exceed the sum of what was reported.
@@ -22,10 +22,10 @@ from harness.sandbox.wire.device import Account, Finding
 from harness.sandbox.wire.messages import Raised, Reply, Request, TakeTurn, TurnTaken
 
 _MOST_PLACES = 64
-"""That are looked at for a worker; honest solutions have a handful of remarks, each in one line."""
+"""The most places that are looked at for a worker; honest solutions have a handful of remarks, each in one line."""
 _HOLE = re.compile(r"\{\s*[\w.]*\s*\}|@\w+@|\$\w+")
 _MOST_HOLES, _MOST_CHARS = 4, 200
-"""Of a line that Python completes."""
+"""The most holes and characters of a line that Python completes."""
 _UNKNOWN = "its line isn't in the solution's files"
 _OTHERWISE = "by the solution's files it is no remark"
 
@@ -93,7 +93,7 @@ class HarmlessFindings:
     """The decision which findings of one worker are harmless."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        """`files`: the texts of the solution's files, by name."""
+        """Take `files`, the texts of the solution's files by name."""
         self._texts = cuda_texts(files)
         self._known: dict[tuple[str, str], str | None] = {}
         self._places_left = _MOST_PLACES
@@ -120,7 +120,7 @@ class HarmlessFindings:
         return objection
 
     def _filled_in(self, code: str) -> list[tuple[str, int]]:
-        """Where it stands with places for names or numbers: a text that Python completes."""
+        """Find where it stands with places for names or numbers: a text that Python completes."""
         return [place for line, places in self._templates if line.fullmatch(code) for place in places]
 
     @cached_property
@@ -134,7 +134,7 @@ class HarmlessFindings:
 
     @cached_property
     def _places(self) -> Mapping[str, list[tuple[str, int]]]:
-        """By a line as it reads: where it stands."""
+        """The places of each line, by the line as it reads."""
         found = defaultdict(list)
         for text in self._texts:
             for number, line in enumerate(text.splitlines(), 1):
@@ -143,7 +143,7 @@ class HarmlessFindings:
 
 
 def _plain(line: str) -> str:
-    """As it reads with and without the escapes of a string, and the braces of one that is formatted."""
+    """Drop the escapes of a string and the braces of a formatted one: a line reads the same with and without them."""
     for written, meant in (("\\\\", "\\"), ("{{", "{"), ("}}", "}"), ("\t", " ")):
         line = line.replace(written, meant)
     return line.strip()

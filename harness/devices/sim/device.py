@@ -40,7 +40,7 @@ class SimDevice:
         self._account: Account | None = None
 
     def warm_up(self) -> None:
-        """Nothing to do: the runtime is loaded."""
+        """Do nothing: the runtime is loaded."""
 
     def show(self, gpu: SeenGpu) -> None:
         raise ValueError("a simulated device is always there")
@@ -60,10 +60,10 @@ class SimDevice:
         return tensor
 
     def close_buffer(self, buffer: torch.Tensor) -> None:
-        """Nothing to do: the last tensor over the mapping takes it along."""
+        """Do nothing: the last tensor over the mapping takes it along."""
 
     def begin(self, conditions: Conditions) -> None:
-        """Nothing is timed here."""
+        """Do nothing: nothing is timed here."""
 
     def peak_bytes(self) -> int | None:
         return None

@@ -35,7 +35,7 @@ def counted_as(finding: Finding) -> str:
 
 @dataclass(frozen=True)
 class RuntimeReport:
-    """What the runtime has seen since the last report, and its account of all. `ran`: kernels and operators of torch by
+    """The runtime's findings since the last report, and its account of all. `ran`: kernels and operators of torch by
     name, since the trace began, how often and with how many elements; None where none has begun."""
 
     findings: tuple[Finding, ...]

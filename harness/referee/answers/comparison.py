@@ -12,7 +12,7 @@ from harness.model.check import Mismatch, OutputComparison, Tolerance
 
 _FIRST_MISMATCHES = 5
 _CHUNK = 2**24
-"""How many elements are compared at a time: each temporary takes 128 MiB in float64."""
+"""The number of elements that are compared at a time: each temporary takes 128 MiB in float64."""
 
 
 class Comparison:
@@ -121,7 +121,7 @@ def _worst_of_usual(
 ) -> _Worst | None:
     """Find what _errors() finds in a third of its passes over memory, with one wait for the device.
 
-    None where a value is wrong, infinite or NaN, or beyond the output's dtype.
+    The result is None where a value is wrong, infinite or NaN, or beyond the output's dtype.
     """
     is_float = got.is_floating_point()
     if not is_float or tolerance.is_exact:
@@ -143,7 +143,7 @@ def _worst_of_usual(
 def _errors(
     got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """For each element the absolute error, the error as a multiple of the allowed one, and the relative error."""
+    """Compute each element's absolute error, that error as a multiple of the allowed one, and the relative error."""
     if not (got.is_floating_point() or got.is_complex()):
         error, excess = _compare_exactly(got, want)
     elif tolerance.is_exact:
@@ -173,7 +173,7 @@ def _compare_floats(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance)
 
 
 def _allowed(size: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """How far each value may be off. `size` is that of the right values, zero where they aren't finite."""
+    """Return how far each value may be off. `size` is that of the right values, zero where they aren't finite."""
     allowed = tolerance.atol + tolerance.rtol * size
     if not tolerance.of_scale or not size.dim():
         return allowed + tolerance.of_scale * size

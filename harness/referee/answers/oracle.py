@@ -33,8 +33,8 @@ _PIECE_SHARE = 1 / 48
 _DOUBLE = 8
 """Bytes of a float64."""
 _SEARCHED_BYTES = 2**20
-"""On a CPU, rows are searched for where inputs and outputs take more than this in float64: then judging a few rows
-saves more time than the search takes."""
+"""The bytes of inputs and outputs in float64 above which rows are searched for on a CPU: judging a few rows then saves
+more time than the search takes."""
 _HOST_FACTOR = 2
 """The memory of inputs and outputs, and as much again for intermediates."""
 
@@ -167,7 +167,7 @@ class Oracle:
             return _outputs(model(*inputs))
 
     def _if_room(self, inputs: Sequence[Any]) -> tuple[torch.Tensor, ...] | None:
-        """answer(), or None where the device's memory is too short."""
+        """Return answer(), or None where the device's memory is too short."""
         with contextlib.suppress(torch.OutOfMemoryError, MemoryError):
             return self.answer(inputs)
         if self._reference.on_gpu:  # by now nothing of the attempt is alive
@@ -175,12 +175,12 @@ class Oracle:
         return None
 
     def answer_anywhere(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
-        """answer(), computed on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
+        """Compute answer(), on the host where the device's memory is too short. Raises: torch.OutOfMemoryError."""
         outputs = self._if_room(inputs)
         return outputs if outputs is not None else self._on_host(inputs, spec)
 
     def _on_host(self, inputs: Sequence[Any], spec: OutputSpec) -> tuple[torch.Tensor, ...]:
-        """answer(), computed on the CPU. Raises: torch.OutOfMemoryError."""
+        """Compute answer() on the CPU. Raises: torch.OutOfMemoryError."""
         needed = _HOST_FACTOR * _DOUBLE * count_elements(inputs, spec)
         if needed > host_bytes():
             raise torch.OutOfMemoryError(
@@ -198,7 +198,7 @@ class Oracle:
             raise torch.OutOfMemoryError(f"out of memory, and on the host {error}") from error
 
     def _can_divide(self, rows: Rows, inputs: Sequence[Any]) -> bool:
-        """Whether a few distant rows give the same answers alone as together, in any order."""
+        """Say whether a few distant rows give the same answers alone as together, in any order."""
         picks = some_rows(rows.count)
         try:
             for some in (picks, picks[:1]):  # first: what raises in the oracle makes that float32 for good
@@ -219,8 +219,8 @@ class Oracle:
         return True
 
     def _divides_whole(self, rows: Rows, inputs: Sequence[Any]) -> bool:
-        """Whether rows give the same answers alone as within the whole input, in the reference's own precision: this
-        finds answers that depend on a row's position."""
+        """Say whether rows give the same answers alone as within the whole input, in the reference's own precision:
+        this finds answers that depend on a row's position."""
         picks = some_rows(rows.count)
         alone = [self.native(rows.together(inputs, (pick,))) for pick in picks]
         whole = self.native(inputs)
@@ -287,7 +287,7 @@ def _state_bytes(model: torch.nn.Module) -> int:
 
 
 def piece_bytes(device: str) -> int:
-    """How many bytes the inputs and outputs of one piece may take in float64."""
+    """Return how many bytes the inputs and outputs of one piece may take in float64."""
     if device != "cuda":
         return _PIECE_BYTES[device]
     free: int = torch.cuda.mem_get_info()[0]
@@ -303,7 +303,7 @@ def host_bytes() -> int:
 
 
 def count_elements(inputs: Sequence[Any], spec: OutputSpec) -> int:
-    """How many elements inputs and outputs have together."""
+    """Count the elements of inputs and outputs together."""
     read = sum(value.numel() for value in inputs if isinstance(value, torch.Tensor))
     return read + sum(math.prod(shape) for shape in spec.shapes)
 

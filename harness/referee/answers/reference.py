@@ -28,7 +28,7 @@ _GENERATORS = threading.RLock()
 
 
 PROBLEM_ERRORS = (Exception, SystemExit)
-"""Whatever a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
+"""Errors that a problem's code raises. A sys.exit() in it is a mistake like any other and must not end the run."""
 
 
 class InvalidProblem(Exception):
@@ -146,7 +146,7 @@ class Reference:
 
 
 def keeps_statistics(problem: Problem, case: str) -> bool:
-    """Whether the reference has a layer that takes the batch's statistics in training mode, and kept ones in eval()."""
+    """Say whether the reference has a layer that takes the batch's statistics in training, and kept ones in eval()."""
     try:
         model = Reference(problem, case, "cpu").construct_on_meta()
     except InvalidProblem:

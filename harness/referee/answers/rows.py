@@ -27,7 +27,7 @@ class Rows:
 
     @property
     def are_items(self) -> bool:
-        """Whether a row of the outputs needs one row of every input."""
+        """True where a row of the outputs needs one row of every input."""
         return all(axis == 0 for axis in self.axes)
 
     def of(self, inputs: Sequence[Any], part: slice) -> list[Any]:
@@ -41,7 +41,7 @@ class Rows:
         return [_chosen(value, axis, picks) for value, axis in divided]
 
     def fit(self, inputs: Sequence[Any]) -> bool:
-        """Whether these inputs have all rows, so that they can be divided."""
+        """Say whether these inputs have all rows, so that they can be divided."""
         divided = zip(inputs, self.axes_of(inputs), strict=True)
         return all(axis is None or value.shape[axis] == self.count for value, axis in divided)
 
@@ -91,7 +91,7 @@ def some_rows(count: int) -> list[int]:
 
 
 def agree_roughly(one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether two answers of the same precision differ by no more than a change of algorithm explains."""
+    """Say whether two answers of the same precision differ by no more than a change of algorithm explains."""
     if not one.is_floating_point():
         return bool((one != two).double().mean() <= _ROUNDING)
     error, finite = (one.double() - two.double()), one.isfinite() & two.isfinite()

@@ -25,7 +25,7 @@ _MOST_ADDITIONS = {"cpu": 2**29, "cuda": 2**35}
 """The most additions of one operation, which take about a second; larger ones are left to torch."""
 
 Instead = Mapping[Any, Callable[..., Any]]
-"""What computes an operation of torch's instead; it may return NotImplemented for some arguments."""
+"""Functions by the operation of torch's that they replace; they may return NotImplemented for some arguments."""
 Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Multiplies `a` [groups, m, k] and `b` [batch, k, n]; item i of the batch takes group i modulo groups."""
 
@@ -256,7 +256,7 @@ def _added(c: torch.Tensor, product_: torch.Tensor, beta: float = 1, alpha: floa
 
 
 def _require_few(additions: int, device: torch.device) -> None:
-    """Raises: _TooMuch."""
+    """Raise _TooMuch for more additions than the device is given."""
     if additions > _MOST_ADDITIONS[device.type]:
         raise _TooMuch
 

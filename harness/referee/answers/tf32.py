@@ -9,7 +9,7 @@ import torch
 from harness.referee.answers.serial_sums import Recomputed
 
 _HALF_A_STEP, _DROPPED = 1 << 12, (1 << 13) - 1
-"""Of float32's 23 bits of mantissa tf32 keeps ten."""
+"""Tf32 keeps ten of the 23 bits of float32's mantissa."""
 
 
 def convolutions_in_tf32() -> Recomputed:
@@ -18,7 +18,7 @@ def convolutions_in_tf32() -> Recomputed:
 
 
 def rounded_to_tf32(x: torch.Tensor) -> torch.Tensor:
-    """To nearest, ties away from zero, as cvt.rna.tf32.f32 does (PTX ISA 8.7, section 9.7.9)."""
+    """Round to nearest, ties away from zero, as cvt.rna.tf32.f32 does (PTX ISA 8.7, section 9.7.9)."""
     return ((x.contiguous().view(torch.int32) + _HALF_A_STEP) & ~_DROPPED).view(torch.float32)
 
 

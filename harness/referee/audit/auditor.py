@@ -34,12 +34,12 @@ AUDITS: tuple[Audit, ...] = (
     phases.require_same_work,
     roofline.require_possible,
 )
-"""All are run, since several often find the same deception; the first that fails gives the reason."""
+"""The audits. All are run, since several often find the same deception; the first that fails gives the reason."""
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What is recorded of a solution that deceives nobody. `accused`: why its work was not its own; None if it was."""
+    """The record of a solution that deceives nobody. `accused`: why its work was not its own; None if it was."""
 
     trace: Trace | None
     remarks: tuple[str, ...]

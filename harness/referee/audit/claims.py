@@ -30,7 +30,7 @@ def require_plausible(claimed_ns: Sequence[int | None], calls: int, wall_ns: int
 
 
 def require_originals(patched: Sequence[str]) -> None:
-    """None of the functions that measure or judge was replaced in the worker's process.
+    """Require that none of the functions that measure or judge was replaced in the worker's process.
 
     A worker has no reason to make up that it found its clocks replaced; that it found none proves nothing.
 

@@ -24,7 +24,7 @@ class TracedCase:
 
     case: str
     is_compared: bool
-    """Whether values of it were compared with the oracle's."""
+    """True where values of it were compared with the oracle's."""
     trace: Trace | None
     accused: SolutionFailed | None
 
@@ -98,14 +98,14 @@ def _by_name(trace: Trace, kernels: Iterable[TracedKernel]) -> dict[str, tuple[f
 
 
 def _more_of(one: Mapping[str, tuple[float, float]], other: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """For each kernel the ns per call of the launches that `one` has beyond `other`."""
+    """Return for each kernel the ns per call of the launches that `one` has beyond `other`."""
     more = {name: launches - other.get(name, (0.0, 0.0))[0] for name, (launches, _) in one.items()}
     return {name: one[name][1] * count / one[name][0] for name, count in more.items() if count > 0}
 
 
 def _is_left_to_own(missing: Mapping[str, float], instead: Mapping[str, float]) -> bool:
-    """Whether the framework's other kernels leave a missing part undone: a library's kernel can replace another of a
-    library, and one of torch.compile can replace any."""
+    """Say whether the framework's other kernels leave a missing part undone: a library's kernel can replace another of
+    a library, and one of torch.compile can replace any."""
     needed, given = _by_maker(missing), _by_maker(instead)
     return "compiled" not in given and any(given[maker] < _AS_LONG * needed[maker] for maker in needed)
 

@@ -26,7 +26,7 @@ def gather_facts(
     can_trace: bool = False,
     least_share: float = 0.0,
 ) -> Facts:
-    """`driver` is None without a GPU. The device's ceilings were measured before any solution was on it."""
+    """Gather the facts; `driver` is None without a GPU. Its ceilings were measured before any solution was on it."""
     always = Facts(
         on_gpu=setting.on_gpu,
         can_trace=can_trace,

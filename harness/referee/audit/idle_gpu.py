@@ -18,8 +18,8 @@ _PROBE_BYTES = 256 * 2**20
 _IN_A_ROW = 3
 _FACTOR = 3.0
 _LEAST_NS = 500_000
-"""On an H100 the probe takes 0.09 to 0.10 ms on an idle GPU, 0.25 after the GPU has changed between processes, and 1.2
-to 2.5 while another process keeps the GPU busy."""
+"""The time up to which no probe counts as slow. On an H100 one takes 0.09 to 0.10 ms while the GPU is idle, 0.25 after
+the GPU has changed between processes, and 1.2 to 2.5 while another process keeps it busy."""
 _SHARED = 0.25
 """The share of slow fills, with the solution's process frozen, at which the GPU counts as shared. A process that works
 now and then is seldom seen after half of the solution's turns, and hardly ever after the baseline's. (Reasoned, not
@@ -102,6 +102,6 @@ def require_idle(seen: Observed) -> tuple[str, ...]:
 
 
 def is_shared(quiet_ns: Sequence[int]) -> bool:
-    """Whether probe fills that had nothing to do with the solution were slow."""
+    """Say whether probe fills that had nothing to do with the solution were slow."""
     busy = [ns for ns in quiet_ns if ns > _LEAST_NS]
     return len(busy) > _SHARED * len(quiet_ns)

@@ -60,7 +60,7 @@ _MOVES = re.compile(
 )
 
 InFramework = Callable[[str], bool]
-"""Whether a kernel's symbol lies in the framework's own libraries."""
+"""A function that says whether a kernel's symbol lies in the framework's own libraries."""
 
 
 def own_kernels(builds: Iterable[ExtensionBuild]) -> frozenset[str]:
@@ -70,7 +70,7 @@ def own_kernels(builds: Iterable[ExtensionBuild]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Origins:
-    """What origins are decided by.
+    """The facts that decide origins.
 
     `own` comes from own_kernels(); `reference` has the symbols that the baseline's traced turn ran. `by_torch` says
     whether torch compiles a kernel of that plain name while it runs, and the solution has none.
@@ -111,7 +111,8 @@ class Origins:
 
 
 def _moves(readable: str) -> bool:
-    """Whether a kernel only moves data. Kernels of torch.compile don't, though their names mention casts and copies."""
+    """Say whether a kernel only moves data. Kernels of torch.compile don't, though their names mention casts and
+    copies."""
     return not readable.startswith("triton_") and _MOVES.search(readable) is not None
 
 
@@ -124,7 +125,7 @@ def maker_of(readable: str) -> Literal["compiled", "library", "torch"]:
 
 
 def is_fill(readable: str) -> bool:
-    """Whether a kernel or a move only writes a constant."""
+    """Say whether a kernel or a move only writes a constant."""
     return re.search(r"^fill of |FillFunctor", readable) is not None
 
 
@@ -167,7 +168,7 @@ def shortened(trace: Trace) -> Trace:
 
 @functools.cache
 def in_framework_libraries(symbol: str) -> bool:
-    """Whether a GPU library of torch, or one that comes with it, has a kernel of this name.
+    """Say whether a GPU library of torch, or one that comes with it, has a kernel of this name.
 
     Reading torch's takes 0.3 s the first time and 0.02 s later (435 MB, torch 2.11), cuBLAS's 0.5 and 0.3 s (850 MB,
     12.9). All are several gigabytes, so they are searched only for names that are known nowhere else.
@@ -184,7 +185,7 @@ def framework_libraries(torch_folder: Path) -> Iterator[Path]:
 
 
 def holds(library: Path, symbol: str) -> bool:
-    """Whether a library contains the symbol as a whole string: it names the kernels that it registers at run time."""
+    """Say whether a library contains the symbol as a whole string: it names kernels that it registers at run time."""
     needle = b"\0" + symbol.encode() + b"\0"
     try:
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

@@ -1,4 +1,4 @@
-"""What an audit is given: the facts of a case, and what the turns of the solution and of a baseline showed."""
+"""The material of an audit: the facts of a case, and what the turns of the solution and of a baseline showed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.sandbox.wire.messages import TurnTaken
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a case besides its turns.
+    """The facts of a case besides its turns.
 
     `on_gpu` is False on the simulator, which always traces and never times. `can_trace`: the solution's worker could be
     traced before it loaded the solution; where that wasn't tried, a baseline's turn shows it. `own` names the kernels
@@ -31,13 +31,14 @@ class Facts:
     ceilings: Ceilings | None = None
     in_framework: InFramework = lambda symbol: False
     is_compiled_by_torch: Callable[[str], bool] = lambda name: False
-    """Whether torch compiles a kernel of that plain name while it runs."""
+    """Says whether torch compiles a kernel of that plain name while it runs."""
     is_left_to_torch: Callable[[str], bool] = lambda name: False
-    """Whether it does, and the solution's text has no function of that name."""
+    """Says whether torch does so, and the solution's text has no function of that name."""
     inputs_that_matter: Callable[[], float] = lambda: 0.0
-    """How many bytes of the inputs the output depends on; takes a while, so it is asked only where it decides."""
+    """Estimates how many bytes of the inputs the output depends on. It is slow, so it is asked only where it decides.
+    """
     reference: Trace | None = None
-    """What the reference consists of, where no baseline is traced."""
+    """The reference's operators, where no baseline is traced."""
     least_share: float = 0.0
     """The share of the device's time that own kernels must take by the config."""
 
@@ -62,15 +63,15 @@ class WallTurn:
 
 @dataclass
 class ArmTurns:
-    """What the turns of one arm showed."""
+    """The evidence from the turns of one arm."""
 
     walls: list[WallTurn] = field(default_factory=list)
     tails_ns: list[int] = field(default_factory=list)
-    """How long the device worked on after each timed call's outputs had been copied."""
+    """The time that the device worked on after each timed call's outputs had been copied."""
     claimed_ns: list[tuple[int, ...]] = field(default_factory=list)
     """The times claimed for the calls of each timed turn."""
     canaries_ns: list[int] = field(default_factory=list)
-    """How long a probe fill took after each turn, with no worker asked for anything."""
+    """The time of a probe fill after each turn, with no worker asked for anything."""
     traced: list[TracedTurn] = field(default_factory=list)
     traced_claims: list[tuple[TracedCall, int]] = field(default_factory=list)
     """Calls that began while the device was held, with the ns claimed for each."""
@@ -81,7 +82,7 @@ class ArmTurns:
     traced_calls: int = 0
     traced_turns: int = 0
     traceless_turns: int = 0
-    """How many of the traced turns came back without a trace."""
+    """The number of traced turns that came back without a trace."""
     calls: int = 0
     tailless_calls: int = 0
 
@@ -99,7 +100,7 @@ class ArmTurns:
 
     @property
     def busy_ns(self) -> list[list[int]]:
-        """How long the device worked inside the calls of each traced turn."""
+        """The time that the device worked inside the calls of each traced turn."""
         return [[call.busy_ns for call in turn.calls] for turn in self.traced]
 
 

@@ -53,14 +53,14 @@ _INSTEAD = {
 
 
 _SCALED_APART = ("aten::native_layer_norm", "aten::native_group_norm")
-"""On the simulator's device torch scales and shifts what they give in an operator of its own, `addcmul`."""
+"""Operators whose results torch scales and shifts in an operator of its own, `addcmul`, on the simulator's device."""
 
 
 def operators_of_reference(setting: Setting) -> Trace | None:
     """Record the operators of one call on meta tensors.
 
-    None on a GPU, where kernels are traced; where the reference needs real memory; and where it works element by
-    element only, since many an honest epilogue does that, too.
+    The result is None on a GPU, where kernels are traced; where the reference needs real memory; and where it works
+    element by element only, since many an honest epilogue does that, too.
     """
     if setting.meta_inputs is None:
         return None
@@ -76,11 +76,11 @@ def operators_of_reference(setting: Setting) -> Trace | None:
 
 
 def took_all_of(trace: Trace, reference: Trace) -> bool:
-    """Whether the framework got about as many elements as from the reference, in each class of its operators.
+    """Say whether the framework got about as many elements as from the reference, in each class of its operators.
 
     A solution that sums up its kernel's few partial results gives it few. A class that the reference lacks can replace
-    one that it has, as a convolution replaces a matrix product. Of several operators of a class the largest alone isn't
-    all.
+    one that it has, as a convolution replaces a matrix product. The largest of several operators of a class isn't
+    all of it.
     """
     wanted, ran = _by_class(reference), _by_class(trace)
 

@@ -27,23 +27,23 @@ _MOST_WORDS = 12
 
 @dataclass(frozen=True)
 class Written:
-    """What a solution's author wrote: its built extensions, and all texts by path."""
+    """The work of a solution's author: its built extensions, and all texts by path."""
 
     builds: Sequence[ExtensionBuild] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def defines(self, kernel: str) -> bool:
-        """Whether any text defines a function of that name, in Python or in CUDA."""
+        """Say whether any text defines a function of that name, in Python or in CUDA."""
         definition = re.compile(rf"\b(def|void)\s+(__launch_bounds__\s*\([^()]*\)\s*)?{re.escape(kernel)}\s*[(\[]")
         return any(definition.search(text) for text in self.texts.values())
 
     def leaves_to_torch(self, kernel: str) -> bool:
-        """Whether torch compiles a kernel of that name, and no text defines one."""
+        """Say whether torch compiles a kernel of that name, and no text defines one."""
         return is_compiled_by_torch(kernel) and not self.defines(kernel)
 
 
 def is_compiled_by_torch(kernel: str) -> bool:
-    """Whether torch compiles a kernel of that name at run time; a solution may have one of the same name."""
+    """Say whether torch compiles a kernel of that name at run time; a solution may have one of the same name."""
     return _is_fused(kernel) or _is_jiterated(kernel) or kernel in triton_kernels(Path(torch.__file__).parent)
 
 
@@ -68,8 +68,8 @@ def _is_fused(kernel: str) -> bool:
 
 
 def _is_jiterated(kernel: str) -> bool:
-    """Some of torch's functions are compiled by NVRTC when they are first called, under names such as
-    `chebyshev_polynomial_u_forward_vectorized4_kernel` (aten/src/ATen/native/cuda/jit_utils.cpp)."""
+    """Say whether NVRTC compiles a kernel of that name when one of torch's functions is first called. It gives names
+    such as `chebyshev_polynomial_u_forward_vectorized4_kernel` (aten/src/ATen/native/cuda/jit_utils.cpp)."""
     match = _JITERATED.fullmatch(kernel)
     if match is None:
         return False
@@ -81,7 +81,7 @@ def _is_jiterated(kernel: str) -> bool:
 
 
 def _is_made_of(words: Sequence[str], operators: frozenset[str]) -> bool:
-    """Whether the words are names of operators in a row, such as 'mul_add' or 'native_layer_norm_relu'."""
+    """Say whether the words are names of operators in a row, such as 'mul_add' or 'native_layer_norm_relu'."""
     ends = {0}
     for start in range(len(words)):
         if start in ends:

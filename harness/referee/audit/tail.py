@@ -9,13 +9,13 @@ from harness.referee.audit.observed import Observed
 from harness.sandbox.outcome import SolutionFailed
 
 _LEAST_NS = 50_000
-"""On an H100 the median tail of 20 honest solutions was at most 10 µs, the longest of 2,000 calls 76; a worker's thread
-may be held up now and then, which the median forgives."""
+"""The excess over the baseline's tail that always passes. On an H100 the median tail of 20 honest solutions was at most
+10 µs, the longest of 2,000 calls 76; a worker's thread may be held up now and then, which the median forgives."""
 _SHARE = 0.02
 
 
 def require_tails(seen: Observed) -> tuple[str, ...]:
-    """On a GPU every call has a tail: the worker's meter always reports one. Raises: SolutionFailed."""
+    """Require that every call on a GPU has a tail: the worker's meter always reports one. Raises: SolutionFailed."""
     calls, without = seen.solution.calls, seen.solution.tailless_calls
     if seen.facts.on_gpu and without:
         raise SolutionFailed.cheating(
@@ -29,21 +29,21 @@ def require_tails(seen: Observed) -> tuple[str, ...]:
 
 
 def require_quiet_end_when_idle(seen: Observed) -> tuple[str, ...]:
-    """Calls that begin on an idle device end quietly, too. Raises: SolutionFailed."""
+    """Require that calls which begin on an idle device end quietly, too. Raises: SolutionFailed."""
     if seen.solution.idle_claims_ns:
         _require_quiet_end(seen, seen.solution.idle_tails_ns, statistics.median(seen.solution.idle_claims_ns))
     return ()
 
 
 def require_quiet_end(seen: Observed) -> tuple[str, ...]:
-    """Most timed calls end quietly. Raises: SolutionFailed."""
+    """Require that most timed calls end quietly. Raises: SolutionFailed."""
     if seen.solution.claimed_ns:
         _require_quiet_end(seen, seen.solution.tails_ns, statistics.median(seen.solution.claimed_call_ns))
     return ()
 
 
 def _require_quiet_end(seen: Observed, tails_ns: Sequence[int], call_ns: float) -> None:
-    """`call_ns` is the median of the claimed times."""
+    """Require a short median tail; `call_ns` is the median of the claimed times. Raises: SolutionFailed."""
     if not tails_ns:
         return
     tail_ns = statistics.median(tails_ns)

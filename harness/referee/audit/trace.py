@@ -18,8 +18,8 @@ not measured.)"""
 
 
 def require_traces(seen: Observed) -> tuple[str, ...]:
-    """Every traced turn has a trace, where there can be one: the simulator always has one; on a GPU, the solution's
-    worker had one before it loaded the solution, or a baseline's turn or another of the solution's has one.
+    """Require that every traced turn has a trace, where there can be one: the simulator always has one; on a GPU, the
+    solution's worker had one before it loaded the solution, or a baseline's turn or another of the solution's has one.
 
     Raises: SolutionFailed.
     """

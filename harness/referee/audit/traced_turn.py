@@ -59,7 +59,7 @@ class OutputSize:
 
 @dataclass(frozen=True)
 class AroundCalls:
-    """What the device's own work around calls depends on.
+    """The facts that decide the device's own work around calls.
 
     `outputs` are those of one call, in order. `is_idle`: calls begin on an idle device. `copy_bytes_per_s` counts bytes
     read and written, as the referee measured them on this device.
@@ -76,14 +76,14 @@ class AroundCalls:
 
 @dataclass(frozen=True)
 class TracedCall:
-    """What ran between a call's beginning and its end, in order; `interval_ns` is the time between."""
+    """The rows that ran between a call's beginning and its end, in order; `interval_ns` is the time between."""
 
     rows: tuple[KernelRun, ...]
     interval_ns: int
 
     @property
     def busy_ns(self) -> int:
-        """How long at least one of the rows ran."""
+        """The time during which at least one of the rows ran."""
         total = reached = 0
         for start, end in sorted((row.start_ns, row.end_ns) for row in self.rows):
             total += max(0, end - max(start, reached))
@@ -165,7 +165,7 @@ def _storing(rows: Sequence[_NumberedRow], around: AroundCalls) -> Iterator[_Row
 
 
 def _storing_behind(rows: Iterator[_NumberedRow], around: AroundCalls) -> Iterator[_RowTime]:
-    """As many of the rows behind an end, in order, as the outputs account for."""
+    """Yield as many of the rows behind an end, in order, as the outputs account for."""
     for output in around.outputs:
         left = output.nbytes
         while left > 0:

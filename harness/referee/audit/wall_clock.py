@@ -26,8 +26,8 @@ _LEAST_NS = 250_000
 turns of 1 and 2 calls, uncertain by 800), at most 97 otherwise: 20 solutions against eager on an H100, some of which
 synchronise, fork streams, start threads, replay graphs or work long on the host."""
 _CONSTANT_NS = 400_000
-"""How much the constants of two arms' turns may differ, where turns of one length are compared. Between honest arms
-turns of 5 calls differed by 270 µs at most, of one by 190 (H100)."""
+"""The allowed difference between the constants of two arms' turns, where turns of one length are compared. Between
+honest arms turns of 5 calls differed by 270 µs at most, turns of one by 190 (H100)."""
 _SHARE = 0.03
 """The tolerated share of a call's wall time: copies and flushes of gigabytes vary with the memory's last use."""
 _DEVIATIONS = 4.0
@@ -39,7 +39,7 @@ _OWN_NOISE_SHARE = 0.25
 _BOUNDS_NOTHING = 0.25
 """The record has a remark where both differences are uncertain by more than this share of a call's wall time."""
 _LEAST_TURNS = 3
-"""How many turns of a length there must be for it to count."""
+"""The fewest turns of a length with which it counts."""
 
 
 _Lengths = Mapping[int, Sequence[int]]
@@ -127,7 +127,7 @@ def require_explained(seen: Observed) -> tuple[str, ...]:
 
 
 def _allowance_ns(solution: ArmTurns, baseline: ArmTurns) -> float:
-    """How much longer storing outputs of an unusual layout takes, by the device's own kernels in the traces."""
+    """Return how much longer storing outputs of an unusual layout takes, by the device's own kernels in the traces."""
     ours, theirs = (
         statistics.median([turn.strided_ns for turn in arm.traced]) if arm.traced else 0.0
         for arm in (solution, baseline)

@@ -105,7 +105,7 @@ class Buffers:
 
     @property
     def workers(self) -> tuple[WorkerProcess, ...]:
-        """Those that have access."""
+        """The workers that have access."""
         return tuple(worker for worker, _ in self._attached)
 
     @contextmanager
@@ -192,7 +192,7 @@ class Buffers:
         return [self._view(ref) for ref in self._slots[slot].outputs]
 
     def output_buffers(self) -> list[SharedBuffer]:
-        """Those of the first slot."""
+        """List the output buffers of the first slot."""
         return [self._buffers[ref.buffer] for ref in self._slots[0].outputs]
 
     def __enter__(self) -> Buffers:

@@ -35,11 +35,11 @@ from harness.sandbox.wire.messages import TakeTurn
 _CHEAP_BYTES = 2**26
 """Outputs of a call that are judged in full whenever there are any; larger ones take the oracle a tenth of a second."""
 _SCARCE_SHARE = 0.3
-"""With less of the memory free, the referee gives back what its allocator caches before a turn, but for what the next
-inputs take: that would come and go with each turn, and the driver clears whatever is freed (timing.settling)."""
+"""The share of free memory below which the referee gives back what its allocator caches before a turn, except what the
+next inputs take: that would come and go with each turn, and the driver clears whatever is freed (timing.settling)."""
 _STAGING = 1.25
 _LAST_SHARE = 0.08
-"""With less than this free, the referee gives back that, too."""
+"""The share of free memory below which the referee gives back that, too."""
 
 
 class CaseTurns:
@@ -65,7 +65,7 @@ class CaseTurns:
 
     @property
     def remarks(self) -> list[str]:
-        """On the turns so far."""
+        """Remarks on the turns so far."""
         if self._are_given_back:
             return []
         return [
@@ -75,7 +75,7 @@ class CaseTurns:
 
     @property
     def has_rows(self) -> bool:
-        """Whether single rows of the outputs can be judged."""
+        """True where single rows of the outputs can be judged."""
         return self.setting.oracle.rows(self.buffers.values(0), self.setting.spec) is not None
 
     def construct(self) -> None:
@@ -155,7 +155,7 @@ class CaseTurns:
         return taken
 
     def judge(self, taken: Taken, call: int, scope: Scope) -> Check:
-        """Every value of one call, against inputs made anew: what lies in the shared buffers may be the worker's."""
+        """Judge every value of one call, against inputs made anew: those in the shared buffers may be the worker's."""
         drawn = taken.laid.drawn[call]
         inputs = make_inputs(self.setting, drawn)
         compared = judge_values(self.buffers.outputs(taken.laid.slots[call]), inputs, self.setting, drawn.tolerances)
@@ -164,7 +164,7 @@ class CaseTurns:
         return self.setting.check(drawn.seed, scope, compared, drawn.variant.words if drawn.variant else None)
 
     def judge_row(self, taken: Taken, row: KeptRow, scope: Scope) -> Check:
-        """One row of one call's outputs; the others are not compared."""
+        """Judge one row of one call's outputs; the others are not compared."""
         got = [output[row.row : row.row + 1] for output in self.buffers.outputs(taken.laid.slots[row.call])]
         drawn = taken.laid.drawn[row.call]
         compared = judge_values(got, row.inputs, self.setting, drawn.tolerances)
@@ -184,8 +184,8 @@ class CaseTurns:
         return self._row(self.buffers.values(laid.slots[call]), call)
 
     def reclaim(self) -> None:
-        """Where memory is short, have the workers give back what they keep for later: not within their turns, which
-        are timed and watched, but between them. Raises: SolutionFailed."""
+        """Have the workers give back what they keep for later, where memory is short: between their turns, since these
+        are timed and watched. Raises: SolutionFailed."""
         if not self.buffers.is_short:
             return
         for worker in self.buffers.workers:
@@ -216,7 +216,7 @@ class CaseTurns:
                     )
 
     def _reference_changes_inputs(self) -> bool:
-        """Asked only where a solution did: the reference may work in place itself."""
+        """Say whether the reference itself works in place. This is asked only where a solution does."""
         if self._changes_inputs is None:
             seed = self.setting.seed("inputs", "changed")
             given, kept = (self.setting.reference.make_inputs(seed) for _ in range(2))
@@ -234,7 +234,7 @@ class CaseTurns:
         return KeptRow(call, row, rows.together(inputs, (row,)))
 
     def _give_back_if_scarce(self) -> None:
-        """The workers need the memory more."""
+        """Give cached memory back where it is scarce, since the workers need it more."""
         if self.setting.reference.on_gpu:
             cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
             inputs = sum(content.nbytes for content in self.buffers.inputs().values())
@@ -266,7 +266,7 @@ def seeds_of(setting: Setting, *purpose: object) -> Callable[[], int]:
 
 
 def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
-    """Of row 0 alone, said of the row that it is."""
+    """Give a comparison of one row alone, its row 0, that row's own number."""
     mismatches = tuple(
         dataclasses.replace(mismatch, index=(row, *mismatch.index[1:])) for mismatch in comparison.first_mismatches
     )
@@ -274,5 +274,6 @@ def _moved(comparison: OutputComparison, row: int) -> OutputComparison:
 
 
 def is_to_be_given_back(cached: int, inputs: int, free: int, total: int) -> bool:
-    """All in bytes, of the device's memory: cached by the referee's allocator, taken by the inputs of a call, free."""
+    """Say whether the cache is to be given back. The device's memory in bytes: `cached` by the referee's allocator,
+    taken by the `inputs` of a call, `free`, and in `total`."""
     return free < total * _LAST_SHARE or (free < total * _SCARCE_SHARE and cached > _STAGING * inputs)

@@ -1,4 +1,4 @@
-"""How turns of a case are conducted: under which conditions, when they may begin, what is looked at meanwhile."""
+"""The conduct of a case's turns: under which conditions they run, when they may begin, what is looked at meanwhile."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Conduct:
     """The conduct of a case that isn't timed: its turns begin at once, on an idle device, and nothing is looked at."""
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
-        """Those of the next turn, whichever arm takes it. `metric`: another than the headline's."""
+        """Return the conditions of the next turn, whichever arm takes it. `metric`: another than the headline's."""
         return Conditions()
 
     def late(self) -> Conditions:
-        """Those of a timed turn, but with inputs that come late."""
+        """Return the conditions of a timed turn, but with inputs that come late."""
         return Conditions(hold_ns=HOLD_NS, late_inputs=True)
 
     def settle(self) -> int | None:

@@ -13,20 +13,20 @@ from harness.model.arms import ReferenceArm
 from harness.referee.setting import Setting
 
 CALLS = 2
-"""At most, in a turn of a case that isn't timed: enough to meet caches by address and by content."""
+"""The most calls in a turn of a case that isn't timed: enough to meet caches by address and by content."""
 SHORT_BYTES = 256 * 2**20
 """Calls that move more take 80 µs at least (3.3 TB/s on an H100) ..."""
 SHORT_CALLS = 4
 """... and shorter ones are measured so many times as many at a time: they scatter more, and take no time."""
 _SHARED_SHARE = 0.45
-"""Of the device's memory, for all shared buffers."""
+"""The share of the device's memory that all shared buffers may take."""
 _USABLE_SHARE = 0.9
 PROCESS_BYTES = 2**30
 """A CUDA context with its modules, and what the worker's device holds (0.9 GB measured on an H100)."""
 _CONVERTED = {"eager-float64", "eager-float16", "eager-bfloat16"}
-"""As a rule of tensors in float32."""
+"""Baselines that convert tensors, as a rule from float32."""
 _WORKSPACE_BYTES = 3 * 2**30
-"""For what a library lays out anew, and for the pieces of the oracle."""
+"""The memory for what a library lays out anew, and for the pieces of the oracle."""
 _KEPT_SHARE = 0.05
 """Outputs up to this share of the device's memory can be kept alive beside the next call's ..."""
 _KEPT_SHARE_OF_FREE = 0.2
@@ -35,8 +35,8 @@ _KEPT_SHARE_OF_FREE = 0.2
 
 @dataclass(frozen=True)
 class Slots:
-    """How many slots there are. `is_short`: even with one there is too little memory for all workers to keep what they
-    have cached while it is another's turn."""
+    """The number of slots. `is_short`: even with one there is too little memory for all workers to keep what they have
+    cached while it is another's turn."""
 
     count: int
     is_short: bool = False
@@ -50,7 +50,7 @@ class Capacity:
     references: tuple[ReferenceArm, ...] = ()
 
     def slots(self, setting: Setting, inputs: Sequence[Any]) -> Slots:
-        """As many slots as the GPU's memory permits, one at least."""
+        """Return as many slots as the GPU's memory permits, at least one."""
         if not setting.reference.on_gpu:
             return Slots(self.calls)
         free, total = torch.cuda.mem_get_info()
@@ -60,7 +60,7 @@ class Capacity:
         return many.affordable(size, outputs, free, total, setting.call_bytes)
 
     def affordable(self, input_bytes: int, output_bytes: int, free: int, total: int, call_bytes: int = 0) -> Slots:
-        """`call_bytes`: the most that an eager call allocates, outputs among it."""
+        """Return the slots that fit. `call_bytes`: the most that an eager call allocates, outputs among it."""
         case = _CaseBytes(input_bytes, output_bytes, call_bytes)
         left = min(free, total * _USABLE_SHARE)
         slots = int(min(left - case.kept(self.references), total * _SHARED_SHARE) // case.slot)
@@ -79,9 +79,9 @@ class _CaseBytes:
         return max(1, self.input_bytes + self.output_bytes)
 
     def kept(self, references: Sequence[ReferenceArm]) -> int:
-        """Every arm holds what a call takes; the solution an earlier call's outputs, too, and an arm that changes the
-        layout the inputs, or their type both. The referee makes the inputs of one call at a time, and the oracle works
-        in pieces."""
+        """Add up what stays allocated. Every arm holds what a call takes; the solution holds an earlier call's outputs,
+        too. An arm that changes the layout holds the inputs as well; one that changes their type holds both. The
+        referee makes the inputs of one call at a time, and the oracle works in pieces."""
         call = max(self.call_bytes, self.output_bytes + min(_WORKSPACE_BYTES, self.input_bytes))
         arms = (1 + len(references)) * (call + PROCESS_BYTES) + self.output_bytes
         arms += ("channels-last" in references) * self.input_bytes
@@ -94,7 +94,7 @@ def tensor_bytes(values: Sequence[Any]) -> int:
 
 
 def can_keep_outputs(setting: Setting) -> bool:
-    """Whether a call's outputs can be kept alive beside the next call's, in what the buffers leave of the memory."""
+    """Say whether a call's outputs can be kept alive beside the next call's, in the memory that the buffers leave."""
     if not setting.reference.on_gpu:
         return True
     free, total = torch.cuda.mem_get_info()
@@ -102,7 +102,8 @@ def can_keep_outputs(setting: Setting) -> bool:
 
 
 def drawn_lengths(most: int, rng: random.Random) -> Iterator[int]:
-    """Endless: of four turns two have `most` calls, one has half as many, and one a single call, in random order.
+    """Yield lengths without end: of four turns two have `most` calls, one has half as many, and one a single call, in
+    random order.
 
     The wall clock over turns of different lengths shows what a call costs, whatever a turn costs besides.
     """
@@ -117,7 +118,7 @@ def half(most: int) -> int:
 
 
 def split(count: int, most: int, rng: random.Random) -> list[int]:
-    """Lengths of those kinds that add up to `count`."""
+    """Return lengths of those kinds that add up to `count`."""
     lengths = []
     while count:
         possible = sorted({length for length in (most, half(most), 1) if length <= count})

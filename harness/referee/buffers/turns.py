@@ -34,17 +34,17 @@ from harness.sandbox.wire.messages import (
 )
 
 ALL_BLOCKS = 2**62
-"""For a turn in which all blocks run and what they leave is looked for as after a few."""
+"""Asks for a turn in which all blocks run and what they leave is looked for as after a few."""
 _WORK_SHARE = 1 / 8
-"""Of a turn's time, for launches that run whole on the simulator: what takes longer can be sampled instead."""
+"""The share of a turn's time for launches that run whole on the simulator: what takes longer can be sampled instead."""
 
 
 @dataclass(frozen=True)
 class Taken:
     """One turn of one arm: the request, the worker's answer, and how long the referee waited for it by its own clock.
 
-    What the referee saw besides, None where it didn't look: `fill_ns` a fill of the device's memory right before,
-    `probe_ns` one right after, the GPU's state and the memory of the arm's process meanwhile.
+    The rest is what the referee saw besides, None where it didn't look: `fill_ns` is a fill of the device's memory
+    right before, `probe_ns` one right after; then come the GPU's state and the memory of the arm's process meanwhile.
     """
 
     asked: TakeTurn
@@ -60,7 +60,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Weights:
-    """Where a module's parameters came from. `convict`: whether wrong values are its own fault: parameters that are
+    """The origin of a module's parameters. `convict`: whether wrong values are its own fault: parameters that are
     varied convict only where it had them all when its constructor ended, and nothing can derive from others."""
 
     source: WeightsSource
@@ -75,7 +75,7 @@ def load_arm(
     flags: dict[str, Flag] = FLAGS,
     compilers: str | None = None,
 ) -> None:
-    """`compilers` as Load has it. Raises: SolutionFailed; TextsNotBuilt, as do later turns."""
+    """Have the module loaded; `compilers` as Load has it. Raises: SolutionFailed; TextsNotBuilt, as do later turns."""
     try:
         worker.ask(Load(path, class_name, flags, compilers), limits.load_s + limits.build_s)
     except SolutionRaised as error:
@@ -105,7 +105,7 @@ def take_turn(
     limits: LimitsConfig,
     wake: Callable[[], None] = lambda: None,
 ) -> Taken:
-    """One turn over the inputs as they lie, with the outputs poisoned before.
+    """Take one turn over the inputs as they lie, with the outputs poisoned before.
 
     `wake` is done last before the clock starts, for a worker that is frozen: if it ran earlier, it would have the
     inputs for as long as poisoning takes.
@@ -152,7 +152,7 @@ def give_back(worker: WorkerProcess, limits: LimitsConfig) -> None:
 
 
 def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
-    """What the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
+    """Ask what the module's code did to torch, by the worker's account. Raises: SolutionFailed."""
     try:
         reply = worker.ask(Describe(), limits.turn_s)
     except SolutionRaised as error:
@@ -162,7 +162,8 @@ def describe_arm(worker: WorkerProcess, limits: LimitsConfig) -> Described:
 
 
 def _failure(worker: WorkerProcess, raised: Raised, stage: str, otherwise: Verdict) -> SolutionFailed:
-    """What a device saw says more than the exception that came of it, and stands whatever gap that one claims."""
+    """Return the failure behind an exception. The device's findings say more than the exception that came of it, and
+    stand whatever gap that one claims."""
     return (
         _seen(raised.findings, raised)
         or compile_failure(raised, worker)

@@ -1,1 +1,1 @@
-"""What the GPU can do at best, and what a call can't do without."""
+"""The best that the GPU can do, and the least that a call needs."""

@@ -26,7 +26,7 @@ _unkept: dict[Path, Ceilings] = {}
 def device_ceilings(cache: Path, driver: str) -> Ceilings | None:
     """Read the ceilings from the harness's cache, or measure them in a few seconds and keep them there.
 
-    None where memory is too short to measure. The GPU should be idle.
+    The result is None where memory is too short to measure. The GPU should be idle.
     """
     if known := known_ceilings(cache, driver):
         return known

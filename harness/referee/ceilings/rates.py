@@ -14,7 +14,7 @@ import torch
 from harness.model.ceilings import Arithmetic
 
 _WARM_UP_S = 0.05
-"""By then code is loaded, algorithms are chosen, and what was freed before is cleared (referee.timing.settling)."""
+"""The time until code is loaded, algorithms are chosen, and freed memory is cleared (referee.timing.settling)."""
 _REPEATS = 20
 _LONGEST_S = 0.5
 
@@ -35,7 +35,7 @@ _Product = Callable[[], object]
 
 @dataclass(frozen=True)
 class MemoryRates:
-    """How fast large plain tensors are copied (bytes read and written), read and written."""
+    """The rates at which large plain tensors are copied (bytes read and written), read and written."""
 
     copy_bytes_per_s: float
     read_bytes_per_s: float
@@ -85,7 +85,7 @@ def measure_cache_copy(cache_bytes: int) -> float:
 
 
 def theoretical_bytes_per_s(properties: Any, seen_mhz: int | None = None) -> float | None:
-    """The memory's clock times the width of its bus, two transfers a clock.
+    """Multiply the memory's clock by the width of its bus, two transfers a clock.
 
     `properties` are torch's of a device. `seen_mhz` is the clock that NVML reported; the higher clock counts. None
     where torch doesn't know the width, or neither knows the clock.

@@ -24,7 +24,7 @@ def work_of(setting: Setting) -> Work | None:
     Bytes: inputs, parameters and buffers once each, however many views there are, and every output. Operations: two for
     each multiply-add of matrix products and convolutions; None where there are none. On a GPU they are counted in a
     run, elsewhere on meta tensors, without memory or time. Each evaluation counts anew, since a solution could change a
-    file that holds counts. None where there is nothing to move, or no memory to count in.
+    file that holds counts. The result is None where there is nothing to move, or no memory to count in.
     """
     try:
         inputs = _inputs(setting)
@@ -39,10 +39,10 @@ def work_of(setting: Setting) -> Work | None:
 
 
 def is_computed_in(precision: str, setting: Setting, flags: Mapping[str, Flag]) -> bool:
-    """Whether the reference computes in this precision by itself.
+    """Say whether the reference computes in this precision by itself.
 
     All of its products must; those of float32 are tf32 where a switch permits. Without products, its inputs or outputs
-    must be of that precision, tf32 being float32. True where memory is too short to find out.
+    must be of that precision, tf32 being float32. The answer is True where memory is too short to find out.
     """
     try:
         inputs = _inputs(setting)

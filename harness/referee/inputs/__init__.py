@@ -1,1 +1,1 @@
-"""What calls are given, drawn under a secret seed."""
+"""The inputs of calls, drawn under a secret seed."""

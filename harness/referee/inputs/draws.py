@@ -18,14 +18,14 @@ from harness.referee.inputs.variants import Ladder, Variant, endangers_device, i
 from harness.referee.setting import Setting
 
 _LOOKED_AT = 3
-"""How many draws must show a structure for it to count."""
+"""The number of draws that must show a structure for it to count."""
 _TRIED = {"cuda": 2**20, "cpu": 2**12}
-"""How many elements of each output a variant is tried on, where rows are independent."""
+"""The number of elements of each output on which a variant is tried, where rows are independent."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """How the inputs of one call are made.
+    """A way to make the inputs of one call.
 
     `tolerances`, one per output, hold for a variant; None for the problem's own. `decides`: whether wrong values are a
     verdict; else they make a solution fragile.

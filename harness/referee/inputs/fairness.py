@@ -1,4 +1,4 @@
-"""Whether a variant is fair to a right kernel, and what a failure on it says: the reference decides both."""
+"""The fairness of a variant to a right kernel, and what a failure on it says: the reference decides both."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from harness.referee.setting import Setting
 from harness.referee.tolerance import distance, rms
 
 _FAIR = 0.5
-"""Where problem.yaml names a tolerance, the reference's own error may take this share of it: an honest solution sums in
-another order and may err twice as much."""
+"""The share of a tolerance in problem.yaml that the reference's own error may take: an honest solution sums in another
+order and may err twice as much."""
 _LEAST_RATIO, _LARGEST_RATIO = 2.0**-60, 2.0**120
 _SCALING_ERROR = {"float64": 1e-9, "float32": 1e-5}
 """The relative error that scaling by a power of two may cause: the last bits of a sum in another order."""
@@ -101,7 +101,7 @@ def _is_within(native: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tol
 
 
 def _shows_terms(oracle: Oracle, inputs: Sequence[Any], want: Sequence[torch.Tensor]) -> bool:
-    """Whether the outputs differ from those for zeros, so that the few terms that aren't zero show."""
+    """Say whether the outputs differ from those for zeros, so that the few terms that aren't zero show."""
     nothing = [torch.zeros_like(one) if _is_floating(one) else one for one in inputs]
     pairs = list(zip(oracle.answer(nothing), want, strict=True))
     return sum(int((one != two).sum()) for one, two in pairs) >= _CHANGED_SHARE * sum(one.numel() for one, _ in pairs)
@@ -118,9 +118,9 @@ def _decides(
     base: Sequence[torch.Tensor],
     want: Sequence[torch.Tensor],
 ) -> bool:
-    """Whether wrong values are a verdict. Far from the drawn scale they are one where the outputs grow with the inputs,
-    as sums, products and maxima do: no scale is strange to these, and a kernel that fails there has a number format of
-    less range. `base` and `want` are the oracle's answers without and with the variant."""
+    """Say whether wrong values are a verdict. Far from the drawn scale they are one where the outputs grow with the
+    inputs, as sums, products and maxima do: no scale is strange to these, and a kernel that fails there has a number
+    format of less range. `base` and `want` are the oracle's answers without and with the variant."""
     if not variant.is_far:
         return True
     near = variant.at_drawn_scale()
@@ -129,7 +129,7 @@ def _decides(
 
 
 def _grows(plain: torch.Tensor, scaled: torch.Tensor, error: float) -> bool:
-    """Whether one is the other times a power of two, and not equal: an operation on ratios, such as a cosine, isn't
+    """Say whether one is the other times a power of two, and not equal: an operation on ratios, such as a cosine, isn't
     defined below some scale."""
     if not plain.is_floating_point():
         return torch.equal(plain, scaled)

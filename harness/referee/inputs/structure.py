@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 _CORNER = 8
-"""How many elements along each dimension are examined first; the whole input only where these fit."""
+"""The number of elements along each dimension that are examined first; the whole input follows only where these fit."""
 _FEWEST_COMPARED = 12
-"""How many pairs of neighbours must be in order; fewer may be so by chance."""
+"""The number of pairs of neighbours that must be in order; fewer may be so by chance."""
 _COUNTED = 2**27
-"""How many elements are counted at a time."""
+"""The number of elements that are counted at a time."""
 _FEW_ZEROS = 2.0**-14
 """The share of zeros that chance may bring: torch.rand() gives one in 2^24 elements, in half precision one in 2^11."""
 _SUM_ERROR = 2.0**-6
@@ -30,12 +30,12 @@ class InputStructure:
     """Properties that one input has in every draw seen. Dimensions are counted from the first."""
 
     is_whole: bool = False
-    """Whether a floating input holds only integers: classes, indices, masks, one-hot rows. It stays as drawn, so that
-    its range stays and distinct values stay distinct."""
+    """True for a floating input that holds only integers: classes, indices, masks, one-hot rows. It stays as drawn, so
+    that its range stays and distinct values stay distinct."""
     has_zeros: bool = False
-    """Whether it has more zeros than chance brings: triangular, banded or masked. Zeros stay zero."""
+    """True where it has more zeros than chance brings: it is triangular, banded or masked. Zeros stay zero."""
     is_symmetric: bool = False
-    """Whether it equals its transpose in the last two dimensions."""
+    """True where it equals its transpose in the last two dimensions."""
     rising: frozenset[int] = frozenset()
     """The dimensions along which no element is below the one before it."""
     falling: frozenset[int] = frozenset()
@@ -54,7 +54,7 @@ class InputStructure:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether variants leave the input as drawn: restoring one of several structures would undo another."""
+        """True where variants leave the input as drawn: restoring one of several structures would undo another."""
         return self.is_whole or bool(self.rising or self.falling) + bool(self.shares) + self.is_symmetric > 1
 
     def changed(self, value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -101,7 +101,7 @@ def structure_of(value: Any) -> InputStructure:
 
 
 def _share_of_zeros(value: torch.Tensor) -> float:
-    """Counted in parts: for the sum torch makes an int64 of every element."""
+    """Count the zeros in parts: for the sum torch makes an int64 of every element."""
     parts = torch.split(value.flatten(), _COUNTED)
     return 1 - sum(int(part.count_nonzero()) for part in parts) / value.numel()
 
@@ -118,7 +118,7 @@ def _is_symmetric(value: torch.Tensor) -> bool:
 
 
 def _is_rising(value: torch.Tensor, dimension: int, sign: int) -> bool:
-    """Whether values rise along a dimension; with sign -1, whether they fall."""
+    """Say whether values rise along a dimension; with sign -1, whether they fall."""
     size = value.shape[dimension]
     if value.numel() // size * (size - 1) < _FEWEST_COMPARED:
         return False
@@ -146,7 +146,7 @@ def _divided_by_sums(value: torch.Tensor, dimension: int, zeros: torch.Tensor | 
 
 
 def _holds(value: torch.Tensor, claim: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Whether a claim is true of every element; a few are tried first."""
+    """Say whether a claim is true of every element; a few are tried first."""
     corner = value[tuple(slice(_CORNER) for _ in value.shape)]
     return bool(claim(corner).all()) and bool(claim(value).all())
 

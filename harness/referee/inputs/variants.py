@@ -21,20 +21,20 @@ from harness.referee.inputs.structure import InputStructure
 from harness.workspace.problem import VariantName
 
 MODERATE = 4
-"""Between 2^-4 and 2^4 times the drawn scale every solution must bear what the reference bears."""
+"""The moderate exponent: between 2^-4 and 2^4 times the drawn scale a solution must bear what the reference bears."""
 _FAR = (20, 10)
 """Larger powers of two, of which the first that the reference bears is used: half precision ends at 2^16 and 2^-24."""
 _SHARES = (2.0**-10, 2.0**-5, 1.0)
 """Shares of the terms that stay: for sums of thousands of products, of 32 to 1000, and where nothing is added up."""
 _ASSERTING = ("binary_cross_entropy", "BCELoss", "bernoulli", "multinomial")
-"""They abort the device, and the referee's context with it, where an input is no probability."""
+"""Operations that abort the device, and the referee's context with it, where an input is no probability."""
 
 _AMBIGUOUS = ("sort", "topk", "median", "kthvalue", "mode", "return_indices", "unique")
-"""Among equal values they may return any index."""
+"""Operations that may return any index among equal values."""
 _SAMPLE = 2**16
-"""How many elements an input's spread is estimated from."""
+"""The number of elements from which an input's spread is estimated."""
 _CHUNK = 2**24
-"""How many elements random bits are drawn for at a time."""
+"""The number of elements for which random bits are drawn at a time."""
 _SPECIAL_SHARE = 1 / 64
 _TIE_BITS = 5
 _LEAST_SPREAD = 2.0**-1000
@@ -62,7 +62,7 @@ class Variant:
     change: Change
     exponent: int = 0
     is_sparse: bool = False
-    """Whether the change makes most elements zero."""
+    """True where the change makes most elements zero."""
     structures: tuple[InputStructure, ...] = ()
     """The structure of each input; empty where they have none."""
 
@@ -141,7 +141,7 @@ def endangers_device(source: str) -> str | None:
 
 
 def is_ambiguous(name: VariantName, source: str, dtypes: Sequence[torch.dtype]) -> bool:
-    """Whether a variant has several right answers."""
+    """Say whether a variant has several right answers."""
     has_indices = any(not (dtype.is_floating_point or dtype.is_complex) for dtype in dtypes)
     return name in ("ties", "few_terms") and has_indices and any(word in source for word in _AMBIGUOUS)
 
@@ -172,7 +172,7 @@ def _few_terms(share: float) -> Variant:
 
 
 def _is_dense(value: torch.Tensor) -> bool:
-    """Whether each element has its own memory, without gaps."""
+    """Say whether each element has its own memory, without gaps."""
     expected = 1
     for stride, size in sorted((stride, size) for stride, size in zip(value.stride(), value.shape, strict=True)):
         if size > 1:

@@ -34,7 +34,7 @@ class Specimen:
 
     @property
     def forgiven(self) -> tuple[float, ...]:
-        """For each output, the share of its size by which a single element must be off to be called wrong."""
+        """The share of each output's size by which a single element must be off to be called wrong."""
         if self.evidence:
             return tuple(one.forgiven for one in self.evidence)
         return tuple(FORGIVEN.get(str(one.dtype).removeprefix("torch."), FORGIVEN["float32"]) for one in self.want)

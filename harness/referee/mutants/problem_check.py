@@ -32,7 +32,7 @@ Notify = Callable[[str], None]
 
 @dataclass
 class _Findings:
-    """What has been gathered so far about a problem."""
+    """The findings about a problem so far."""
 
     draws: list[Draw] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)

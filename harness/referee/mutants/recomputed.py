@@ -28,7 +28,7 @@ def recomputed(specimen: Specimen) -> tuple[Mutant, ...]:
 
 
 def is_inexact_in(name: str, specimen: Specimen) -> bool:
-    """Whether rounding changes an input or a weight at all."""
+    """Say whether rounding changes an input or a weight at all."""
     values = [*specimen.inputs, *specimen.setting.model.parameters()]
     return any(bool((ROUNDINGS[name](v) != v).any()) for v in values if _is_float(v))
 
@@ -57,7 +57,7 @@ _CHEAPER = {
     "float32": ("tf32", "float16", "bfloat16"),
     "tf32": ("float16", "bfloat16"),
 }
-"""For each precision the cheaper ones that might be passed off as it; below float16 there is none."""
+"""The cheaper precisions that might be passed off as each one; below float16 there is none."""
 
 
 def _rounded(name: str) -> Mutant:

@@ -1,6 +1,6 @@
 """Specimens: the inputs of a case and of its variants, with their right answers, on which mutants are tried.
 
-Of a large case as many rows are examined as are worth it, and as this machine can bear.
+A large case has as many rows examined as are worth it, and as this machine can bear.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harness.referee.setting import Setting
 from harness.referee.tolerance import ErrorEvidence, distance, rms
 
 _EXAMINED_BYTES = {"cuda": 512 * 2**20, "cpu": 4 * 2**20}
-"""How many bytes of inputs and outputs, in float64, mutants are tried on where rows are independent: more of them are
+"""The bytes of inputs and outputs, in float64, on which mutants are tried where rows are independent: more of them are
 more of the same."""
 _CPU_BYTES = 256 * 2**20
 """The largest case, inputs and outputs, that a CPU makes in seconds (torch.rand takes 14 to 20 ns an element)."""
@@ -102,7 +102,7 @@ def worst_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], toler
 
 
 def are_equal(one: Sequence[Any], two: Sequence[Any]) -> bool:
-    """Whether all tensors are equal; NaN equals itself."""
+    """Say whether all tensors are equal; NaN equals itself."""
     pairs = [pair for pair in zip(one, two, strict=True) if isinstance(pair[0], torch.Tensor)]
     return all(bool(((a == b) | ((a != a) & (b != b))).all()) for a, b in pairs)
 

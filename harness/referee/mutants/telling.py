@@ -1,4 +1,4 @@
-"""Whether a problem can tell a right kernel from the crudest wrong ones, before any solution is judged by it."""
+"""Find out whether a problem can tell a right kernel from the crudest wrong ones, before it judges any solution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.referee.tolerance import TOLD_BY, distance
 
 _CRUDEST = ("zeros", "ones", "mean", "stale", "one_element")
 _EXAMINED = 2**16
-"""How many elements of each output mutants are tried on, where rows are independent."""
+"""The number of elements of each output on which mutants are tried, where rows are independent."""
 
 
 def telling(setting: Setting) -> Setting:
@@ -50,7 +50,7 @@ def describe_varied(setting: Setting) -> str:
 def untold(setting: Setting) -> Mutant | None:
     """Find a crude mutant that neither inputs as drawn nor a deciding variant shows to be wrong by a factor of four.
 
-    None also where problem.yaml names the tolerance: check-problem shows its author what passes.
+    The result is None also where problem.yaml names the tolerance: check-problem shows its author what passes.
 
     Raises: InvalidProblem where the reference fails.
     """

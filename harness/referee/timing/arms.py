@@ -28,14 +28,14 @@ from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.device import Conditions
 
 _WITHOUT_ROWS = 0.5
-"""So many of the timed turns have a call judged in full where no single row can be."""
+"""The share of the timed turns that have a call judged in full where no single row can be."""
 
 _CERTAIN = range(2 * LEAST_BLOCKS)
 """The numbers of an arm's turns that are always taken."""
 _LATE_TURNS, _TRACED_TURNS = 2, 1
-"""Of the solution, among those. A later turn is late or traced by the chance of so many in as many turns as there were:
-it always may be, and yet there are few of them, each of which costs a turn more and is judged in full. Of 24 turns 3.4
-late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
+"""The solution's late and traced turns among those. A later turn is late or traced by the chance of so many in as many
+turns as there were: it always may be, and yet there are few of them, each of which costs a turn more and is judged in
+full. Of 24 turns 3.4 late ones and 1.7 traced ones are expected, of 400 nine and 4.5."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class WorkerArms:
         instruments: Instruments,
         phase: str,
     ) -> None:
-        """`first`: the first baseline. `phase` keeps the inputs of one measurement from being those of another."""
+        """`first` is the first baseline. `phase` keeps the inputs of one measurement from being those of another."""
         self._case = case
         self._references = references
         self._first = first
@@ -99,19 +99,19 @@ class WorkerArms:
 
     @property
     def memory(self) -> tuple[PeakMemory, ...]:
-        """Of the arms whose workers tell it."""
+        """The peaks of the arms whose workers report them."""
         return tuple(PeakMemory(arm, peak, self._process_bytes.get(arm)) for arm, peak in self._peak_bytes.items())
 
     def is_late(self, turn: Turn) -> bool:
         return self._instruments.hold.is_late(turn)
 
     def warmed_up(self) -> None:
-        """What comes is measured, audited and traced."""
+        """Measure, audit and trace what comes from now on."""
         self._instruments.hold.settle()
         self._is_warm = True
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-        """Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
+        """Take a turn. Raises: SolutionFailed, BaselineFailed, InvalidProblem where the first baseline fails."""
         if metric is not None or not self._is_warm:
             taken = self._take(arm, calls, self._is_judged(None), metric=metric)
             return self._recorded(arm, taken, is_headline=metric is None)
@@ -129,11 +129,12 @@ class WorkerArms:
         return turn
 
     def _is_judged(self, number: int | None) -> bool:
-        """Some for certain, of those that are always taken, and any other by the same chance."""
+        """Say whether a turn is judged: some of the turns that are always taken are, and any other is by the same
+        chance."""
         return number in self._judged or self._secret.random() < self._judged_share
 
     def _is_drawn(self, number: int, certain: int) -> bool:
-        """Of later turns, where `certain` are drawn of those that are always taken."""
+        """Say whether a later turn is drawn, where `certain` are drawn of those that are always taken."""
         return number >= len(_CERTAIN) and self._secret.random() * number < certain
 
     def _recorded(self, arm: ArmName, taken: Taken, is_headline: bool) -> Turn:
@@ -168,8 +169,8 @@ class WorkerArms:
         return taken
 
     def _take_late(self, calls: int) -> None:
-        """A turn of the same form as a timed one, judged whole, and no sample: its inputs come late. Only who looks
-        into our part of the worker's process can tell them apart."""
+        """Take a turn of the same form as a timed one, judged whole, and no sample: its inputs come late. Only code
+        that looks into our part of the worker's process can tell them apart."""
         taken = self._case.turn(self._draw("solution", calls), conditions=self._case.conduct.late())
         _keep_most(self._process_bytes, "solution", taken.process_bytes)
         self._judge(taken, is_complete=True)
@@ -178,7 +179,7 @@ class WorkerArms:
         return [Drawn(self._next_seed[arm]()) for _ in range(calls)]
 
     def _probe(self, after: ArmName) -> int | None:
-        """With all workers frozen the GPU is idle, or somebody has left work on it."""
+        """Time a probe while all workers are frozen: the GPU is idle then, or somebody has left work on it."""
         if after != "control" and after not in self._traced:
             return None
         probe_ns = self._instruments.probe.run_ns()

@@ -42,7 +42,7 @@ def flags_of(baseline: Baseline) -> dict[str, Flag]:
 
 
 def optimization_of(baseline: Baseline) -> Optimization | None:
-    """What is done to the model; None where it runs as it is.
+    """Return what is done to the model; None where it runs as it is.
 
     Compiled code lies in the worker's own scratch and goes with it: in a cache that outlives it, a solution could leave
     slow code for the baseline of the next.

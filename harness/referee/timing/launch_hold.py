@@ -1,5 +1,4 @@
-"""For how long the device is held before timed calls while they are launched: the same for all arms, so that they
-compare."""
+"""The time for which the device is held while timed calls are launched: the same for all arms, so that they compare."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from harness.sandbox.wire.device import MADE_TWICE, Conditions
 
 _LONGER = 4
 _LONGEST_NS = 16 * HOLD_NS
-"""For some two thousand launches of 7 µs."""
+"""The longest hold, for some two thousand launches of 7 µs."""
 _TOO_OFTEN = 3
 """Turns of an arm in a row: in the first one kernels are brought to the device, and any may be held up by accident."""
 
@@ -29,16 +28,16 @@ class LaunchHold:
         self.metric: Literal["gpu_cold", "end_to_end"] = metric
 
     def conditions(self, metric: Metric | None = None) -> Conditions:
-        """`metric`: another than the headline's."""
+        """Return the conditions of a turn. `metric`: another than the headline's."""
         metric = metric or self.metric
         return Conditions(metric, self._hold_ns, late_inputs=metric in MADE_TWICE)
 
     def settle(self) -> None:
-        """From now on nothing changes: samples of two metrics are never mixed."""
+        """Change nothing from now on: samples of two metrics are never mixed."""
         self._is_settled = True
 
     def is_late(self, turn: Turn) -> bool:
-        """Whether most of a turn's launches came too late for a hold that may still change, so that its times say
+        """Say whether most of a turn's launches came too late for a hold that may still change, so that its times say
         little of later ones."""
         return not self._is_settled and 2 * turn.queued.count(False) > len(turn.call_ns)
 

@@ -32,7 +32,7 @@ _LOOKS_APART = 1.5
 (benchmarks/stopping.py); so does one that must be as narrow at 98 %, for as many. Factors below it keep less."""
 _MOST_WARM_UPS = 12
 _SETTLED = 0.01
-"""Between the medians of an arm's last two turns: what is still warming up falls by more."""
+"""The share by which the medians of an arm's last two turns may differ: what is still warming up falls by more."""
 
 
 class Arms(Protocol):
@@ -40,16 +40,16 @@ class Arms(Protocol):
 
     @property
     def metric(self) -> Metric:
-        """What turns measure that don't name another."""
+        """The metric of turns that don't name another."""
 
     def turn(self, arm: ArmName, calls: int, metric: Metric | None = None) -> Turn:
-        """One turn, of no block yet."""
+        """Take one turn, of no block yet."""
 
     def is_late(self, turn: Turn) -> bool:
-        """Whether a turn that warms up says little of later ones, since most launches came too late for the hold."""
+        """Say whether a turn that warms up says little of later ones: most launches came too late for the hold."""
 
     def warmed_up(self) -> None:
-        """From now on turns are samples, all of one metric."""
+        """Make turns from now on samples, all of one metric."""
 
 
 Progress = Callable[[int, int], None]
@@ -67,7 +67,7 @@ def measure(
     """Warm all arms up, then measure blocks until that is enough for the `series`, there are as many as the config
     allows or its share of the budget is spent (never under six).
 
-    Whether it is enough is asked at looks() alone.
+    The series is asked at looks() alone.
 
     The arms are the config's baselines, the control and the solution. All turns of a block have the same length, at
     most `most_calls`. Below the clock's `floors` no ratio is claimed, and no more blocks are measured for one.
@@ -104,7 +104,7 @@ def measure(
 
 
 def looks(most_blocks: int) -> tuple[int, ...]:
-    """After how many blocks it is asked whether there are enough: 6, 9, 14, 21, 32, 48, 72, 108 …"""
+    """Return the numbers of blocks after which it is asked whether they are enough: 6, 9, 14, 21, 32, 48, 72, 108 …"""
     found = [LEAST_BLOCKS]
     while found[-1] < most_blocks:
         found.append(math.ceil(_LOOKS_APART * found[-1]))
@@ -136,7 +136,7 @@ class WarmedUp:
 
 
 def warm_up(arms: Arms, arm: ArmName, config: TimingConfig, most_calls: int) -> WarmedUp:
-    """Short turns until their times settle, or there were many."""
+    """Take short turns until their times settle, or there were many."""
     medians: list[float] = []
     seen: list[int] = []
     while len(medians) < _MOST_WARM_UPS:
@@ -153,7 +153,7 @@ def _have_settled(medians: Sequence[float]) -> bool:
 
 
 def turn_length(fastest_ns: Sequence[int], most_calls: int) -> int:
-    """How many calls a turn can have, for the slowest of these arms."""
+    """Return how many calls a turn can have, for the slowest of these arms."""
     slowest_ns = max(fastest_ns)
     return max(1, min(most_calls, max(_TURN_NS // slowest_ns, min(2, _LONG_TURN_NS // slowest_ns))))
 

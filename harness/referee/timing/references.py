@@ -69,7 +69,7 @@ class References:
 
     @property
     def workers(self) -> dict[ReferenceArm, WorkerProcess]:
-        """Those of the arms that are ready."""
+        """The workers of the arms that are ready."""
         return {arm: self._workers[arm] for arm in self.ready}
 
     @property
@@ -92,8 +92,8 @@ class References:
         self.ready = tuple(arm for arm in self.ready if arm not in arms)
 
     def look_back(self, limits: LimitsConfig) -> tuple[CompiledBaseline, ...]:
-        """What compiling took, and a remark where torch's flags were changed, once the turns are over: until then the
-        compiler may be at work again. The control isn't asked: it is the first baseline once more."""
+        """Return what compiling took, and remark where torch's flags were changed, once the turns are over: until then
+        the compiler may be at work again. The control isn't asked: it is the first baseline once more."""
         compiled = tuple(found for baseline in self.baselines if (found := self._look_back(baseline, limits)))
         self._buffers.freezer.freeze()
         return compiled

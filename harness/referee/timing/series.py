@@ -18,8 +18,8 @@ Clock = Callable[[], float]
 
 
 class Series:
-    """As many measurements as the config wants processes, all of one metric. They share the budget: what one leaves of
-    it, those after it have.
+    """A series of as many measurements as the config wants processes, all of one metric. They share the budget: what
+    one leaves of it, those after it have.
 
     Each is measured until its own blocks scatter within the precision, what workers differ by left aside; the last one
     also until the interval over all of them, which holds the median of each, is as narrow as that. `remarks` say what
@@ -35,7 +35,7 @@ class Series:
 
     @property
     def metric(self) -> Literal["gpu_cold", "end_to_end"]:
-        """What the next process begins with: what its forerunners ended with."""
+        """The metric with which the next process begins: the one with which its forerunners ended."""
         return "end_to_end" if self.parts and self.parts[0].metric == "end_to_end" else "gpu_cold"
 
     @property
@@ -44,7 +44,7 @@ class Series:
 
     @contextmanager
     def blocks(self) -> Iterator[None]:
-        """While a process's blocks are measured. Those of a measurement that fails, and begins anew, cost nothing."""
+        """Count the time while a process's blocks are measured. A measurement that begins anew has cost nothing."""
         self._share_s = (self._config.budget_s - self._spent_s) / max(1, self._config.processes - len(self.parts))
         self._began_at = self._clock()
         yield
@@ -55,8 +55,9 @@ class Series:
         return self._clock() - self._began_at > self._share_s
 
     def is_enough(self, timing: Timing) -> bool:
-        """Of a process's blocks so far: they scatter little enough; in the last process the interval over all is narrow
-        enough, too, or the processes before lie too far apart for it, and no further block would help."""
+        """Say whether a process's blocks so far are enough: they scatter little enough; in the last process the
+        interval over all is narrow enough, too, or the processes before lie too far apart for it, and no further block
+        would help."""
         is_anew = bool(self.parts) and timing.metric != self.metric
         earlier = [] if is_anew else self.parts
         whole = joined([*earlier, timing])
@@ -96,7 +97,7 @@ def _is_within(timing: Timing, precision: float) -> bool:
 
 
 def _attainable(precision: float, apart: float) -> float:
-    """For short calls more than was asked for: what workers differ by can't be measured away."""
+    """Loosen the precision for short calls: what workers differ by can't be measured away."""
     return max(precision, LITTLE_SCATTER * apart)
 
 

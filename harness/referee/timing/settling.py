@@ -19,12 +19,12 @@ _LONGEST_S = 0.5
 _SHORT_S = 0.02
 _STEADY_S = 0.1
 _MOST_IN_VAIN = 6
-"""In a row. Where waiting hasn't helped so often, on a device that draws a screen, say, waits are short until one
-does."""
+"""The most waits in vain in a row. After so many, as on a device that draws a screen, they are short until one helps.
+"""
 
 
 def still_fill_ns(quickest_ns: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> int:
-    """How long a fill takes on a device at rest: the least, once for a tenth of a second none has been quicker."""
+    """Measure how long a fill takes on a device at rest: the least, once none was quicker for a tenth of a second."""
     least, until = quickest_ns(), clock() + _STEADY_S
     while clock() < until:
         if (found := quickest_ns()) < least:
@@ -46,7 +46,7 @@ class Settling:
         self._in_vain = 0
 
     def wait(self) -> int:
-        """How long a fill takes at last: as long as at rest, or the time is over."""
+        """Wait until a fill takes as long as at rest, or the time is over; return how long it took at last."""
         until = self._clock() + (_LONGEST_S if self._in_vain < _MOST_IN_VAIN else _SHORT_S)
         while (found := self._quickest_ns()) > BUSY * self._still_ns:
             if self._clock() >= until:

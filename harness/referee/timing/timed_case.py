@@ -33,8 +33,8 @@ from harness.sandbox.wire.messages import FlagChange
 _BRIEF_NS = 100_000
 """Calls of the baseline under it don't lengthen a turn much."""
 _WAITING = 0.8
-"""Of a call from its beginning until the device is idle: who waits is busy for nearly all of it. (Reasoned, not
-measured.)"""
+"""The share of the time from a call's beginning until the device is idle for which a waiting caller is busy. (Reasoned,
+not measured.)"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TimedCase:
         instruments: Instruments,
         series: Series,
     ) -> None:
-        """`references`: the first baseline's worker at least. `series`: what the measurement is a part of."""
+        """`references` has the first baseline's worker at least. `series`: what the measurement is a part of."""
         self._case = case
         self._references = References(case.buffers, references)
         self._instruments = instruments
@@ -107,9 +107,9 @@ class TimedCase:
         return dataclasses.replace(outcome, checks=(*checks, *outcome.checks))
 
     def _usual_calls(self, fastest_ns: Sequence[int]) -> int:
-        """Of a timed turn, if that isn't too long: many where calls are short, which scatter most. How long calls are
-        measuring finds out anew: two slow ones at first, which a solution may well have, are not to make turns of one
-        call, whose wall clock tells little."""
+        """Return how many calls a timed turn usually has, if that isn't too long: many where calls are short, which
+        scatter most. Measuring finds out anew how long calls are: two slow ones at first, which a solution may well
+        have, must not make turns of one call, whose wall clock shows little."""
         slots = self._case.buffers.slots
         is_brief = self._fastest_ns < _BRIEF_NS or min(fastest_ns) < SHORT_NS
         return slots if is_brief else min(slots, self._case.config.timing.calls_per_turn)
@@ -171,14 +171,14 @@ class TimedCase:
         return dataclasses.replace(config, timing=timing)
 
     def _rows(self, arms: WorkerArms, config: Config, notify: Notify) -> tuple[Row, ...]:
-        """Further metrics, but for graphs."""
+        """Measure further metrics, but for graphs."""
         others = [name for name in config.timing.metrics if name not in (self._instruments.hold.metric, "graph")]
         rows = [self._row_unless_it_fails(arms, name, config, notify) for name in others]
         return tuple(row for row in rows if row)
 
     def _row_unless_it_fails(self, arms: WorkerArms, metric: Metric, config: Config, notify: Notify) -> Row | None:
-        """None where a baseline that can be done without fails in it: all rows are of all arms, and the headline has
-        been measured already."""
+        """Measure a row; None where a baseline that can be done without fails in it: all rows are of all arms, and the
+        headline has been measured already."""
         try:
             return self._row(arms, metric, config, notify)
         except BaselineFailed as error:
@@ -205,7 +205,7 @@ class TimedCase:
         return measure_row(arms, metric, config.timing, self._case.rng, self._most_calls)
 
     def _flag_changes(self, limits: LimitsConfig) -> tuple[FlagChange, ...]:
-        """Raises: SolutionFailed."""
+        """Ask what the solution changed of torch's flags. Raises: SolutionFailed."""
         self._case.buffers.freezer.thaw_only(self._case.worker)
         changes = describe_arm(self._case.worker, limits).flags
         self._case.buffers.freezer.freeze()
@@ -217,8 +217,8 @@ class TimedCase:
 
 
 def metric_remarks(timing: Timing) -> list[str]:
-    """Why launches count. Who waits for the device only while arms warm up has them counted for the baseline, whose
-    launches are many."""
+    """Say why launches count. An arm that waits for the device only while arms warm up has them counted for the
+    baseline, whose launches are many."""
     if timing.metric == "gpu_cold":
         return []
     measured = f"{timing.case}: measured end to end, from the call until the device is idle, on both sides: "
@@ -236,15 +236,15 @@ def metric_remarks(timing: Timing) -> list[str]:
 
 
 def _keeps_its_host(timing: Timing, arm: ArmName) -> bool:
-    """Whether its calls return when the device is done, or nearly; also where that isn't known."""
+    """Say whether its calls return when the device is done, or nearly; assume it where that isn't known."""
     turns = [turn for turn in timing.turns if turn.arm == arm]
     shares = [part / whole for turn in turns for part, whole in zip(turn.launch_ns, turn.call_ns, strict=False)]
     return not shares or statistics.median(shares) >= _WAITING
 
 
 def _lacks_memory(error: SolutionFailed | torch.OutOfMemoryError) -> bool:
-    """A solution is believed only where the driver, too, says that memory is scarce: it would rather meet fewer
-    baselines."""
+    """Say whether memory is short. A solution is believed only where the driver, too, says so: it would rather meet
+    fewer baselines."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
     return error.verdict is Verdict.OUT_OF_MEMORY and is_memory_scarce()
