@@ -1,4 +1,4 @@
-"""What pydantic found wrong with data, in our words: the place, what stands there, and the nearest valid word."""
+"""Complaints of pydantic about data, in our words: the place, what stands there, and the nearest valid word."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ what this machine makes of one (an A/A test)."""
 ReferenceArm = Literal[Baseline, "control"]
 """Any arm but the solution."""
 Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]
-"""What a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after its last, with
-nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the cache as a call
-on other values left it. `end_to_end`: the host's time from the call until the device is idle. `graph`: as gpu_cold, of
-the call captured as a CUDA graph and replayed."""
+"""The kind of time that a sample is. `gpu_cold`: the device's time for a call, from before its first kernel to after
+its last, with nothing of the inputs in the L2 cache and all launches queued beforehand. `gpu_warm`: the same, with the
+cache as a call on other values left it. `end_to_end`: the host's time from the call until the device is idle. `graph`:
+like gpu_cold, but the call is captured as a CUDA graph and replayed."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 OF_PRECISION: dict[str, Baseline] = {

@@ -1,4 +1,4 @@
-"""What a gate found, ready for any report: why a change may be merged or not; and what a snapshot keeps."""
+"""The findings of a gate, ready for any report: why a change may be merged or not; and the contents of a snapshot."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ RULES: dict[Rule, str] = {
 }
 
 Level = Literal["failed", "broken", "inconclusive", "tolerated", "waived", "remark"]
-"""What a finding does to the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that is
-forbidden; nothing, since the policy allows it; nothing, since a waiver covers it; nothing."""
+"""The effect of a finding on the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that
+is forbidden; nothing, since the policy allows it; nothing, since a waiver covers it; nothing."""
 
 Outcome = Literal["failed", "broken", "inconclusive", "passed"]
 
@@ -67,7 +67,8 @@ class Waiver:
 
 @dataclasses.dataclass(frozen=True)
 class Location:
-    """Where to look: a file by its path in the workspace, and a line from 1. `text` is the solution's, untrusted."""
+    """The place to look at: a file by its path in the workspace, and a line from 1. `text` is the solution's,
+    untrusted."""
 
     file: str
     line: int
@@ -122,7 +123,8 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Of the last attempt, or of the first that ended otherwise than expected; None without a result."""
+        """The verdict of the last attempt, or of the first that ended otherwise than expected; None without a
+        result."""
         unexpected = (attempt.verdict for attempt in self.attempts if attempt.verdict is not self.expected)
         return next(unexpected, self.attempts[-1].verdict if self.attempts else None)
 
@@ -206,5 +208,5 @@ class Accepted:
 
 
 def device_of(environment: Environment) -> str:
-    """What an evaluation was made on, as a snapshot tells devices apart."""
+    """Return the device that an evaluation was made on, as a snapshot tells devices apart."""
     return environment.gpu or "simulator"

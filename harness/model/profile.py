@@ -1,4 +1,4 @@
-"""What NVIDIA's instruments saw of one arm: counters of its kernels, and when they ran. Decides nothing."""
+"""The view of one arm by NVIDIA's instruments: counters of its kernels, and when they ran. It decides nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KernelCounters:
     achieved_occupancy_percent: float | None
     theoretical_occupancy_percent: float | None
     occupancy_limits: tuple[str, ...]
-    """Which resources let no more blocks be on a multiprocessor; several where they bind alike."""
+    """The resources that let no more blocks be on a multiprocessor; several where they bind alike."""
     registers_per_thread: int | None
     shared_bytes_per_block: int | None
     local_requests: int | None
@@ -50,7 +50,8 @@ class KernelCounters:
     """The longest first."""
     spill_store_bytes: int | None = None
     spill_load_bytes: int | None = None
-    """Of registers, per thread, as the compiler counted them; None where the solution didn't compile the kernel."""
+    """Bytes of spilled registers per thread, as the compiler counted them; None where the solution didn't compile the
+    kernel."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class DeviceTimeline:
-    """What the device ran during some calls in a row, as CUPTI recorded it. Rows: the longest in total first."""
+    """The record by CUPTI of what the device ran during some calls in a row. Rows: the longest in total first."""
 
     calls: int
     rows: tuple[TimelineRow, ...]
     span_ns: float
-    """From the first beginning to the last end."""
+    """The time from the first beginning to the last end."""
     busy_ns: float
-    """Of that, with something running."""
+    """The part of it with something running."""
     gaps: int
     longest_gap_ns: float
 

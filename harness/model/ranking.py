@@ -1,4 +1,4 @@
-"""Who is ahead of whom, and how far a whole set has come."""
+"""The order of solutions, and the standing of a whole set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ranked:
     rank: int | None
     evaluation: Evaluation
     other_metric: str | None = None
-    """That other metric, in words."""
+    """The other metric, in words."""
 
 
 def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
@@ -47,7 +47,8 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
 
 
 def leading_metric(metrics: Iterable[Metric | None]) -> Metric | None:
-    """Of a problem's headlines the metric by which solutions are ranked: gpu_cold where anything was measured so.
+    """Return the metric of a problem's headlines by which solutions are ranked: gpu_cold where anything was measured
+    so.
 
     Where it isn't, the reference itself waits for the device, and all are held against each other end to end. None:
     nothing was measured.
@@ -67,7 +68,7 @@ def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
 
 
 def metric_of(evaluation: Evaluation) -> Metric | None:
-    """Of the headline."""
+    """Return the metric of the headline."""
     return evaluation.timing.metric if evaluation.timing else None
 
 
@@ -121,7 +122,7 @@ class Summary:
     mean_speedup: Interval | None
     fast_p: tuple[FastP, ...]
     verdicts: tuple[tuple[Verdict, int], ...]
-    """Most frequent first."""
+    """The verdicts, the most frequent first."""
     left_out: tuple[str, ...] = ()
     invalid: tuple[str, ...] = ()
 
@@ -148,8 +149,9 @@ def invalid_problems(evaluations: Iterable[Evaluation]) -> tuple[str, ...]:
 
 
 def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tuple[str, ...]]:
-    """Those that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem that was measured
-    by another metric alone is left out whole, failures included; those are named. So is one that can't tell."""
+    """Return the evaluations that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem
+    that was measured by another metric alone is left out whole, failures included; those are named. So is one that
+    can't tell."""
     problems: dict[tuple[str, str], list[Evaluation]] = {}
     evaluations = list(evaluations)
     invalid = invalid_problems(evaluations)
@@ -166,8 +168,8 @@ def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tupl
 
 
 def best_per_problem(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Of each problem the passed evaluation of the highest speed-up, in the order of the problems' names; of those that
-    of_totals() keeps."""
+    """Return each problem's passed evaluation of the highest speed-up among those that of_totals() keeps, in the order
+    of the problems' names."""
     best: dict[str, Evaluation] = {}
     for evaluation in sorted(of_totals(evaluations)[0], key=_fastest_first):
         if evaluation.verdict.passed:

@@ -15,7 +15,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
-"""How pydantic reads and writes a record."""
+"""The settings by which pydantic reads and writes a record."""
 
 SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
 """A record that people also write, into a YAML file: what stands below its fields explains them to an editor."""
@@ -39,6 +39,6 @@ def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
 
 
 def is_prose(name: str) -> bool:
-    """Whether a file of a solution's is a log or a description, which the solution itself never sees: what was measured
-    can be written down there, and remains a measurement of the same solution."""
+    """Say whether a file of a solution's is a log or a description, which the solution itself never sees: what was
+    measured can be written down there, and remains a measurement of the same solution."""
     return name.endswith(".md")

@@ -1,4 +1,4 @@
-"""What compute-sanitizer found in one arm's kernels."""
+"""The findings of compute-sanitizer in one arm's kernels."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ToolRun:
     seconds: float
     findings: tuple[SanitizerFinding, ...]
     errors: int | None
-    """As the tool counts. None where it wrote no summary."""
+    """The tool's own count; None where it wrote no summary."""
     unprinted: int
-    """Of these, the ones that it left out, beyond a hundred."""
+    """The errors that it left out, beyond a hundred."""
     log: str
     """Path of all that the tool said."""
     complaint: str | None = None
@@ -67,15 +67,15 @@ class Sanitizing:
 
     @property
     def own(self) -> tuple[SanitizerFinding, ...]:
-        """What the arm has to answer for."""
+        """Findings that the arm has to answer for."""
         return tuple(finding for run in self.runs for finding in run.findings if finding.is_own)
 
     @property
     def foreign(self) -> tuple[SanitizerFinding, ...]:
-        """In kernels of torch, cuDNN, cuBLAS and their like."""
+        """Findings in kernels of torch, cuDNN, cuBLAS and their like."""
         return tuple(finding for run in self.runs for finding in run.findings if not finding.is_own)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every tool looked to the end."""
+        """True where every tool looked to the end."""
         return all(run.complaint is None for run in self.runs)

@@ -18,17 +18,17 @@ from typing import Literal
 
 BETWEEN_WORKERS = 0.003
 PLACES_NS = 160
-"""By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
-code and their memory lie elsewhere: by so large a share (on a log scale), and each by so many ns, which is 1.1 % of two
-times of 20 µs. Both as half an interval of 95 %.
+"""The difference that the times of two workers that run the very same may have beyond the scatter within each, since
+their code and their memory lie elsewhere: so large a share (on a log scale), and so many ns each, which is 1.1 % of two
+times of 20 µs. Both are half an interval of 95 %.
 
-From benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its own in each
-worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to 0.16 %. The
-means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean square),
-0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
+The numbers are from benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its
+own in each worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to
+0.16 %. The means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean
+square), 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
 
 LITTLE_SCATTER = 1.25
-"""An interval is so many times as wide as what workers differ by when scatter, an independent error, has come down to
+"""The width of an interval, in units of what workers differ by, when scatter, an independent error, has come down to
 three quarters of that. To bring it down further isn't worth the time."""
 
 MANY = 9
@@ -40,13 +40,13 @@ LEAST_DELTA = 0.01
 """Nothing under 1 % is called a difference: other addresses or another place of the code make as much."""
 
 _HELD_UP = 1.5
-"""Times the median: calls that take longer were held up by something else."""
+"""A multiple of the median: calls that take longer were held up by something else."""
 
 _SUSPECTED = 1.0
-"""So many standard deviations below what independent values give, which one sequence of them in six is: merging these
-costs a few percent of their interval's width, and not merging others the interval's truth."""
+"""Standard deviations below what independent values give, a bound that one sequence of them in six passes: merging
+these costs a few percent of their interval's width, and not merging others the interval's truth."""
 _LEAST = 6
-"""As few values as an interval of 95 % needs."""
+"""The fewest values that an interval of 95 % needs."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def usual_mean(values: Sequence[float]) -> float:
 
 
 def held_up(values: Sequence[float]) -> int:
-    """How many of the largest tenth of the values, of one at least, exceed the median by half."""
+    """Count those of the largest tenth of the values, of one at least, that exceed the median by half."""
     most = _HELD_UP * median(values)
     largest = sorted(values)[-max(1, len(values) // 10) :]
     return sum(value > most for value in largest)
@@ -127,14 +127,14 @@ def between_workers(
     processes: int = 1,
     places_ns: float = PLACES_NS,
 ) -> float:
-    """By how much the ratio of two workers' times may be off, whatever number of blocks is measured: half an interval
-    of 95 %, on a log scale. `processes`: so often were both started anew."""
+    """Return the possible error of the ratio of two workers' times, whatever number of blocks is measured: half an
+    interval of 95 %, on a log scale. `processes` is how often both were started anew."""
     places = places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
     return math.hypot(BETWEEN_WORKERS, places) * of_medians(processes)
 
 
 def _deviations(confidence: float = 0.95) -> float:
-    """So many standard deviations to either side hold a normal variable with this probability."""
+    """Return how many standard deviations to either side hold a normal variable with this probability."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -163,7 +163,7 @@ def pairs(
 
 
 def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
-    """Of so many pairs those at which processes begin."""
+    """Return the pairs, of so many, at which processes begin."""
     return sorted({0, *(start for start in fresh_at if 0 < start < count)})
 
 
@@ -264,14 +264,15 @@ def _do_neighbours_resemble(values: Sequence[float]) -> bool:
 
 
 def delta_of(control: Interval | None) -> float:
-    """How far from 1 a ratio still counts as equal: 1 %, or as far as the interval of the A/A control reaches."""
+    """Return how far from 1 a ratio still counts as equal: 1 %, or as far as the interval of the A/A control
+    reaches."""
     if control is None:
         return LEAST_DELTA
     return max(LEAST_DELTA, control.high - 1, 1 / control.low - 1)
 
 
 def speed_verdict(speedup: Interval | None, delta: float) -> SpeedVerdict:
-    """From the whole interval: `faster` above 1 + delta, `slower` below 1 / (1 + delta), `same` between the two.
+    """Decide by the whole interval: `faster` above 1 + delta, `slower` below 1 / (1 + delta), `same` between the two.
 
     An interval that reaches over either border is `inconclusive`, and so is none.
     """

@@ -1,4 +1,4 @@
-"""Which kernels ran on the device while a turn was traced."""
+"""The kernels that ran on the device while a turn was traced."""
 
 from __future__ import annotations
 
