@@ -25,14 +25,15 @@ from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, s
 from harness.sandbox.wire.sandbox import Sandbox
 
 START_S = 120
-"""For importing torch, on a machine that does much else."""
+"""The time limit for importing torch, on a machine that does much else."""
 _ROUND_S = 0.002
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a server is started with: all that its workers have in common. `sandbox`: with the folder of theirs."""
+    """The arguments that a server is started with: all that its workers have in common. `sandbox` has the folder of
+    theirs."""
 
     backend: BackendName
     arguments: tuple[str, ...]
@@ -41,7 +42,7 @@ class Kind:
 
 
 class ForkedProcess:
-    """A worker's process, as subprocess.Popen has it; its parent is the fork server."""
+    """A worker's process, like subprocess.Popen; its parent is the fork server."""
 
     def __init__(self, pid: int, server: ForkServer) -> None:
         self.pid = pid
@@ -50,17 +51,17 @@ class ForkedProcess:
 
     @property
     def is_orphan(self) -> bool:
-        """Whether its server is gone, with which it was ended: no fault of its own."""
+        """True where its server is gone, with which it was ended: that is no fault of its own."""
         return not self._server.is_alive
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it lives."""
+        """Return its exit code, negative for a signal; None while it lives."""
         if self.returncode is None and has_ended(self.pid):
             self.returncode = self._server.reap(self.pid)
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """As poll(), once it has ended. Raises: subprocess.TimeoutExpired."""
+        """Wait until it has ended, then return its exit code like poll(). Raises: subprocess.TimeoutExpired."""
         deadline = time.monotonic() + timeout
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
@@ -69,7 +70,7 @@ class ForkedProcess:
         return code
 
     def kill(self) -> None:
-        """Itself; its number is its own until it is waited for."""
+        """Kill the process itself; its number is its own until it is waited for."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

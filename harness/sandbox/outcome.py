@@ -1,4 +1,4 @@
-"""What a solution did wrong, as an exception inside the referee and as a verdict outside."""
+"""A solution's fault, as an exception inside the referee and as a verdict outside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SolutionFailed(Exception):
 
     @classmethod
     def cheating(cls, check: CheckName, observed: str, details: str | None = None, **numbers: float) -> SolutionFailed:
-        """With the evidence: `numbers` have their units in their names."""
+        """Make the verdict with its evidence: `numbers` have their units in their names."""
         failed = cls(Verdict.CHEATING, observed, details)
         evidence = Evidence(check, failed.failure.reason, numbers)
         failed.failure = dataclasses.replace(failed.failure, evidence=(evidence,))

@@ -1,4 +1,4 @@
-"""What a worker prints: drained in the background, its beginning and its end kept."""
+"""The output of a worker: drained in the background, its beginning and its end kept."""
 
 from __future__ import annotations
 

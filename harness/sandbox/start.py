@@ -1,4 +1,4 @@
-"""Starting a worker: what it is started with, and what there is to hold it by.
+"""The start of a worker: what it is started with, and what there is to hold it by.
 
 It runs one arm and is ended with it, so that no two solutions ever meet in a process.
 """
@@ -50,9 +50,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What of the machine a worker may not read, and what of the environment it gets besides compilers' variables.
+    """The part of the machine that a worker may not read, and the part of the environment that it gets besides
+    compilers' variables.
 
-    `hidden` are folders, the cache and the temporary folder come on top; `passed` are names of variables.
+    `hidden` are folders; the cache and the temporary folder come on top. `passed` are names of variables.
     """
 
     hidden: tuple[Path, ...] = ()
@@ -60,7 +61,8 @@ class Surroundings:
 
 
 def surroundings_of(workspace: Path, results: Path, passed: Sequence[str]) -> Surroundings:
-    """Of a run in a workspace: others' solutions, problems with their cases, and what was found so far are hidden."""
+    """Return those of a run in a workspace: others' solutions, problems with their cases, and what was found so far are
+    hidden."""
     _make(results)
     return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed))
 

@@ -1,4 +1,4 @@
-"""What a worker takes of the host, counted over all its processes and held against its limits."""
+"""The part of the host that a worker takes, counted over all its processes and held against its limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Usage:
         self._next_scratch = time.monotonic() + _SCRATCH_EVERY_S
 
     def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
-        """None where it isn't time to look, or nothing is wrong."""
+        """Return the limit that is exceeded; None where it isn't time to look, or nothing is wrong."""
         now = time.monotonic()
         if now < self._next:
             return None
@@ -83,7 +83,7 @@ def _bytes(paths: list[Path]) -> int:
 
 
 def available_bytes() -> int:
-    """How much memory the host has left (proc(5)); 4 GiB where it doesn't say."""
+    """Return the bytes of memory that the host has left (proc(5)); 4 GiB where it doesn't say."""
     with contextlib.suppress(OSError), open("/proc/meminfo", encoding="ascii", errors="replace") as file:
         for line in file:
             if line.startswith("MemAvailable:"):

@@ -37,7 +37,7 @@ from harness.worker.torch_build import WORDS_CHARS, build
 
 
 class Extensions:
-    """What one worker was lent and has built, and what it has to report."""
+    """The extensions that one worker was lent or has built, and its reports."""
 
     def __init__(self, folder: Path, backend: str) -> None:
         """`folder` is the worker's own (wire.layout)."""
@@ -51,12 +51,12 @@ class Extensions:
         self._builds_others = True
 
     def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
-        """From now on texts are looked for by keys that have `compilers` in them; others are built here or reported."""
+        """Look for texts by keys that have `compilers` in them from now on; others are built here or reported."""
         self._built_by_referee = compilers
         self._builds_others = builds_others
 
     def compilers(self) -> str:
-        """What of this machine decides how a text's build comes out."""
+        """Hash what of this machine decides how a text's build comes out."""
         return compilers_digest(self._headers())
 
     def take_reports(self) -> tuple[ExtensionReport, ...]:
@@ -132,7 +132,7 @@ class Extensions:
 
 
 class _NotBuiltYet(ModuleType):
-    """In the place of an extension that the referee is to build first. What a solution makes of it goes with this
+    """A stand-in for an extension that the referee is to build first. What a solution makes of it goes with this
     process, which ends once the referee has heard of the text."""
 
     def __getattr__(self, name: str) -> Any:

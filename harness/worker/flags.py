@@ -37,7 +37,7 @@ def read_flags() -> dict[str, Flag | None]:
 
 
 def _switches() -> Iterator[tuple[str, _Get, _Set]]:
-    """What torch has had since 2.6 at least."""
+    """Yield the switches that torch has had since 2.6 at least."""
     cudnn, cuda = torch.backends.cudnn, torch.backends.cuda
     for name in ("enabled", "allow_tf32", "benchmark", "deterministic"):
         yield f"cudnn_{name}", _getter(cudnn, name), _setter(cudnn, name)
@@ -53,7 +53,7 @@ def _switches() -> Iterator[tuple[str, _Get, _Set]]:
 
 
 def _fusers() -> Iterator[tuple[str, _Get, _Set]]:
-    """TorchScript's for GPUs, where this torch has them."""
+    """Yield TorchScript's fusers for GPUs, where this torch has them."""
     names = {
         "jit_texpr_fuser": ("_jit_texpr_fuser_enabled", "_jit_set_texpr_fuser_enabled"),
         "jit_can_fuse_on_gpu": ("_jit_can_fuse_on_gpu", "_jit_override_can_fuse_on_gpu"),
@@ -64,7 +64,7 @@ def _fusers() -> Iterator[tuple[str, _Get, _Set]]:
 
 
 def _of_newer_torch() -> Iterator[tuple[str, _Get]]:
-    """Looked at and never set: the switches above stand for them."""
+    """Yield switches that are looked at and never set: those above stand for them."""
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     newer: dict[str, tuple[Any, str]] = {
         "matmul_allow_fp16_accumulation": (matmul, "allow_fp16_accumulation"),  # 2.7

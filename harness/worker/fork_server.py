@@ -27,12 +27,12 @@ _GIVEN = 2
 
 @dataclass(frozen=True)
 class Child:
-    """What a child process knows of itself."""
+    """The facts that a child process knows of itself."""
 
     sandbox: Sandbox
     socket: socket.socket
     server: int
-    """Its parent's number."""
+    """The number of its parent."""
 
 
 def serve_forks(referee: socket.socket) -> Child:

@@ -1,4 +1,5 @@
-"""What a call returned: its structure, the form of every output, and which of them can be copied as they lie."""
+"""The form of what a call returned: its structure, the form of every output, and which of them can be copied as they
+lie."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def _fits(output: Any, destination: torch.Tensor) -> TypeGuard[torch.Tensor]:
 
 
 def _is_of_torch(output: object) -> bool:
-    """By identity: a class may say that it equals another."""
+    """Say whether its class is torch's, by identity: a class may say that it equals another."""
     return any(type(output) is plain for plain in _PLAIN_TYPES)
 
 
@@ -72,7 +73,7 @@ def _described(output: object) -> str:
 
 
 def _peculiarity(output: Any) -> str | None:
-    """What keeps a tensor of torch's own class from being plain memory of numbers."""
+    """Say what keeps a tensor of torch's own class from being plain memory of numbers."""
     with _plainly():
         if output.is_nested:
             return "nested"

@@ -1,5 +1,5 @@
-"""What no honest solution replaces: clocks, events, comparisons, the worker's own functions and fixed data, and the
-driver's code.
+"""A watch over what no honest solution replaces: clocks, events, comparisons, the worker's own functions and fixed
+data, and the driver's code.
 
 What stands here is looked at before the solution is loaded and after each turn. A worker that finds a replacement says
 so; that it finds none proves nothing, since what looks could have been replaced as well. Left out is whatever an honest
@@ -69,14 +69,14 @@ _NATIVE = {
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",
 }
 _CODE_BYTES = 16
-"""As long as a jump to anywhere takes on x86-64 (14 bytes)."""
+"""The bytes of code that are compared: a jump to anywhere takes 14 on x86-64."""
 _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
 _getattr, _vars, _dict, _string_at = getattr, vars, dict, ctypes.string_at  # found even where builtins are replaced
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
-"""Who is asked before any function of Python's runs (PEP 523), and may run another; torch.compile sets it for a call.
-Older torch doesn't tell."""
+"""The getter of the callback that is asked before any function of Python's runs (PEP 523), and may run another;
+torch.compile sets it for a call. Older torch doesn't tell it."""
 
 
 class Guard:
@@ -136,7 +136,7 @@ class Guard:
 
 
 def _reachable(held: Iterable[object]) -> list[object]:
-    """These objects, and those of ours that they hold."""
+    """List these objects, and those of ours that they hold."""
     found: list[object] = []
     waiting = list(held)
     while waiting:
@@ -148,8 +148,8 @@ def _reachable(held: Iterable[object]) -> list[object]:
 
 
 def _fixed(one: object) -> list[tuple[str, object, tuple[object, ...]]]:
-    """What it has of its own to call, the objects of ours that it holds, and its fixed data: attribute, value, and the
-    value's parts."""
+    """List what it has of its own to call, the objects of ours that it holds, and its fixed data: attribute, value, and
+    the value's parts."""
     fixed = fixed_attributes(one)
     return [
         (name, value, parts(value))
@@ -168,7 +168,7 @@ def _named(cls: type) -> str:
 
 
 def _hooks() -> dict[str, object]:
-    """Whom the interpreter calls between any two lines of ours, or torch at any operation."""
+    """Return what the interpreter calls between any two lines of ours, or torch at any operation."""
     monitoring = _getattr(sys, "monitoring", None)  # since Python 3.12
     tools = {f"sys.monitoring tool {one}": monitoring.get_tool(one) for one in range(6)} if monitoring else {}
     modes = {

@@ -1,4 +1,4 @@
-"""Whose memory the outputs of a call lie in, as far as it isn't their own."""
+"""The owner of the memory in which the outputs of a call lie, if it isn't their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Held:
     allocated_bytes: int | None
 
     def is_given_back(self, allocated_bytes: int | None) -> bool:
-        """Whether so much less is given out now that the outputs' memory went with them; not where that isn't told."""
+        """Say whether so much less is given out now that the outputs' memory went with them; False where that isn't
+        told."""
         if self.allocated_bytes is None or allocated_bytes is None:
             return False
         return self.allocated_bytes - allocated_bytes >= self.output_bytes
@@ -48,7 +49,7 @@ class Sharing:
     def of(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
     ) -> str | None:
-        """What the first output that shares something shares it with; `buffers` are all of the referee's."""
+        """Say what the first output that shares something shares it with; `buffers` are all of the referee's."""
         for output in outputs:
             start, end = _extent(output)
             if start == end:
@@ -86,7 +87,7 @@ class Sharing:
 
 
 def own_bytes(outputs: Sequence[torch.Tensor], inputs: Sequence[object]) -> int:
-    """Of the outputs' storages that lie in no input, each once."""
+    """Count the bytes of the outputs' storages that lie in no input, each once."""
     given = [_extent(value) for value in inputs if isinstance(value, torch.Tensor)]
     storages = {_storage_of(output)._cdata: _extent(output) for output in outputs}
     return sum(

@@ -102,7 +102,7 @@ def headers_digest() -> str:
 
 
 def _is_plain(arguments: dict[str, Any]) -> bool:
-    """Whether the call asks for nothing besides a Python module of functions."""
+    """Say whether the call asks for nothing besides a Python module of functions."""
     others = {name: value for name, value in arguments.items() if name not in _KNOWN}
     return all(value is _DEFAULTS.get(name, False) for name, value in others.items())
 
@@ -116,7 +116,7 @@ def _read_sources(arguments: dict[str, Any], folders: list[str]) -> tuple[list[s
 
 
 def _with_included(source: Path, folders: list[str]) -> list[str]:
-    """Of files beside the source and in `folders` alone."""
+    """Read the source with what it includes, of files beside it and in `folders` alone."""
     read: dict[Path, str] = {}
     waiting = [source]
     while waiting:
@@ -135,7 +135,7 @@ def _texts(value: object) -> list[str]:
 
 
 def needs_full_headers(sources: str) -> bool:
-    """Whether a build with the slim ones would fail, or mean something else."""
+    """Say whether a build with the slim headers would fail, or mean something else."""
     return _NEEDS_FULL.search(sources) is not None
 
 

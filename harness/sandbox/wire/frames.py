@@ -14,7 +14,7 @@ from typing import Any
 
 MAX_FRAME_BYTES = 8 * 2**20
 LARGEST_CLAIM = 2**62
-"""No count of bytes or nanoseconds is larger, and the difference of two still fits into 64 bits."""
+"""The largest count of bytes or nanoseconds; the difference of two still fits into 64 bits."""
 _MAX_DESCRIPTORS = 8
 
 

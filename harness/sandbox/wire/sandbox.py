@@ -40,7 +40,7 @@ FIRST_USER = 0x78000000
 those of systemd's containers (systemd's UIDS-GIDS: up to 0x6FFFFFFF), and below 2^31, which some programs take for a
 negative number."""
 USERS = 2**22
-"""So many there are."""
+"""The number of such users."""
 
 
 def user_of(worker: int) -> int:

@@ -1,4 +1,5 @@
-"""What a worker gives up before it runs anything: done by itself, kept up by the kernel, and never to be undone.
+"""The rights that a worker gives up before it runs anything: it does so by itself, the kernel keeps it up, and it can
+never be undone.
 
 Each means stands in a module of its own. Where the machine lacks one the worker runs without it; the referee is told
 which were there.
@@ -34,7 +35,8 @@ LIMITS = "resource limits"
 _SIGNAL_ABI = 6
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _GPUS = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/dxg")
-"""Not for workers that build: those work while another one is measured. Compilers and torch's import need none."""
+"""Devices that workers get unless they build: those that build work while another one is measured. Compilers and
+torch's import need none."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Confined:
-    """Which means are in force, by name, and which are missing."""
+    """The means that are in force, by name, and those that are missing."""
 
     active: tuple[str, ...]
     missing: tuple[Missing, ...]

@@ -1,4 +1,4 @@
-"""What a worker may read: everything but what it must not see, and of that what Python and compilers need."""
+"""The files that a worker may read: everything but what it must not see, and of that what Python and compilers need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hidden_places(named: Iterable[str], home: str) -> set[Path]:
 
 
 def needed_places() -> set[Path]:
-    """What this interpreter and the compilers of its environment are made of, and this very package, resolved."""
+    """List what this interpreter and the compilers of its environment are made of, and this very package, resolved."""
     names = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *sysconfig.get_paths().values()]
     names += [site.getuserbase(), *sys.path, str(Path(__file__).parents[2])]
     names += [entry for name in _PATH_VARIABLES for entry in os.environ.get(name, "").split(os.pathsep)]
@@ -61,7 +61,8 @@ def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
 
 
 def _dot_entries(home: Path) -> Iterator[Path]:
-    """Where one leads out of the home it may lead anywhere, to /usr as well as to keys: it stays."""
+    """List the entries that begin with a dot. One that leads out of the home may lead anywhere, to /usr as well as to
+    keys: it stays."""
     places = (Path(os.path.realpath(entry)) for entry in _entries(home) if entry.name.startswith("."))
     return (place for place in places if home in place.parents)
 
