@@ -29,7 +29,8 @@ class Journal:
         self._keeps_source = keeps_source
 
     def require_writable(self) -> None:
-        """Before work is done whose result couldn't be kept. Raises: JournalError."""
+        """Check that the folder can be written, before work is done whose result couldn't be kept. Raises:
+        JournalError."""
         results = self.folder.parent
         try:
             results.mkdir(parents=True, exist_ok=True)
@@ -90,11 +91,11 @@ class JournalProblem:
 
     path: Path
     line: int
-    """Counted from 1."""
+    """The line's number, counted from 1."""
     what: str
     remedy: str
     is_harmless: bool = False
-    """A line that was never acknowledged: nothing is missing."""
+    """True for a line that was never acknowledged: nothing is missing."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
@@ -106,7 +107,7 @@ class JournalLine:
 
     offset: int
     number: int
-    """Counted from 1."""
+    """The line's number, counted from 1."""
     data: bytes
 
     @property
@@ -115,7 +116,7 @@ class JournalLine:
 
     @property
     def digest(self) -> bytes:
-        """Equal for equal lines."""
+        """A digest that is equal for equal lines."""
         return hashlib.blake2b(self.data.rstrip(), digest_size=8).digest()
 
 
@@ -173,7 +174,7 @@ def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
 
 
 def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem:
-    """What to say of a line that is no evaluation."""
+    """Say what is wrong with a line that is no evaluation."""
     if not line.is_whole:
         what = f"an unfinished line of {len(line.data)} bytes: its writer was stopped, or is writing now"
         return JournalProblem(path, line.number, what, "nothing to do: it was never reported as kept", True)
@@ -184,7 +185,7 @@ def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem
 
 
 def contradiction(path: Path, line: int, evaluation_id: str) -> JournalProblem:
-    """What to say of a second line for an id that says something else than the first."""
+    """Say what is wrong with a second line for an id that differs from the first."""
     what = f"evaluation {evaluation_id} stands elsewhere with another content, which counts"
     return JournalProblem(path, line, what, "remove the copy that was edited, then 'harness index --rebuild'")
 
@@ -199,7 +200,7 @@ def _lock(file: io.FileIO) -> bool:
 
 
 def _append_synced(file: io.FileIO, data: bytes, is_ours: bool) -> None:
-    """Whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
+    """Append it whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
     start = file.seek(0, os.SEEK_END)
     try:
         _write_all(file, _missing_newline(file, start) + data)
@@ -233,7 +234,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _rescue(name: str, data: bytes) -> str:
-    """Where lines went that the journal couldn't take."""
+    """Save lines that the journal couldn't take; say where they are."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
         (folder / name).write_bytes(data)
