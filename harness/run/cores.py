@@ -1,4 +1,4 @@
-"""Which CPU cores measure and which compile.
+"""The division of CPU cores into those that measure and those that compile.
 
 Compilers on every core disturb what is timed: the worker's thread that launches kernels loses its core and its cache,
 and a call that is bound by its launches gets slower. So every GPU has cores of its own for its referee and its worker
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PER_LANE = 2
-"""Whole cores for one GPU: one for the worker, one for the referee that watches it."""
+"""The whole cores for one GPU: one for the worker, one for the referee that watches it."""
 _FEWEST_FOR_BUILDS = 2
 _NICE = 10
 

@@ -54,7 +54,7 @@ class GpuLock:
                 _erase_note(lock)
 
     def is_held(self) -> bool:
-        """Whether some run, this one included, measures on the GPU just now."""
+        """Say whether some run, this one included, measures on the GPU just now."""
         return _is_held(self._path("lock"))
 
     def _path(self, kind: str) -> Path:

@@ -35,14 +35,14 @@ Observer = Callable[[Job, str], None]
 """Told what happens to a job, in a few words."""
 
 _MOST_RETURNS = 4
-"""So often a solution gives its device back while what it came to is built."""
+"""The number of times that a solution gives its device back while what it came to is built."""
 _AHEAD = 16
 """Built solutions that may wait for a device: enough to keep it busy, and little to hold in memory."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Where a run's evaluations take place: its lanes by name, the workers that build, and how the cores are divided
+    """The places of a run's evaluations: its lanes by name, the workers that build, and how the cores are divided
     (None: shared)."""
 
     by_name: Mapping[str, Lane]
@@ -51,7 +51,8 @@ class Lanes:
     environment: Environment
 
     def shape(self, tasks: int, jobs: int | None) -> Shape:
-        """How wide the pipeline is for so many tasks; `jobs` builds at once, by default half of the builds' cores."""
+        """Say how wide the pipeline is for so many tasks; `jobs` builds run at once, by default half of the builds'
+        cores."""
         of_builds = self.cores.builds if self.cores else None
         usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
         builders = max(1, min(jobs or max(2, usable // 2), tasks))
@@ -145,7 +146,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         list(self._lanes.by_name.values())[lane].examine()
 
     def close(self) -> None:
-        """To be called when nothing is built or measured any more."""
+        """Close it when nothing is built or measured any more."""
         if self._nvcc is not None:
             self._nvcc.close()
 

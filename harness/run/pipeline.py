@@ -45,7 +45,7 @@ class Again(Generic[T]):
 
 @dataclass(frozen=True)
 class Shape:
-    """How wide the pipeline is: threads that prepare, lanes that measure, and how many tasks may wait between them.
+    """The width of the pipeline: threads that prepare, lanes that measure, and how many tasks may wait between them.
 
     `alternates`: never prepare and measure at the same time; up to `ahead` tasks are prepared, then measured.
     """
@@ -57,7 +57,7 @@ class Shape:
 
 
 class Stages(ABC, Generic[T, P, R]):
-    """What is done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
+    """The steps that are done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
 
     @abstractmethod
     def prepare(self, task: T) -> BuiltTask[P] | Finished[R]:
@@ -167,7 +167,7 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
 
 
 class _Belt(Generic[T, P, R]):
-    """What the threads share, under one lock."""
+    """The state that the threads share, under one lock."""
 
     def __init__(self, shape: Shape) -> None:
         self._changed = threading.Condition()
@@ -181,7 +181,7 @@ class _Belt(Generic[T, P, R]):
         self._error: BaseException | None = None
         self._has_ended = False
         self.is_fetching = False
-        """Whether the tasks were asked for the next one and haven't answered."""
+        """True where the tasks were asked for the next one and haven't answered."""
 
     def wants_task(self) -> bool:
         """True once there is room for one more task, which must then be given; False when all ends."""
@@ -301,5 +301,5 @@ class _Belt(Generic[T, P, R]):
         self._changed.notify_all()
 
     def _will_be_fed(self) -> bool:
-        """Whether the next task will be asked for at once; one that was asked for may be long in coming."""
+        """Say whether the next task will be asked for at once; one that was asked for may be long in coming."""
         return self._has_more and not self.is_fetching and self._has_room()

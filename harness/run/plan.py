@@ -1,4 +1,4 @@
-"""What of the tasks is left to do: what has a result already, and what failed last."""
+"""The tasks that are left to do: what has a result already, and what failed last."""
 
 from __future__ import annotations
 
