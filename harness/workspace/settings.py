@@ -22,7 +22,7 @@ class SettingsFile:
 
     @property
     def label(self) -> str:
-        """The file, and for pyproject.toml the table in it."""
+        """The name of the file, and for pyproject.toml the table in it."""
         return str(self.path) if self.path.name == SETTINGS_FILE else f"{self.path} [tool.harness]"
 
 

@@ -84,7 +84,8 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:
-    """Those where nobody may look as well: what is there would pass for missing, and who loads it is told.
+    """List the folders that hold the file, and those where nobody may look: what is there would pass for missing, and
+    whoever loads it is told.
 
     Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where `folder` can't be
     read."""
@@ -104,7 +105,7 @@ def _folders_with(folder: Path, file: str) -> list[str]:
 
 
 def _exists(path: Path) -> bool:
-    """True where that can't be told."""
+    """Say whether it exists; True where that can't be told."""
     try:
         path.stat()
     except PermissionError:
