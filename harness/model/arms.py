@@ -17,11 +17,11 @@ Baseline = Literal[
     "eager-float16",
     "eager-bfloat16",
 ]
-"""Ways to run the reference that a solution is compared with. The last five: in that precision throughout; the one that
-a solution declares is measured without being asked for, where eager computes in another."""
+"""Ways to run the reference that a solution is compared with. The last five compute in that precision throughout; the
+one that a solution declares is measured without being asked for, where eager computes in another."""
 ArmName = Literal[Baseline, "control", "solution"]
-"""`control`: the first baseline once more, in a worker of its own. What differs between the two is no speed-up, but
-what this machine makes of one (an A/A test)."""
+"""The arm's name. `control` is the first baseline once more, in a worker of its own. What differs between the two is no
+speed-up, but what this machine makes of one (an A/A test)."""
 ReferenceArm = Literal[Baseline, "control"]
 """Any arm but the solution."""
 Metric = Literal["gpu_cold", "gpu_warm", "end_to_end", "graph"]

@@ -51,7 +51,7 @@ class NvccCheck:
 
 @dataclass(frozen=True, config=RECORD)
 class ExtensionBuild:
-    """One extension of a solution. `was_cached`: found built under the same key."""
+    """One extension of a solution. `was_cached`: it was found built under the same key."""
 
     name: str
     key: str
@@ -69,9 +69,10 @@ class ExtensionBuild:
 
 @dataclass(frozen=True, config=RECORD)
 class CompiledBaseline:
-    """`compile_s`: by the referee's clock, how much longer the first call took than the second. The counts are torch's
-    own, up to the end of the timing, but for CUDA graphs; None of what this torch doesn't count. Where a measurement
-    had fresh processes (timing.processes) all of it is of the first ones, which compiled before anybody else did."""
+    """A baseline that torch.compile() made. `compile_s`: by the referee's clock, how much longer the first call took
+    than the second. The counts are torch's own, up to the end of the timing, but for CUDA graphs; None of what this
+    torch doesn't count. Where a measurement had fresh processes (timing.processes) all of it is of the first ones,
+    which compiled before anybody else did."""
 
     baseline: Baseline
     compile_s: NotNegative

@@ -42,7 +42,7 @@ class Ceilings:
     torch: str
     """The version that measured: matrix products are those of its libraries."""
     measured_at: str
-    """UTC, ISO 8601."""
+    """The time of the measurement in UTC, ISO 8601."""
     cache_bytes: NonNegativeInt
     memory_peak_bytes_per_s: Positive | None
     copy_bytes_per_s: Positive

@@ -38,7 +38,7 @@ class Tolerance:
         return Tolerance(*(max(pair) for pair in parts))
 
     def __str__(self) -> str:
-        """'0.0001 + 0.0001·|want| + 0.0001·rms', 'exact'."""
+        """Say the tolerance as '0.0001 + 0.0001·|want| + 0.0001·rms' or 'exact'."""
         if self.is_exact:
             return "exact"
         parts = [f"{self.atol:.3g}", f"{self.rtol:.3g}·|want|"]

@@ -105,9 +105,9 @@ class LimitsConfig:
     turn_s: Positive = 120.0
     """Seconds for one turn; ten times as long with correctness.sanitize."""
     parallel_builds: Count | None = None
-    """Builds at once. null: half the cores, two at least."""
+    """The number of builds at once. null is half the cores, two at least."""
     worker_memory_gib: Positive | None = None
-    """Resident memory of one worker on the host. null: 80 % of what is available at its start."""
+    """Resident memory of one worker on the host. null is 80 % of what is available at its start."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
@@ -156,7 +156,7 @@ class Config:
 
     @property
     def turn_limits(self) -> LimitsConfig:
-        """`limits`, with more time for a turn where every access is looked at."""
+        """The limits, with more time for a turn where every access is looked at."""
         if not self.correctness.sanitize:
             return self.limits
         return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)

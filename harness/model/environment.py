@@ -37,7 +37,7 @@ before ran under these."""
 
 @dataclass(frozen=True, config=RECORD)
 class Environment:
-    """Facts read off the machine. None where the machine couldn't say."""
+    """Facts read off the machine. They are None where the machine couldn't say."""
 
     backend: BackendName
     gpu: str | None
@@ -105,7 +105,7 @@ def of_several_gpus(uuids: Iterable[str | None]) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class MachineFinding:
-    """`remedy` says what to do where the state isn't good."""
+    """A finding about the machine. `remedy` says what to do where the state isn't good."""
 
     name: str
     state: Literal["good", "missing", "warning"]

@@ -59,7 +59,7 @@ class SolutionRef:
 
 @dataclass(frozen=True, config=RECORD)
 class Failure:
-    """Why an evaluation didn't pass: what happened, where, and what its author can do next."""
+    """The reason why an evaluation didn't pass: what happened, where, and what its author can do next."""
 
     reason: str
     next_step: str
@@ -78,7 +78,8 @@ class Work:
 
     least_bytes: _Amount
     operations: _Amount | None
-    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where there are
+    none."""
     written_bytes: NonNegativeInt | None = None
     """The outputs' part of `least_bytes`; None in records from before they were told apart."""
     convolutions: int | None = None
@@ -109,7 +110,7 @@ class SpeedOfLight:
 
     @property
     def ns(self) -> float:
-        """Memory and arithmetic can work at the same time: the longer of the two."""
+        """The longer of the two times, since memory and arithmetic can work at the same time."""
         return max(self.memory_ns, self.arithmetic_ns or 0.0)
 
     @property
@@ -124,12 +125,12 @@ class SpeedOfLight:
 
 @dataclass(frozen=True, config=RECORD)
 class Evaluation:
-    """Immutable; one line of the journal."""
+    """The immutable record of a job: one line of the journal."""
 
     id: str
     run: str
     started_at: str
-    """UTC, ISO 8601."""
+    """The time of its start in UTC, ISO 8601."""
     duration_s: float
     problem: ProblemRef
     solution: SolutionRef
@@ -224,7 +225,7 @@ class Evaluation:
 def evaluation_key(
     problem: ProblemRef, solution: SolutionRef, cases: Sequence[str], config: Config, environment: Environment
 ) -> str:
-    """Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
+    """Return Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
     question = [
         problem.name,
         problem.sha256,

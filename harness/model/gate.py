@@ -48,7 +48,7 @@ is forbidden; nothing, since the policy allows it; nothing, since a waiver cover
 Outcome = Literal["failed", "broken", "inconclusive", "passed"]
 
 OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
-"""Worst first."""
+"""The outcomes, the worst first."""
 
 WaiverScope = Literal["correctness", "performance", "unsupported"]
 
@@ -143,7 +143,7 @@ class GateReport:
 
     backend: BackendName | None
     environment: str | None
-    """Environment.label."""
+    """The Environment.label."""
     commit: str | None
     snapshot: str | None
     not_judged: str | None
@@ -199,7 +199,7 @@ class Accepted:
 
     @property
     def device(self) -> str:
-        """One entry a solution and device is kept."""
+        """The device; one entry is kept for each solution and device."""
         return device_of(self.environment)
 
     @property

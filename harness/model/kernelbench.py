@@ -53,7 +53,7 @@ def run_and_sample(solution: str) -> tuple[str, int]:
 
 
 SIMULATOR = "simulator"
-"""Stands for the GPU of what was evaluated without one."""
+"""The stand-in for the GPU of what was evaluated without one."""
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The speed-ups p of KernelBench's own fast_p table."""
 
@@ -98,7 +98,7 @@ class KernelBenchLevel:
     """The number of samples of each run that passed on the GPU and were not timed: they can't be scored."""
 
     def baseline_ns(self, problem: KernelBenchProblem, baseline: Baseline = "eager") -> list[int]:
-        """Every call of the baseline, measured beside any solution of the problem; empty where none passed.
+        """Return every call of the baseline, measured beside any solution of the problem; empty where none passed.
 
         The device's time of cold calls where there is any of it, for other metrics are not to be mixed with it.
         """
@@ -138,7 +138,8 @@ class KernelBenchScore:
 
 
 def fields_of(evaluations: Iterable[Evaluation], problem_names: Iterable[str]) -> list[KernelBenchLevel]:
-    """`evaluations`: one per solution and GPU; `problem_names`: every problem to be counted, though nobody tried it."""
+    """Sort evaluations into levels. `evaluations` has one per solution and GPU; `problem_names` has every problem to be
+    counted, though nobody tried it."""
     every = {problem for name in problem_names if (problem := kernelbench_problem(name))}
     groups: dict[tuple[str, int], list[KernelBenchSample]] = defaultdict(list)
     for evaluation in evaluations:

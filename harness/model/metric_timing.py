@@ -29,7 +29,7 @@ from harness.model.statistics import (
 FLOORS = 3
 """The number of empty kernels that a call must outlast for a ratio: launching would be a third of shorter ones."""
 SHORT_NS = 20_000
-"""Calls under it are measured many at a time and averaged: a mean has digits that events don't have."""
+"""The limit under which calls are measured many at a time and averaged: a mean has digits that events don't have."""
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -45,7 +45,8 @@ class GpuState:
     """The energy, in J, in records up to 0.2 alone."""
     temperature_c: int | None = None
     throttled: tuple[str, ...] = ()
-    """Why clocks were held back, in NVML's words ('sw power cap', 'hw thermal slowdown'), idleness left out."""
+    """The reasons why clocks were held back, in NVML's words ('sw power cap', 'hw thermal slowdown'), idleness left
+    out."""
     other_processes: int | None = None
     """Programs on this GPU that are none of the harness's."""
 
@@ -185,16 +186,16 @@ class MetricTiming:
         return median(self.block_ns(arm))
 
     def least_ns(self, arm: ArmName) -> float:
-        """`median_ns` or `time_ns`, whichever says less: they part where calls gather in blocks."""
+        """Return `median_ns` or `time_ns`, whichever says less: they part where calls gather in blocks."""
         return min(self.median_ns(arm), self.time_ns(arm))
 
     def interval_ns(self, arm: ArmName) -> Interval | None:
-        """`time_ns` with its interval; None with too few blocks for one."""
+        """Return `time_ns` with its interval; None with too few blocks for one."""
         return median_interval(self.block_ns(arm))
 
     @property
     def fresh_pairs(self) -> tuple[int, ...]:
-        """`fresh_at` counted from the first block: where in block_ns() new processes begin."""
+        """The places in block_ns() where new processes begin: `fresh_at` counted from the first block."""
         numbers = sorted({turn.block for turn in self.turns})
         return tuple(bisect_left(numbers, block) for block in self.fresh_at)
 
@@ -259,7 +260,8 @@ class MetricTiming:
 
     @property
     def delta(self) -> float:
-        """Ratios within 1 + delta and its reciprocal count as equal: no less than what the A/A control shows."""
+        """The delta, no less than what the A/A control shows: ratios within 1 + delta and its reciprocal count as
+        equal."""
         return delta_of(self.control_ratio)
 
     def speed_over(self, baseline: Baseline) -> SpeedVerdict:

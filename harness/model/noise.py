@@ -200,8 +200,8 @@ def _control(measured: MetricTiming) -> Iterator[str]:
 
 
 def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
-    """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
-    itself drifts, or where times drift so far that a median in ms is one moment's."""
+    """Say where the ratio itself drifts, or where times drift so far that a median in ms is one moment's. Slow drift
+    falls on all turns of a block alike, so it leaves ratios what they are."""
     above, below = measured.block_ns(baseline), measured.block_ns("solution")
     of_ratio = _significant_drift([a / b for a, b in zip(above, below, strict=True)])
     of_times = _significant_drift(above)
@@ -212,7 +212,8 @@ def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
 
 
 def _significant_drift(values: Sequence[float]) -> float | None:
-    """Relative, from the first to the last value along the trend; None where it is under 2 % or may be an accident."""
+    """Return the relative drift from the first to the last value along the trend; None where it is under 2 % or may be
+    an accident."""
     if len(values) < _LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
         return None
     drift = theil_sen(values) * (len(values) - 1) / median(values)
@@ -220,7 +221,8 @@ def _significant_drift(values: Sequence[float]) -> float | None:
 
 
 def _levels(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
-    """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
+    """Say where there are two clock modes: times stand on two levels with nothing between them, and chance says which
+    has the median."""
     for arm in arms:
         values = measured.block_ns(arm)
         found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
@@ -294,8 +296,8 @@ def _unqueued(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
 
 
 def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
-    """Words for each arm with calls that weren't proven to be queued, where that is part of the metric; and whether
-    these are more than a median or a mean bears."""
+    """Yield words for each arm with calls that weren't proven to be queued, where that is part of the metric; and
+    whether these are more than a median or a mean bears."""
     if measured.metric not in _BETWEEN_EVENTS:
         return
     for arm in arms:

@@ -30,7 +30,7 @@ class Draw:
 
     @property
     def label(self) -> str:
-        """'small', 'small, negative'."""
+        """A label such as 'small' or 'small, negative'."""
         return self.case if self.variant is None else f"{self.case}, {self.variant}"
 
 

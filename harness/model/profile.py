@@ -8,7 +8,8 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Stall:
-    """Why warps waited. `share`: of the time that a warp spends from one instruction to the next, from 0 to 1."""
+    """A reason why warps waited. `share`: of the time that a warp spends from one instruction to the next, from 0 to
+    1."""
 
     reason: str
     share: float
@@ -16,7 +17,8 @@ class Stall:
 
 @dataclass(frozen=True)
 class KernelCounters:
-    """One launch, as Nsight Compute counted it. None where the counter isn't in the chosen set, or not on this GPU.
+    """One launch, as Nsight Compute counted it. It is None where the counter isn't in the chosen set, or not on this
+    GPU.
 
     Percentages are of what the GPU sustains at its best. `compute_percent` is that of the busiest of a
     multiprocessor's pipes. Occupancy is in warps: those that were there on average (achieved), and as many as the
@@ -86,7 +88,8 @@ class DeviceTimeline:
 
 @dataclass(frozen=True)
 class Profile:
-    """`solution` is None for the reference. `kernels` in the order of their launches. `files` by what they are."""
+    """The profile of an arm. `solution` is None for the reference. `kernels` are in the order of their launches,
+    `files` by what they are."""
 
     problem: str
     case: str

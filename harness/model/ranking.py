@@ -18,8 +18,8 @@ FAST_P = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Ranked:
-    """`rank` is None for what isn't ranked: not passed, not timed, of a problem that can't tell, or measured by another
-    metric than those that are. Equal ranks are ties."""
+    """An evaluation with its rank. `rank` is None for what isn't ranked: not passed, not timed, of a problem that can't
+    tell, or measured by another metric than those that are. Equal ranks are ties."""
 
     rank: int | None
     evaluation: Evaluation
@@ -28,7 +28,7 @@ class Ranked:
 
 
 def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
-    """Fastest first, for evaluations of one problem in one environment.
+    """Rank evaluations of one problem in one environment, the fastest first.
 
     A rank is one more than the number of solutions whose whole interval lies above the solution's own: where
     intervals overlap, neither is ahead. No two metrics are ranked together, see leading_metric().
@@ -58,8 +58,8 @@ def leading_metric(metrics: Iterable[Metric | None]) -> Metric | None:
 
 
 def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
-    """Why a headline isn't ranked among those of the leading metric; None where it is. A ratio of host overheads has no
-    rank among kernels: one `.item()` would lift a solution over the clock's floor."""
+    """Say why a headline isn't ranked among those of the leading metric; None where it is. A ratio of host overheads
+    has no rank among kernels: one `.item()` would lift a solution over the clock's floor."""
     if metric is None or metric == leading:
         return None
     if metric == "end_to_end":
@@ -128,7 +128,7 @@ class Summary:
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
-    """Counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
+    """Return counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
     counted, left_out = of_totals(evaluations)
     speedups = [interval for e in counted if (interval := speedup_of(e))]
     counts = Counter(e.verdict for e in evaluations)

@@ -22,7 +22,8 @@ SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="constants", use_attribut
 
 
 def as_json(record: object) -> Any:
-    """Plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for what JSON lacks."""
+    """Turn a record into plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for
+    what JSON lacks."""
     try:
         return json.loads(to_json(record, inf_nan_mode="constants"), parse_constant=str)
     except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
@@ -30,7 +31,7 @@ def as_json(record: object) -> Any:
 
 
 def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
-    """SHA-256 over names and contents, in their order."""
+    """Return the SHA-256 over names and contents, in their order."""
     digest = hashlib.sha256()
     for name, content in contents:
         for piece in (name.encode(errors="surrogateescape"), content):

@@ -13,7 +13,8 @@ from harness.model.timing import Timing
 
 
 def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLight:
-    """`arithmetic`: the precision; the fastest counts where the device hasn't that one."""
+    """Return the least time of the work. `arithmetic` is the precision; the fastest counts where the device hasn't that
+    one."""
     memory = ceilings.memory
     memory_ns = work.least_bytes / memory.rate * 1e9
     if work.operations is None:

@@ -40,7 +40,7 @@ class SanitizerFinding:
 
 @dataclass(frozen=True)
 class ToolRun:
-    """One tool over the arm's calls. `complaint`: what kept it from looking to the end, None where it did."""
+    """One tool over the arm's calls. `complaint` says what kept it from looking to the end; it is None where it did."""
 
     tool: SanitizerTool
     seconds: float
@@ -56,7 +56,7 @@ class ToolRun:
 
 @dataclass(frozen=True)
 class Sanitizing:
-    """`solution` is None for the reference."""
+    """The sanitizing of an arm. `solution` is None for the reference."""
 
     problem: str
     case: str

@@ -32,12 +32,12 @@ LITTLE_SCATTER = 1.25
 three quarters of that. To bring it down further isn't worth the time."""
 
 MANY = 9
-"""Processes, of whose medians an interval of 95 % leaves out the outermost."""
+"""The number of processes of whose medians an interval of 95 % leaves out the outermost."""
 
 SpeedVerdict = Literal["faster", "slower", "same", "inconclusive"]
 
 LEAST_DELTA = 0.01
-"""Nothing under 1 % is called a difference: other addresses or another place of the code make as much."""
+"""The least difference, 1 %: other addresses or another place of the code make as much."""
 
 _HELD_UP = 1.5
 """A multiple of the median: calls that take longer were held up by something else."""
@@ -168,7 +168,7 @@ def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
 
 
 def between_processes(numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int]) -> float:
-    """Half of how far apart the median ratios of processes lie, on a log scale; 0 of one."""
+    """Return half of how far apart the median ratios of processes lie, on a log scale; 0 of one."""
     medians = [median(part) for part in _logs_by_process(numerators, denominators, fresh_at)]
     return (max(medians) - min(medians)) / 2
 
@@ -184,7 +184,8 @@ def _logs_by_process(
 def _interval(
     numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int], confidence: float, apart: float
 ) -> Interval | None:
-    """`apart`: half an interval of an error that is independent of the pairs' scatter, on a log scale."""
+    """Make the interval. `apart` is half an interval of an error that is independent of the pairs' scatter, on a log
+    scale."""
     parts = _logs_by_process(numerators, denominators, fresh_at)
     scatter = median_interval([value for part in parts for value in independent(part)], confidence)
     if scatter is None:
@@ -214,7 +215,7 @@ def geometric_mean(intervals: Sequence[Interval]) -> Interval:
 
 
 def ratio(new: Interval, old: Interval) -> Interval:
-    """new / old of two independently measured values. Log-widths add in quadrature, as in geometric_mean()."""
+    """Return new / old of two independently measured values. Log-widths add in quadrature, as in geometric_mean()."""
     below = math.hypot(math.log(new.estimate / new.low), math.log(old.high / old.estimate))
     above = math.hypot(math.log(new.high / new.estimate), math.log(old.estimate / old.low))
     estimate = new.estimate / old.estimate

@@ -105,7 +105,7 @@ class Fastest:
     speedup: Interval | None
     """The ratio of its time to the solution's, paired by block as over any other."""
     ties: tuple[Baseline, ...]
-    """Others that may be as fast: the interval of their time over its time reaches down to 1."""
+    """Other baselines that may be as fast: the interval of their time over its time reaches down to 1."""
 
 
 def fastest_baseline(timing: Timing) -> Fastest | None:
@@ -126,7 +126,8 @@ def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:
 
 
 def missed_precision(timing: Timing, config: TimingConfig) -> str | None:
-    """'the interval is ±0.49 %, ±0.25 % was asked for: …'; None where none was asked for, or no ratio is claimed."""
+    """Say 'the interval is ±0.49 %, ±0.25 % was asked for: …'; None where none was asked for, or no ratio is
+    claimed."""
     asked, speedup = config.precision, timing.speedup
     if asked is None or speedup is None or speedup.half_width <= asked:
         return None

@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 from harness.model.record import RECORD
 
 KernelOrigin = Literal["own", "framework", "move"]
-"""`own`: the solution's. `framework`: torch's and its libraries', with what torch.compile generates. `move`: copies,
-fills, casts and layout changes, which are held against nobody."""
+"""The origin of a kernel. `own`: the solution's. `framework`: torch's and its libraries', with what torch.compile
+generates. `move`: copies, fills, casts and layout changes, which are held against nobody."""
 
 
 @dataclass(frozen=True, config=RECORD)

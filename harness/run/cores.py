@@ -54,7 +54,7 @@ def core_groups() -> list[frozenset[int]]:
 
 
 def cpu_quota() -> float | None:
-    """CPUs' worth of time that the container may take (cgroup v2); None where it isn't limited."""
+    """Return the CPUs' worth of time that the container may take (cgroup v2); None where it isn't limited."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return float(quota) / float(period)
@@ -73,7 +73,7 @@ def keep_thread_to(cpus: frozenset[int] | None, is_background: bool = False) -> 
 
 
 def _siblings(cpu: int) -> set[int]:
-    """'0,64' or '0-1'; the CPU alone where the kernel doesn't say."""
+    """Return '0,64' or '0-1'; the CPU alone where the kernel doesn't say."""
     path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     try:
         text = path.read_text()

@@ -36,7 +36,8 @@ _POLL_S = 0.1
 _ENDING_S = 30
 """The time limit for a process that has hung up to end its workers and itself."""
 _MISSED_BYTES = 4 * 2**30
-"""More than what the referee itself takes for good in an evaluation, such as cuDNN's kernels and workspaces."""
+"""A number of bytes that is more than what the referee itself takes for good in an evaluation, such as cuDNN's kernels
+and workspaces."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,14 @@ class Assignment:
 
 
 class Lane(Protocol):
-    """Called by one thread."""
+    """A lane, called by one thread."""
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
+        """Evaluate an assignment. Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
 
     def examine(self) -> None:
-        """Called after each evaluation, whose result is safe by then. Raises: MachineError where the device doesn't
-        work any more."""
+        """Examine the device after each evaluation, whose result is safe by then. Raises: MachineError where the device
+        doesn't work any more."""
 
     def close(self) -> None:
         """End what the lane has started."""

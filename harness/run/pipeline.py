@@ -75,10 +75,10 @@ class Stages(ABC, Generic[T, P, R]):
         """Save a result before it can be read, in the thread that found it, where no Ctrl-C interrupts it."""
 
     def enter_preparer(self) -> None:
-        """Called first in each thread that prepares."""
+        """Enter a thread that prepares; this is called first in each."""
 
     def enter_lane(self, lane: int) -> None:
-        """Called first in the thread of each lane."""
+        """Enter the thread of a lane; this is called first in each."""
 
     def examine(self, lane: int) -> None:
         """Look at the lane once its result is kept."""
@@ -87,7 +87,7 @@ class Stages(ABC, Generic[T, P, R]):
 def run_pipeline(
     tasks: Iterable[T], stages: Stages[T, P, R], shape: Shape, stop: threading.Event
 ) -> Generator[R, None, None]:
-    """Results in the order in which they come, all that there are before an error is raised.
+    """Yield results in the order in which they come, all that there are before an error is raised.
 
     `tasks` is read one ahead, in a thread of its own: it may be slow, and may wait for results that were handed on.
 
@@ -111,7 +111,8 @@ def run_pipeline(
 
 
 def _wait_for(threads: Sequence[threading.Thread]) -> None:
-    """It is said when that takes its time: nothing ends a call of torch's, or of a problem's code."""
+    """Wait for the threads, and say so when that takes its time: nothing ends a call of torch's, or of a problem's
+    code."""
     soon = time.monotonic() + _PATIENCE_S
     for thread in threads:
         thread.join(max(0.0, soon - time.monotonic()))
@@ -245,7 +246,7 @@ class _Belt(Generic[T, P, R]):
             self._moved()
 
     def give_back(self, task: T) -> None:
-        """It goes before others, which haven't been measured yet."""
+        """Give back a task, which goes before others that haven't been measured yet."""
         with self._changed:
             self._measuring -= 1
             self._waiting.appendleft(task)

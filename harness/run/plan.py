@@ -31,7 +31,7 @@ class Planned:
 
 
 def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Known) -> list[Planned]:
-    """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
+    """Yield every task with its result, if there is one for exactly these sources, cases, settings and environment.
 
     Every verdict is a result but `harness_error`: that says nothing about the solution.
     """

@@ -43,8 +43,8 @@ class Session:
     def evaluate(
         self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
     ) -> Generator[Evaluation, None, None]:
-        """Evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of `tasks`
-        no more are taken than there is work for.
+        """Yield evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of
+        `tasks` no more are taken than there is work for.
 
         Closing the generator ends the evaluations under way.
         """

@@ -47,7 +47,7 @@ def scrubbed(environment: Mapping[str, str], passed: Sequence[str]) -> dict[str,
 
 
 def of_own_folder(folder: Path, mark: str) -> dict[str, str]:
-    """Whatever a program writes by habit goes into the worker's scratch. The folders are made by make_folder()."""
+    """Send whatever a program writes by habit into the worker's scratch. The folders are made by make_folder()."""
     scratch = scratch_folder(folder)
     cache = scratch / "cache"
     return {

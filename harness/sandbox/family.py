@@ -150,7 +150,8 @@ class Family:
             signalled |= {one.pid for one in new}
 
     def _has_own_user(self) -> bool:
-        """Known once seen, so also when the leader is gone. A worker is given its user before it runs anything."""
+        """Say whether the worker has a user of its own. This is known once seen, so also when the leader is gone. A
+        worker is given its user before it runs anything."""
         if self._user is None:
             with contextlib.suppress(OSError):
                 user = os.stat(f"/proc/{self._leader}").st_uid
@@ -195,7 +196,7 @@ def _inodes() -> dict[int, int]:
 
 
 def _living(pids: Iterable[int]) -> Iterator[Process]:
-    """Zombies left out."""
+    """Yield the processes that live; zombies are left out."""
     for pid in pids:
         with contextlib.suppress(OSError, KeyError, ValueError):
             facts = _status(pid)

@@ -52,7 +52,8 @@ def show_text(text: str, folder: Path) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """However deep its folders are, and whatever their modes. No process of the worker lives any more."""
+    """Remove a folder, however deep its folders are, and whatever their modes. No process of the worker lives any
+    more."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():  # deeper than Python's stack, or closed to its owner

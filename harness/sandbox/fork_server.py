@@ -141,7 +141,7 @@ class ForkServer:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """kill(), and wait for its end."""
+        """Kill the server like kill(), and wait for its end."""
         self.kill()
         self._process.wait()
         self._socket.close()
@@ -150,7 +150,7 @@ class ForkServer:
     def _ask(
         self, request: Fork | Reap, descriptors: tuple[int, ...], stop: threading.Event
     ) -> Forked | Refused | Reaped:
-        """Whatever goes wrong on the way ends the server: a late answer would be taken for the next one's."""
+        """Ask the server. Whatever goes wrong on the way ends it: a late answer would be taken for the next one's."""
         nonce = secrets.token_hex(8)
         with self._lock:
             try:
@@ -167,7 +167,7 @@ class ForkServer:
         return reply  # type: ignore[no-any-return]
 
     def _await_word(self, deadline: float, stop: threading.Event) -> None:
-        """Raises: TimeoutError, Interrupted."""
+        """Wait for its word. Raises: TimeoutError, Interrupted."""
         while not select.select([self._socket], [], [], _POLL_S)[0]:
             if stop.is_set():
                 raise Interrupted
@@ -181,14 +181,15 @@ class ForkServer:
 
 
 class ForkServers:
-    """Started when first wanted, and anew where one has died. Safe to share between threads."""
+    """The fork servers, started when first wanted, and anew where one has died. They are safe to share between
+    threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._servers: dict[Kind, ForkServer] = {}
 
     def server(self, kind: Kind) -> ForkServer:
-        """Perhaps one that is still importing torch, which asking it for a worker waits for."""
+        """Return a server, perhaps one that is still importing torch; asking it for a worker waits for that."""
         with self._lock:
             server = self._servers.get(kind)
             if server is None or not server.is_alive:

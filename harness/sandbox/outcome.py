@@ -17,7 +17,7 @@ _DETAILS_CHARS = 20_000
 
 
 class SolutionFailed(Exception):
-    """Ends an evaluation with a verdict."""
+    """An exception that ends an evaluation with a verdict."""
 
     def __init__(self, verdict: Verdict, reason: str, details: str | None = None, next_step: str | None = None) -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class SolutionFailed(Exception):
 
 
 class TooMuchWork(SolutionFailed):
-    """More than the simulator can do in the time of a turn: neither right nor wrong."""
+    """Work that is more than the simulator can do in the time of a turn: neither right nor wrong."""
 
 
 _DEVICE_FAULTS = (

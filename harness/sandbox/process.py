@@ -79,7 +79,7 @@ class Attendant(Protocol):
 
 
 class WorkerProcess:
-    """Context manager; on exit the process group is dead and waited for."""
+    """A context manager; on exit the process group is dead and waited for."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class WorkerProcess:
         memory_gib: float | None,
         attendant: Attendant,
     ) -> None:
-        """`servers`, `stop` and `memory_gib` as Workers has them. Raises: MachineError, Interrupted."""
+        """Start a worker; `servers`, `stop` and `memory_gib` are as in Workers. Raises: MachineError, Interrupted."""
         self.backend: BackendName = launch.backend
         self._launch = launch
         self._started = StartedWorker(launch, servers, stop)
@@ -173,7 +173,7 @@ class WorkerProcess:
         self._is_ready = True
 
     def try_trace(self, timeout_s: float) -> None:
-        """Has `can_trace` known. Before any code of a solution runs, so what goes wrong is the machine's.
+        """Make `can_trace` known. No code of a solution has run before, so what goes wrong is the machine's.
 
         Raises: MachineError.
         """
@@ -235,8 +235,8 @@ class WorkerProcess:
         return SolutionFailed.cheating("private_socket", observed, self.output, answers=self._answers, **numbers)
 
     def pause(self, thoroughly: bool = True) -> None:
-        """All its processes stand still until resume(), or until the worker is asked for something. Time-outs run only
-        while an answer is awaited, and a process that stands still can be ended like any other.
+        """Make all its processes stand still until resume(), or until the worker is asked for something. Time-outs run
+        only while an answer is awaited, and a process that stands still can be ended like any other.
 
         If not `thoroughly` only the worker and what stayed in its process group, in microseconds.
         """
@@ -247,7 +247,7 @@ class WorkerProcess:
         self._look_at_usage()  # of turns that are over before anybody would look; said at the next question
 
     def resume(self) -> None:
-        """Whoever was stopped goes on."""
+        """Let whoever was stopped go on."""
         if self._still != "nobody":
             self._started.family.go_on(thoroughly=self._still == "everybody")
             self._still = "nobody"
@@ -298,7 +298,8 @@ class WorkerProcess:
             raise SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
 
     def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
-        """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
+        """Make the verdict of a crash. Raises: MachineError where it was ended with the fork server, which no solution
+        reaches; Interrupted."""
         try:
             code = self._started.process.wait(timeout=min(_ENDING_S, timeout_s))
         except subprocess.TimeoutExpired:

@@ -85,7 +85,8 @@ def make_launch(
 
 
 def _make(folder: Path) -> None:
-    """Bubblewrap can hide only what is there when a server starts. Where it can't be made, who wants it says so."""
+    """Make the folder, since bubblewrap can hide only what is there when a server starts. Where it can't be made,
+    whoever wants it says so."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -94,7 +95,7 @@ class StartedWorker:
     """A process in an empty folder of its own, the referee's end of its socket, and what it prints."""
 
     def __init__(self, launch: Launch, servers: ForkServers, stop: threading.Event) -> None:
-        """Raises: MachineError, Interrupted once `stop` is set."""
+        """Start a worker. Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
         sandbox = Sandbox(
@@ -115,7 +116,7 @@ class StartedWorker:
         self.socket = ours
         self.family = Family(self.process.pid, mark)
         self.leftovers = Leftovers()
-        """Known once it is ended."""
+        """The leftovers, known once it is ended."""
         self._is_ended = False
         self.output = WorkerOutput(os.fdopen(printed, "rb"))
 
@@ -138,7 +139,7 @@ class StartedWorker:
         self.output.finish()
 
     def close(self) -> None:
-        """end(), and remove its folder."""
+        """End the worker like end(), and remove its folder."""
         try:
             self.end()
         finally:

@@ -37,17 +37,17 @@ class Entry:
     author: str | None
     backend: BackendName
     environment: str
-    """Environment.fingerprint."""
+    """The Environment.fingerprint."""
     environment_label: str
     gpu_uuid: str | None
     harness: str
     commit: str | None
     config: str
-    """config_hash() of its config."""
+    """The config_hash() of its config."""
     cases: tuple[str, ...]
     verdict: Verdict
     is_fragile: bool
-    """Wrong far from the drawn scale, see Evaluation.fragile."""
+    """True where it is wrong far from the drawn scale, see Evaluation.fragile."""
     expected_verdict: Verdict
     baseline: Baseline | None
     baseline_ns: float | None
@@ -72,7 +72,7 @@ class Entry:
     fastest_baseline: Baseline | None
     """The fastest of several baselines. It is None where there was one alone, like all that follow."""
     fastest_ties: str | None
-    """Others that may be as fast, separated by spaces; None where there are none."""
+    """Other baselines that may be as fast, separated by spaces; None where there are none."""
     fastest_ns: float | None
     fastest_speedup: float | None
     """The fastest's time over the solution's."""
@@ -186,7 +186,7 @@ def like_baseline(evaluation: Evaluation) -> Baseline | None:
 
 
 def config_hash(config: Config) -> str:
-    """Eight hexadecimal digits; equal for equal settings."""
+    """Return eight hexadecimal digits, equal for equal settings."""
     return hashlib.sha256(json.dumps(config.identity, sort_keys=True).encode()).hexdigest()[:8]
 
 

@@ -74,7 +74,7 @@ class Index:
         environment: str | None = None,
         backend: str | None = None,
     ) -> list[Entry]:
-        """Evaluations whose facts equal those given, oldest first."""
+        """Return evaluations whose facts equal those given, oldest first."""
         facts = {
             "problem": problem,
             "solution": solution,
@@ -126,7 +126,7 @@ class Index:
         return [self._read(*self._place(one)) for one in ids]
 
     def status(self) -> IndexStatus:
-        """Counts, and the lines that can't be used."""
+        """Return counts, and the lines that can't be used."""
         ((journals,),) = self._rows("SELECT count(*) FROM journal")
         ((runs, counting, lines),) = self._rows("SELECT count(DISTINCT run), total(counts), count(*) FROM entry")
         path = self.results / FILE_NAME

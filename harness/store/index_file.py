@@ -108,7 +108,8 @@ class IndexFile:
         return database
 
     def _replace(self, damage: str) -> sqlite3.Connection:
-        """SQLite removes its side files by name: the file may only go while nobody has it open."""
+        """Replace a damaged file. SQLite removes its side files by name: the file may only go while nobody has it
+        open."""
         path = self.results / FILE_NAME
         try:
             with _lock(self.results / _USERS, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -131,7 +132,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 @contextmanager
 def _lock(path: Path, mode: int) -> Iterator[None]:
-    """Raises: BlockingIOError, with LOCK_NB, while another process has it."""
+    """Lock the file at `path`. Raises: BlockingIOError, with LOCK_NB, while another process has it."""
     with path.open("ab") as file:
         try:
             fcntl.flock(file, mode)

@@ -121,7 +121,7 @@ class JournalLine:
 
 
 def journal_files(results: Path) -> list[Path]:
-    """Every journal below `results`, at any depth; a file directly in it is none. Sorted.
+    """Return every journal below `results`, at any depth, sorted; a file directly in it is none.
 
     Links to folders are followed, each folder is entered once.
     """
@@ -139,7 +139,7 @@ def journal_files(results: Path) -> list[Path]:
 
 
 def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[JournalLine]:
-    """Lines from `offset` on, where line `number` starts; blank ones are left out."""
+    """Yield lines from `offset` on, where line `number` starts; blank ones are left out."""
     with path.open("rb") as file:
         file.seek(offset)
         for data in file:
@@ -152,12 +152,12 @@ def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[Journal
 
 
 def read_journals(results: Path) -> Iterator[Evaluation]:
-    """Every readable evaluation under `results`, each id once; scan_journals() also tells of the other lines."""
+    """Yield every readable evaluation under `results`, each id once; scan_journals() also tells of the other lines."""
     return (found for found in scan_journals(results) if isinstance(found, Evaluation))
 
 
 def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
-    """Every evaluation, each id once, and every line that holds none, in the order of files and lines."""
+    """Yield every evaluation, each id once, and every line that holds none, in the order of files and lines."""
     seen: dict[str, bytes] = {}
     for path in journal_files(results):
         for line in read_lines(path):

@@ -15,7 +15,8 @@ _LINES_A_SYNC = 500
 
 @dataclass(frozen=True)
 class Merged:
-    """`copied` evaluations were new here, `known` were here before; `problems` couldn't be read and stay there."""
+    """The outcome of a merge. `copied` evaluations were new here, `known` were here before; `problems` couldn't be read
+    and stay there."""
 
     copied: int
     known: int

@@ -64,7 +64,7 @@ class Arm:
         return self._model
 
     def load(self, request: Load) -> Loaded:
-        """Raises whatever the file raises at import; AttributeError where the class is missing."""
+        """Load a file. It raises whatever the file raises at import; AttributeError where the class is missing."""
         set_flags(request.flags)
         if request.compilers is not None:
             self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)

@@ -40,7 +40,7 @@ class Extensions:
     """The extensions that one worker was lent or has built, and its reports."""
 
     def __init__(self, folder: Path, backend: str) -> None:
-        """`folder` is the worker's own (wire.layout)."""
+        """Begin with the worker's own `folder` (wire.layout)."""
         self.folder = folder
         self._lent = lent_extensions(folder)
         self._root = own_extensions(folder)
@@ -60,7 +60,7 @@ class Extensions:
         return compilers_digest(self._headers())
 
     def take_reports(self) -> tuple[ExtensionReport, ...]:
-        """Extensions built or found since the last call."""
+        """Return extensions built or found since the last call."""
         reports, self._reports = tuple(self._reports), []
         return reports
 
@@ -101,7 +101,7 @@ class Extensions:
         return TextBuilt(ExtensionReport(text.name, key, not words, False, time.monotonic() - started), words)
 
     def _find(self, text: ExtensionText) -> object:
-        """Raises: RuntimeError where it doesn't compile, ImportError."""
+        """Find an extension, or report its text. Raises: RuntimeError where it doesn't compile, ImportError."""
         key = text.key(self._built_by_referee or "")
         if key in self._loaded:
             return self._loaded[key]
@@ -169,7 +169,7 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
 
 
 def _import_nothing() -> None:
-    """torch imports what it has built; from now on in this process it doesn't."""
+    """Stop torch, in this process and from now on, from importing what it has built."""
     setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
 
 

@@ -11,7 +11,8 @@ import torch
 from harness.sandbox.wire.messages import OutputForm
 
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
-"""Exactly these. A subclass may compute its values when they are looked at, after the clock has stopped."""
+"""The types that count as plain, exactly these. A subclass may compute its values when they are looked at, after the
+clock has stopped."""
 
 # torch's own, taken before any code of a solution runs. What an output is, is asked between the end of its call and the
 # copy: its own attributes may not answer, which hide methods, nor a mode.
@@ -30,7 +31,7 @@ def unpack(returned: object) -> tuple[str, list[Any]]:
 
 
 def form_of(output: object) -> OutputForm:
-    """Raises nothing, whatever the solution made up."""
+    """Return the form of an output. It raises nothing, whatever the solution made up."""
     if not is_plain(output):
         return OutputForm(_described(output))
     assert isinstance(output, torch.Tensor)
@@ -44,7 +45,7 @@ def is_plain(output: object) -> bool:
 
 
 def fitting(outputs: Sequence[object], destinations: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Outputs with the buffers that they can be copied into; no buffer takes what has another form."""
+    """Return outputs with the buffers that they can be copied into; no buffer takes what has another form."""
     if len(outputs) != len(destinations):
         return []
     pairs = zip(outputs, destinations, strict=True)

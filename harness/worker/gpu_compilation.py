@@ -56,7 +56,8 @@ _UNDEFINED = re.compile(r'^identifier "(?P<name>\w+)" is undefined$')
 
 
 def compile_for_gpu(request: CompileForGpu, folder: Path) -> CompiledForGpu:
-    """`folder` is the worker's. One call after the other, each for its architectures, up to the first that fails."""
+    """Compile one call after the other, each for its architectures, up to the first that fails. `folder` is the
+    worker's."""
     runs: list[NvccRun] = []
     for number, call in enumerate(request.calls):
         place = scratch_folder(folder) / "nvcc" / str(number)
@@ -91,7 +92,7 @@ def cubin_arguments(call: NvccCall) -> list[str]:
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each argument as (option, itself), but what takes a value of no more concern to us as (option, value)."""
+    """Yield each argument as (option, itself), but what takes a value of no more concern to us as (option, value)."""
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)

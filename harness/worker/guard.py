@@ -80,10 +80,11 @@ torch.compile sets it for a call. Older torch doesn't tell it."""
 
 
 class Guard:
-    """Made before the solution is loaded."""
+    """A guard, made before the solution is loaded."""
 
     def __init__(self, *held: object) -> None:
-        """`held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them alone."""
+        """Guard `held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them
+        alone."""
         self._held = [(one, type(one), _fixed(one), hiding_names(one)) for one in _reachable(held)]
         classes = [cls for module in _own_modules() for cls in own_classes(module)]
         classes += [cls for _, cls, fixed, _ in self._held for cls in (cls, *_function_classes(fixed))]
@@ -189,7 +190,7 @@ def _others_mode(modes: Iterable[object]) -> object:
 
 
 def _guarded() -> Iterator[tuple[Any, str, str]]:
-    """Owner, attribute and what to call it."""
+    """Yield owner, attribute and what to call it."""
     for module, names in _PYTHON.items():
         owner = importlib.import_module(module)
         yield from ((owner, name, f"{module}.{name}") for name in names.split() if hasattr(owner, name))
@@ -204,7 +205,7 @@ def _own_modules() -> list[ModuleType]:
 
 
 def _own_functions() -> Iterator[tuple[FunctionType, str]]:
-    """Ours: their code could be exchanged without touching a name."""
+    """Yield our own functions: their code could be exchanged without touching a name."""
     held = [(_getattr(owner, name), said) for owner, name, said in _guarded()]
     held += [(value, said) for own in _own_modules() for _, _, value, said in fixed_names(own)]
     for value, said in held:
@@ -214,7 +215,7 @@ def _own_functions() -> Iterator[tuple[FunctionType, str]]:
 
 
 def _native_functions() -> Iterator[tuple[int, str]]:
-    """Address and name of each, in the libraries that are loaded already."""
+    """Yield address and name of each, in the libraries that are loaded already."""
     for library, path in _loaded_libraries().items():
         try:
             handle = ctypes.CDLL(path, mode=_RTLD_NOLOAD)

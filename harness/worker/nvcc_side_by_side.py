@@ -40,7 +40,7 @@ class Passes:
 
 
 def main(nvcc: str, arguments: list[str]) -> int:
-    """nvcc's exit status."""
+    """Run in nvcc's place and return its exit status."""
     folder = tempfile.mkdtemp(prefix="nvcc-", dir=os.getcwd())  # where a build that is killed gets cleaned up
     try:
         passes = read_passes(_dry_run(nvcc, arguments, folder)) if "-c" in arguments else None

@@ -34,7 +34,7 @@ class Held:
 
 
 class Sharing:
-    """Follows the outputs of one arm's calls.
+    """A record of the outputs of one arm's calls.
 
     Of every earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the
     same living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has
@@ -65,8 +65,8 @@ class Sharing:
         return None
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
-        """`outputs` are now earlier ones, for as long as their storages live; with `keeps` they stay alive until the
-        next call's are remembered."""
+        """Remember `outputs` as earlier ones, for as long as their storages live; with `keeps` they stay alive until
+        the next call's are remembered."""
         # A dead storage's number can't be given to another one before the reference to it is gone.
         self._earlier = {number: known for number, known in self._earlier.items() if not _has_died(known[1])}
         self._kept = []
@@ -82,7 +82,7 @@ class Sharing:
         self._kept = []
 
     def forget(self) -> None:
-        """All outputs so far: another module makes the next ones."""
+        """Forget all outputs so far: another module makes the next ones."""
         self._earlier, self._kept = {}, []
 
 

@@ -84,7 +84,8 @@ def _emptied(folder: Path) -> Path:
 
 
 def _forget_version(name: str) -> None:
-    """torch calls the second build of a name `name_v1`; the slim attempt must leave no such trace."""
+    """Forget that the name was built: torch calls the second build of a name `name_v1`, and the slim attempt must leave
+    no such trace."""
     versioner = getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None)
     if versioner is not None:
         versioner.entries.pop(name, None)
@@ -98,7 +99,7 @@ def _has_cuda(arguments: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Standard output and error of this process and its children go to a file: ninja writes to descriptor 1."""
+    """Send standard output and error of this process and its children to a file: ninja writes to descriptor 1."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]

@@ -138,7 +138,7 @@ def _single(
 
 
 def _require_problem(path: Path, text: str) -> None:
-    """Raises: UsageError where load_problem() refuses it."""
+    """Require that it is a problem. Raises: UsageError where load_problem() refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "problem.py").write_text(text, encoding="utf-8", newline="")
         try:

@@ -76,7 +76,7 @@ class ProblemFile:
     tolerance: Literal["exact"] | NamedTolerance | None = None
     """exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived."""
     independent_batch: bool = False
-    """Rows along dimension 0 don't depend on each other; verified before it is used."""
+    """True where rows along dimension 0 don't depend on each other; this is verified before it is used."""
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
@@ -113,7 +113,7 @@ class Problem:
         return hash_folder(self.folder)
 
     def source_for(self, case: str) -> str:
-        """problem.py with the case's constants in place."""
+        """Return problem.py with the case's constants in place."""
         return with_constants(self.source, self.cases[case].constants)
 
     def declared_work(self, case: str, what: Amount) -> int | None:

@@ -25,7 +25,7 @@ class Task:
 def select_tasks(
     workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = (), cases: Sequence[str] = ()
 ) -> list[Task]:
-    """Every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none.
+    """Return every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none.
 
     `cases` are names that each chosen problem must have; none means all.
 

@@ -13,14 +13,14 @@ from harness.model.record import hash_contents, is_prose
 
 
 def hash_folder(folder: Path) -> str:
-    """SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python.
+    """Return the SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python.
 
     Raises: InvalidFile where one can't be read."""
     return hash_files(hashed_files(folder))
 
 
 def hash_files(files: Mapping[str, Path]) -> str:
-    """SHA-256 over the names and the contents of the files, in their order."""
+    """Return the SHA-256 over the names and the contents of the files, in their order."""
     return hash_contents((name, _content(path)) for name, path in files.items())
 
 
@@ -75,7 +75,7 @@ def _content(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
-    """Raises: InvalidFile for an OSError within."""
+    """Raise InvalidFile for an OSError within."""
     try:
         yield
     except OSError as error:

@@ -17,7 +17,7 @@ from harness.workspace.yaml_file import read_yaml
 
 @dataclass(frozen=True)
 class Workspace:
-    """Names are folder names. Nothing is loaded before it is asked for."""
+    """A workspace, whose names are folder names. Nothing is loaded before it is asked for."""
 
     root: Path
 
@@ -26,16 +26,16 @@ class Workspace:
         return self.root / "results"
 
     def problem_names(self) -> list[str]:
-        """Raises: UsageError for a folder whose name can't be shown."""
+        """Return the problems' names. Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "problems", "problem.py")
 
     def problem(self, name: str) -> Problem:
-        """Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
+        """Load a problem. Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
         _require(name, self.problem_names(), "problem", self.root / "problems")
         return load_problem(self.root / "problems" / name)
 
     def solution_names(self, problem: str) -> list[str]:
-        """Raises: UsageError for a folder whose name can't be shown."""
+        """Return the names of a problem's solutions. Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "solutions" / problem, "solution.py")
 
     def solutions(self, problem: str, names: Sequence[str] = ()) -> list[Solution]:

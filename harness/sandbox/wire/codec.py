@@ -1,4 +1,4 @@
-"""Messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
+"""The coding of messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
 
 Without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN and the
 infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.

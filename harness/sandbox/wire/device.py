@@ -33,7 +33,7 @@ class Finding:
     """A fault that the backend itself saw while a kernel ran."""
 
     kind: str
-    """Closed list, see harness/model/simulator_findings.py."""
+    """The kind, from a closed list: see harness/model/simulator_findings.py."""
     detail: str
     kernel: str | None = None
     file: str | None = None

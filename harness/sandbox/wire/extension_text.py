@@ -55,7 +55,7 @@ _READS_FILES = re.compile(
 _REACHES_ASSEMBLER = re.compile(r"(?i)asm|__attribute|annotate__|__location__|\bgnu\b|__redirect|##|%:%:")
 """A pattern of what hands a string to the assembler, which has an .incbin, or can make up such a word: `as##m`."""
 _SPLICE = re.compile(r"\\[ \t\r\f\v\0]*\n")
-"""g++ joins lines across all of these spaces."""
+"""A pattern of joined lines: g++ joins them across all of these spaces."""
 
 _IGNORED = {"verbose", "build_directory", "keep_intermediates", "use_pch"}
 _USUAL = {
@@ -162,7 +162,7 @@ def _reads_the_machine_alone(source: str) -> bool:
 
 
 def _in_one_word(flags: Sequence[str]) -> Iterator[str]:
-    """Flags that take the next word for their value, joined with it."""
+    """Yield the flags, those that take the next word for their value joined with it."""
     rest = iter(flags)
     for flag in rest:
         yield f"{flag}={next(rest, '')}" if flag in _TAKES_NEXT else flag

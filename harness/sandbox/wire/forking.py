@@ -39,7 +39,8 @@ class Reap:
 
 @dataclass(frozen=True)
 class Reaped:
-    """`code` as subprocess has it: negative for a signal. None where the child, or a thread of it, goes on."""
+    """The end of a child. `code` is as in subprocess, negative for a signal; it is None where the child, or a thread of
+    it, goes on."""
 
     code: int | None
 

@@ -39,7 +39,7 @@ def send_frame(sock: socket.socket, message: dict[str, Any], descriptors: Sequen
 
 
 def bounded_int(text: str) -> int:
-    """An integer of a worker's. Raises: ValueError beyond LARGEST_CLAIM."""
+    """Parse an integer of a worker's. Raises: ValueError beyond LARGEST_CLAIM."""
     number = int(text)
     if abs(number) > LARGEST_CLAIM:
         raise ValueError("an integer beyond 2^62")

@@ -197,7 +197,7 @@ class CompileForGpu:
 
 @dataclass(frozen=True)
 class CompiledForGpu:
-    """Runs up to the first that fails."""
+    """The runs of nvcc, up to the first that fails."""
 
     runs: tuple[NvccRun, ...]
 
@@ -238,7 +238,7 @@ class ExtensionReport:
 
 @dataclass(frozen=True)
 class TextBuilt:
-    """`words` are torch's where it failed."""
+    """The end of a text's build. `words` are torch's where it failed."""
 
     extension: ExtensionReport
     words: str = ""
@@ -340,7 +340,8 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Described:
-    """`compilation` is None where torch.compile() wasn't used. All of it is the worker's word."""
+    """The state of torch in the worker. `compilation` is None where torch.compile() wasn't used. All of it is the
+    worker's word."""
 
     flags: tuple[FlagChange, ...]
     compilation: Compilation | None
@@ -352,14 +353,15 @@ class Described:
 
 @dataclass(frozen=True)
 class Ready:
-    """Sent once, unasked: the worker stands. `protections` names the means that confine it, see worker.confinement."""
+    """The message that the worker stands, sent once, unasked. `protections` names the means that confine it, see
+    worker.confinement."""
 
     protections: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Done:
-    """Nothing to report."""
+    """A reply with nothing to report."""
 
 
 @dataclass(frozen=True)

@@ -135,9 +135,9 @@ def _note_scope(abi: int, active: list[str], missing: list[Missing]) -> None:
 
 
 def _allowed(sandbox: Sandbox, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
-    """CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of other processes' entries there only
-    those of the same user could be written, so without a user of its own a worker gets its own entry alone. What a
-    builder compiles must depend on nobody: it can't even read others' entries."""
+    """List what the worker may touch. CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of
+    other processes' entries there only those of the same user could be written, so without a user of its own a worker
+    gets its own entry alone. What a builder compiles must depend on nobody: it can't even read others' entries."""
     processes = ("/proc",) if sandbox.builds_texts else ()
     hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]

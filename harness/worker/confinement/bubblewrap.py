@@ -71,7 +71,8 @@ def enter(argument: str) -> Bubblewrap | Unavailable | None:
 
 
 def options(sandbox: Sandbox, needed: Collection[Path]) -> list[str]:
-    """bwrap's: everything as it is but for writing, then by path where what may be seen or written changes.
+    """Return bwrap's options: everything as it is but for writing, then by path where what may be seen or written
+    changes.
 
     A user namespace keeps who isn't root from /proc/PID/root of processes outside, which a bwrap that is setuid would
     leave open to it; root has no need of one, and becomes another user later.

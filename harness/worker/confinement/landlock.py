@@ -56,7 +56,7 @@ def restrict(allowed: Iterable[tuple[Path, int]]) -> int:
 
 
 def version() -> int:
-    """Raises: Unavailable."""
+    """Return Landlock's version. Raises: Unavailable."""
     try:
         abi = syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION_FLAG))
     except OSError as error:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 _FILE_BYTES = 16 * 2**30
 _TASKS = 8192
-"""Processes and threads: torch.compile on a large machine has some hundreds of threads in each of 32 processes."""
+"""The most processes and threads: torch.compile on a large machine has some hundreds of threads in each of 32
+processes."""
 _DESCRIPTORS = 65536
 
 

@@ -16,8 +16,8 @@ _FOLDER_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "C
 
 
 def hidden_places(named: Iterable[str], home: str) -> set[Path]:
-    """Folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of their
-    own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
+    """Return folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of
+    their own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
     resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev")}
     return resolved | set(_dot_entries(Path(home).resolve())) - {Path("/")}
 
@@ -33,8 +33,8 @@ def needed_places() -> set[Path]:
 
 
 def listed_places(hidden: set[Path]) -> set[Path]:
-    """Folders of modules in which something hidden lies, as in a checkout that is a workspace too: Python finds no
-    module where it may not list. That shows names of what is hidden, and no more."""
+    """Return folders of modules in which something hidden lies, such as a checkout that is a workspace too: Python
+    finds no module where it may not list. That shows names of what is hidden, and no more."""
     places = {Path(os.path.realpath(entry)) for entry in sys.path if os.path.isabs(entry)}
     return {place for place in places if any(place in other.parents for other in hidden)}
 
@@ -49,7 +49,7 @@ def readable_places(hidden: set[Path], needed: Iterable[Path]) -> list[Path]:
 
 
 def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
-    """`place`, or where something below it is hidden, its entries but for that."""
+    """Yield `place`, or where something below it is hidden, its entries but for that."""
     if place in hidden:
         return
     if not any(place in other.parents for other in hidden):
