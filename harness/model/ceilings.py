@@ -59,7 +59,7 @@ class Ceilings:
     multiprocessors: int | None = None
     sm_mhz: int | None = None
     """The highest clock of the multiprocessors that was seen: in the turns of an evaluation, else while these were
-    measured. None where the driver doesn't tell, and in records from before it was kept."""
+    measured. It is None where the driver doesn't tell it, and in records from before it was kept."""
 
     def __post_init__(self) -> None:
         if not set(self.matrix_operations_per_s) - _NARROW:
@@ -72,8 +72,8 @@ class Ceilings:
         return _higher(self.memory_peak_bytes_per_s, best)
 
     def arithmetic(self, name: str) -> Ceiling | None:
-        """The theoretical rate at the clock that was seen, or the measured one where that is higher. None where neither
-        is known. float32 needs no matrix product: bare multiply-adds count as well."""
+        """The theoretical rate at the clock that was seen, or the measured one where that is higher. It is None where
+        neither is known. float32 needs no matrix product: bare multiply-adds count as well."""
         measured = [self.matrix_operations_per_s.get(name), self.vector_operations_per_s if name == "float32" else None]
         best = max((rate for rate in measured if rate is not None), default=None)
         return None if best is None else _higher(self.theory.get(name), best)

@@ -194,7 +194,7 @@ class Evaluation:
 
     @property
     def share_of_light(self) -> float | None:
-        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark.
+        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark. It is
         None where nothing was timed, or no ceilings are known."""
         if self.speed_of_light is None or self.timing is None:
             return None

@@ -218,7 +218,7 @@ class MetricTiming:
     def speedup_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's time over the solution's, paired by block.
 
-        None with too few blocks for an interval, and where one of the two is below the floor.
+        It is None with too few blocks for an interval, and where one of the two is below the floor.
         """
         if self.is_below_floor(baseline) or self.is_below_floor("solution"):
             return None

@@ -50,8 +50,8 @@ def leading_metric(metrics: Iterable[Metric | None]) -> Metric | None:
     """Return the metric of a problem's headlines by which solutions are ranked: gpu_cold where anything was measured
     so.
 
-    Where it isn't, the reference itself waits for the device, and all are held against each other end to end. None:
-    nothing was measured.
+    Where it isn't, the reference itself waits for the device, and all are held against each other end to end. It is
+    None where nothing was measured.
     """
     found = set(metrics)
     return next((metric for metric in METRICS if metric in found), None)

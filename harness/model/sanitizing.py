@@ -20,8 +20,8 @@ WHAT_IT_FINDS: dict[SanitizerTool, str] = {
 class SanitizerFinding:
     """Reports of one tool that are alike (kind, kernel, place) but for the thread; the numbers are the first one's.
 
-    None for what the tool didn't say. `source` is 'file:line'; `text` the source's line, where it is at hand.
-    `is_own`: in a kernel of the solution's, or in a call that it made.
+    What the tool didn't say is None. `source` is 'file:line'; `text` the source's line, where it is at hand. `is_own`:
+    in a kernel of the solution's, or in a call that it made.
     """
 
     tool: SanitizerTool

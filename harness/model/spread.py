@@ -102,8 +102,8 @@ class Levels:
 def two_levels(values: Sequence[float], least_share: float, least_gap: float) -> Levels | None:
     """The widest gap that leaves `least_share` of the values on each side, and the groups that it parts.
 
-    None where that is no gap: it must be wider than `least_gap` of the value below it, and than five times what values
-    deviate from their own group's median on average.
+    It is None where that is no gap: it must be wider than `least_gap` of the value below it, and than five times what
+    values deviate from their own group's median on average.
     """
     ordered = sorted(values)
     n = len(ordered)

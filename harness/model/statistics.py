@@ -92,7 +92,7 @@ def held_up(values: Sequence[float]) -> int:
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """The median between two order statistics, so far out that they cover it with `confidence`.
 
-    None where there are too few values (under six for 95 %).
+    It is None where there are too few values (under six for 95 %).
     """
     n = len(values)
     rank, coverage = _outermost_rank(n, confidence)
@@ -113,7 +113,8 @@ def paired_ratio(
     """The ratio of paired times with its interval: scatter as in pairs() and between_workers(), as independent errors.
 
     `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times.
-    `of_workers`: the confidence of that part, where it isn't the same. None with too few pairs for the `confidence`.
+    `of_workers`: the confidence of that part, where it isn't the same. It is None with too few pairs for the
+    `confidence`.
     """
     processes = len(starts_of(fresh_at, len(numerators_ns)))
     usual = between_workers(numerators_ns, denominators_ns, processes, places_ns)

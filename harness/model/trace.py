@@ -34,8 +34,8 @@ class Trace:
     calls: int
     kernels: tuple[TracedKernel, ...]
     own_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed.
-    Follows from `kernels`, unless a record leaves out some of them."""
+    """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed. It
+    follows from `kernels`, unless a record leaves out some of them."""
 
     def __post_init__(self) -> None:
         total = sum(kernel.ns for kernel in self.kernels)

@@ -1,6 +1,6 @@
 """Two stages with a bounded queue between them: many things are prepared at once, few are measured.
 
-Knows nothing of what is prepared or measured; tests give it functions of their own.
+It knows nothing of what is prepared or measured; tests give it functions of their own.
 """
 
 from __future__ import annotations

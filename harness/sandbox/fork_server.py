@@ -77,7 +77,7 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """One such process. Safe to share between threads. Its import goes on while nobody asks for a worker."""
+    """One such process. It is safe to share between threads. Its import goes on while nobody asks for a worker."""
 
     def __init__(self, kind: Kind) -> None:
         ours, theirs = socket.socketpair()

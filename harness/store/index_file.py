@@ -62,7 +62,7 @@ CREATE INDEX entry_what ON entry (problem, solution);
 
 
 class IndexFile:
-    """A connection to the tables of `results`, up to date. Ended by close()."""
+    """A connection to the tables of `results`, up to date. It is ended by close()."""
 
     def __init__(self, results: Path, say: Say, rebuild: bool = False) -> None:
         self.results = results

@@ -30,7 +30,7 @@ def set_flags(wanted: Mapping[str, Flag]) -> None:
 
 
 def read_flags() -> dict[str, Flag | None]:
-    """Read all flags that this torch has. None where it won't say: as 2.9 and newer, which have two names for the
+    """Read all flags that this torch has. A flag is None where torch won't say it: 2.9 and newer have two names for the
     precision of float32, and refuse to be asked by the old one after a change by the new."""
     getters = [*((name, get) for name, get, _ in (*_switches(), *_fusers())), *_of_newer_torch()]
     return {name: _value(get) for name, get in getters}

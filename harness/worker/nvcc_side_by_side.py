@@ -6,7 +6,7 @@ are run as it wrote them, the passes side by side. The one thing they share is a
 that comes first makes up and the other reads: here both read ours. Where the commands aren't those of one file
 compiled for one architecture, or one fails, nvcc itself does the work.
 
-Imports nothing of the harness: it runs in an interpreter of its own.
+It imports nothing of the harness: it runs in an interpreter of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The coding of messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
 
-Without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN and the
-infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
+It does without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN
+and the infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Load:
     """torch's global switches, set before the file is imported."""
     compilers: str | None = None
     """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built, unless
-    `builds_others`. None: all extensions are built by the worker."""
+    `builds_others`. None means that the worker builds all extensions."""
     seen_gpu: SeenGpu | None = None
     """The facts that the solution is told of a GPU that this worker doesn't hold."""
     builds_others: bool = False
@@ -312,8 +312,8 @@ class TurnTaken:
 
 @dataclass(frozen=True)
 class FlagChange:
-    """A global switch of torch's that isn't what it was. None where torch won't say, as of a precision that was set by
-    its old and by its new name."""
+    """A global switch of torch's that isn't what it was. It is None where torch won't say, such as for a precision that
+    was set by its old and by its new name."""
 
     name: str
     before: Flag | None
