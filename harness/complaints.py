@@ -1,4 +1,4 @@
-"""What pydantic found wrong with data, in our words: the place, what stands there, and the nearest valid word."""
+"""Complaints of pydantic about data, in our words: the place, what stands there, and the nearest valid word."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _at(place: Sequence[str | int], what: str) -> str:
 
 
 def _joined(place: Sequence[str | int]) -> str:
-    """'checks[0].seed'."""
+    """Join a location into words such as 'checks[0].seed'."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""What went wrong on our side of the line, or on the user's. What a solution did is a verdict, never one of these.
+"""Errors on our side of the line, or on the user's. What a solution did is a verdict, never one of these.
 
 HarnessError
 ├── UsageError        a name, an option or a file that the user wrote is wrong (exit 2)

@@ -14,17 +14,17 @@ _ALONE = threading.Lock()
 
 
 def parse(source: str) -> ast.Module:
-    """As ast.parse()."""
+    """Parse like ast.parse()."""
     with _ALONE:
         return ast.parse(source)
 
 
 def parse_expression(source: str) -> ast.Expression:
-    """As ast.parse(), for a single expression."""
+    """Parse like ast.parse(), but for a single expression."""
     with _ALONE:
         return ast.parse(source, mode="eval")
 
 
 def literal_value(source: str) -> Any:
-    """As ast.literal_eval()."""
+    """Evaluate like ast.literal_eval()."""
     return ast.literal_eval(parse_expression(source))

@@ -1,1 +1,1 @@
-"""The words of the project as frozen data, and statistics over samples. Imports nothing of the other rooms."""
+"""The words of the project as frozen data, and statistics over samples. The room imports nothing of the others."""

@@ -1,4 +1,4 @@
-"""How fast a device can be at best, in theory and as measured on it."""
+"""The highest rates that a device can reach, in theory and as measured on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from harness.model.record import RECORD, Positive, as_json
 
 Arithmetic = Literal["float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3", "int8"]
-"""In what a matrix product multiplies."""
+"""The arithmetic in which a matrix product multiplies."""
 
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 
@@ -42,7 +42,7 @@ class Ceilings:
     torch: str
     """The version that measured: matrix products are those of its libraries."""
     measured_at: str
-    """UTC, ISO 8601."""
+    """The time of the measurement in UTC, ISO 8601."""
     cache_bytes: NonNegativeInt
     memory_peak_bytes_per_s: Positive | None
     copy_bytes_per_s: Positive
@@ -50,16 +50,16 @@ class Ceilings:
     write_bytes_per_s: Positive
     cache_copy_bytes_per_s: Positive
     matrix_operations_per_s: dict[str, Positive]
-    """Of matrix products, by their arithmetic; what device and torch don't have is left out."""
+    """Rates of matrix products by their arithmetic; what device and torch don't have is left out."""
     vector_operations_per_s: Positive | None
-    """Of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
+    """The rate of float32 multiply-adds in registers, outside of tensor cores; None where they couldn't be measured."""
     gpu_uuid: str | None = None
-    """Which GPU of the model it was, see Environment; they differ."""
+    """The GPU of the model that it was, see Environment; GPUs of one model differ."""
     compute_capability: str | None = None
     multiprocessors: int | None = None
     sm_mhz: int | None = None
     """The highest clock of the multiprocessors that was seen: in the turns of an evaluation, else while these were
-    measured. None where the driver doesn't tell, and in records from before it was kept."""
+    measured. It is None where the driver doesn't tell it, and in records from before it was kept."""
 
     def __post_init__(self) -> None:
         if not set(self.matrix_operations_per_s) - _NARROW:
@@ -72,8 +72,8 @@ class Ceilings:
         return _higher(self.memory_peak_bytes_per_s, best)
 
     def arithmetic(self, name: str) -> Ceiling | None:
-        """The theoretical rate at the clock that was seen, or the measured one where that is higher. None where neither
-        is known. float32 needs no matrix product: bare multiply-adds count as well."""
+        """The theoretical rate at the clock that was seen, or the measured one where that is higher. It is None where
+        neither is known. float32 needs no matrix product: bare multiply-adds count as well."""
         measured = [self.matrix_operations_per_s.get(name), self.vector_operations_per_s if name == "float32" else None]
         best = max((rate for rate in measured if rate is not None), default=None)
         return None if best is None else _higher(self.theory.get(name), best)
@@ -98,7 +98,8 @@ _NARROW = {"float8_e4m3", "int8"}
 
 
 def read_ceilings(path: Path) -> Ceilings | None:
-    """What write_ceilings() left; None where there is nothing, or something else, such as an older version's."""
+    """Read what write_ceilings() left; return None where there is nothing, or something else, such as an older
+    version's."""
     try:
         return TypeAdapter(Ceilings).validate_json(path.read_bytes())
     except (OSError, ValueError):
@@ -106,7 +107,7 @@ def read_ceilings(path: Path) -> Ceilings | None:
 
 
 def write_ceilings(path: Path, ceilings: Ceilings) -> None:
-    """Whole or not at all. Raises: OSError."""
+    """Write them whole or not at all. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.with_suffix(f".{os.getpid()}")
     whole.write_text(json.dumps(as_json(ceilings)))
@@ -144,7 +145,7 @@ exceeds, and nothing reaches. A capability, or an arithmetic, that isn't here ha
 def theoretical_operations_per_s(
     compute_capability: str | None, multiprocessors: int | None, sm_mhz: int | None
 ) -> dict[str, float]:
-    """By arithmetic; empty where one of the three isn't known."""
+    """Return the theoretical rates by arithmetic; empty where one of the three isn't known."""
     per_clock = _PER_CLOCK.get(compute_capability or "", {})
     if multiprocessors is None or sm_mhz is None:
         return {}

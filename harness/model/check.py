@@ -1,4 +1,5 @@
-"""What a check found: a comparison of outputs with the oracle, or evidence of a deception, each with its numbers."""
+"""The finding of a check: a comparison of outputs with the oracle, or evidence of a deception, each with its
+numbers."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ class Tolerance:
         return self.atol == self.rtol == self.of_scale == 0
 
     def looser(self, other: Tolerance) -> Tolerance:
-        """What either of the two allows."""
+        """Return a tolerance that allows what either of the two allows."""
         parts = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
         return Tolerance(*(max(pair) for pair in parts))
 
     def __str__(self) -> str:
-        """'0.0001 + 0.0001·|want| + 0.0001·rms', 'exact'."""
+        """Say the tolerance as '0.0001 + 0.0001·|want| + 0.0001·rms' or 'exact'."""
         if self.is_exact:
             return "exact"
         parts = [f"{self.atol:.3g}", f"{self.rtol:.3g}·|want|"]
@@ -46,7 +47,7 @@ class Tolerance:
 
 @dataclass(frozen=True, config=RECORD)
 class DerivedTolerance:
-    """What an output of a case is held to where problem.yaml names no tolerance; see docs/tolerance.md.
+    """The tolerance of an output of a case where problem.yaml names none; see docs/tolerance.md.
 
     `share` and `least`: the tolerance, and the least that any output is allowed, in local scales (|want| plus the root
     mean square of the values around it). `errors`: by name of an honest reformulation of the reference, its largest
@@ -96,7 +97,8 @@ class OutputComparison:
 
 @dataclass(frozen=True, config=RECORD)
 class Check:
-    """One call of the solution, judged. `seed` is what its inputs were drawn with; it follows from the master seed.
+    """The judgement of one call of the solution. `seed` is what its inputs were drawn with; it follows from the master
+    seed.
 
     `variant` says how they were changed then ("negative"); None where they are get_inputs()'s own.
     """

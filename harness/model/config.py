@@ -16,7 +16,7 @@ from harness.model.record import SETTINGS, Positive, as_json
 from harness.model.statistics import BETWEEN_WORKERS, LITTLE_SCATTER, of_medians
 
 SANITIZED_SLOWER = 10
-"""So many times as long a turn may take with `sanitize`: kernels without barriers are that much slower
+"""The factor by which turns may take longer with `sanitize`: kernels without barriers are that much slower
 (benchmarks/simulator.py)."""
 
 
@@ -25,28 +25,28 @@ Count = Annotated[int, Field(ge=1)]
 
 @dataclass(frozen=True, config=SETTINGS)
 class CorrectnessConfig:
-    """How outputs are checked."""
+    """The settings for checking outputs."""
 
     seeds: Count = 3
     """Turns per case, each with inputs of its own, drawn at run time."""
     sampled_blocks: Annotated[int, Field(ge=2)] = 4
     """Blocks of the full shape's launch that the simulator runs."""
     fragile: Literal["remark", "fail"] = "remark"
-    """What becomes of a solution whose values are wrong only where inputs are more than 16 times as large as they were
-    drawn, or a smaller part of it than a sixteenth: it passes with a remark, or it fails."""
+    """The fate of a solution whose values are wrong only where inputs are more than 16 times as large as they were
+    drawn, or smaller than a sixteenth of that: it passes with a remark, or it fails."""
     sanitize: bool = False
-    """Whether the simulator's checked build judges, which looks at every access of a kernel."""
+    """True where the simulator's checked build judges, which looks at every access of a kernel."""
     min_own_share: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """How much of the device's time, from 0 to 1, the solution's own kernels must take on a GPU."""
+    """The least share of the device's time, from 0 to 1, that the solution's own kernels must take on a GPU."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
 class TimingConfig:
-    """How speed is measured: in blocks of turns there and back (A B B A), until the interval of the speed-up is within
-    ± `precision`, `blocks` are measured or `budget_s` is spent."""
+    """The settings for measuring speed: in blocks of turns there and back (A B B A), until the interval of the speed-up
+    is within ± `precision`, `blocks` are measured or `budget_s` is spent."""
 
     enabled: bool = True
-    """Whether speed is measured after correctness."""
+    """True where speed is measured after correctness."""
     case: str = "full"
     """The case that is timed."""
     baselines: tuple[Baseline, ...] = ("eager",)
@@ -60,13 +60,13 @@ class TimingConfig:
     budget_s: Positive = 60.0
     """Seconds after which no further block begins."""
     control: bool = True
-    """Whether the first baseline is measured twice, so that what differs between the two shows what a speed-up of this
-    size is worth here."""
+    """True where the first baseline is measured twice, so that the difference between the two shows what a speed-up of
+    this size is worth here."""
     metrics: tuple[Metric, ...] = ("gpu_warm", "end_to_end")
-    """What is measured besides the headline, in a few blocks each."""
+    """Metrics that are measured besides the headline, in a few blocks each."""
     processes: Annotated[int, Field(ge=1, le=20)] = 1
-    """How often all workers are started anew and measured again: what a process is given once and for all (addresses,
-    the placement of code) then differs, too."""
+    """The number of times that all workers are started anew and measured: what a process is given once and for all
+    (addresses, the placement of code) then differs, too."""
     precision: float | None = None
     """Half the width of the headline's 95 % interval, relative to it: 0.0038 at least for one process, 0.0025 for
     three, since workers differ that run the same. null measures all blocks."""
@@ -90,13 +90,13 @@ class TimingConfig:
 
     @property
     def sm_mhz_asked(self) -> int | None:
-        """At what the clock is to be locked; None also where nothing is timed."""
+        """The clock that is to be locked, in MHz; None also where nothing is timed."""
         return self.lock_sm_mhz if self.enabled else None
 
 
 @dataclass(frozen=True, config=SETTINGS)
 class LimitsConfig:
-    """When a worker's process group is ended, and how many builds run at once."""
+    """Limits after which a worker's process group is ended, and the number of builds that run at once."""
 
     build_s: Positive = 600.0
     """Seconds for compiling a solution's extensions."""
@@ -105,9 +105,9 @@ class LimitsConfig:
     turn_s: Positive = 120.0
     """Seconds for one turn; ten times as long with correctness.sanitize."""
     parallel_builds: Count | None = None
-    """Builds at once. null: half the cores, two at least."""
+    """The number of builds at once. null is half the cores, two at least."""
     worker_memory_gib: Positive | None = None
-    """Resident memory of one worker on the host. null: 80 % of what is available at its start."""
+    """Resident memory of one worker on the host. null is 80 % of what is available at its start."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that workers get besides those of compilers, CUDA and Python."""
 
@@ -119,12 +119,12 @@ class LimitsConfig:
 
 @dataclass(frozen=True, config=SETTINGS)
 class NvccConfig:
-    """Whether a machine's nvcc compiles what the simulator runs, for a GPU that isn't there."""
+    """The settings for compiling what the simulator runs with a machine's nvcc, for a GPU that isn't there."""
 
     enabled: bool = True
-    """Where there is an nvcc; elsewhere this changes nothing."""
+    """True where nvcc is used if there is one; without one this changes nothing."""
     architectures: tuple[str, ...] = ("sm_90",)
-    """For solutions that name none by flags of their own."""
+    """Architectures for solutions that name none by flags of their own."""
     timeout_s: Positive = 180.0
     """Seconds for one solution; what takes longer stays unchecked."""
 
@@ -146,45 +146,45 @@ class Config:
     """Everything that a file under configs/ may set."""
 
     correctness: CorrectnessConfig = field(default_factory=CorrectnessConfig)
-    """How a solution's outputs are judged."""
+    """Settings for judging a solution's outputs."""
     timing: TimingConfig = field(default_factory=TimingConfig)
-    """How speed is measured."""
+    """Settings for measuring speed."""
     limits: LimitsConfig = field(default_factory=LimitsConfig)
-    """When a worker is given up."""
+    """Limits at which a worker is given up."""
     nvcc: NvccConfig = field(default_factory=NvccConfig)
-    """What a machine's nvcc compiles beside the simulator."""
+    """Settings for a machine's nvcc beside the simulator."""
 
     @property
     def turn_limits(self) -> LimitsConfig:
-        """`limits`, with more time for a turn where every access is looked at."""
+        """The limits, with more time for a turn where every access is looked at."""
         if not self.correctness.sanitize:
             return self.limits
         return replace(self.limits, turn_s=self.limits.turn_s * SANITIZED_SLOWER)
 
     def untimed(self) -> Config:
-        """The same, for correctness alone."""
+        """Return the same config for correctness alone."""
         return replace(self, timing=replace(self.timing, enabled=False))
 
     def at_clock(self, sm_mhz: int | None) -> Config:
-        """The same with the multiprocessors' clock locked; None changes nothing."""
+        """Return the same config with the multiprocessors' clock locked; None changes nothing."""
         return self if sm_mhz is None else replace(self, timing=replace(self.timing, lock_sm_mhz=sm_mhz))
 
     def without_nvcc(self) -> Config:
-        """The same, simulated alone."""
+        """Return the same config for the simulator alone."""
         return replace(self, nvcc=replace(self.nvcc, enabled=False))
 
     def sanitized(self, is_wanted: bool) -> Config:
-        """The same for the simulator's checked build; False changes nothing."""
+        """Return the same config for the simulator's checked build; False changes nothing."""
         return replace(self, correctness=replace(self.correctness, sanitize=True)) if is_wanted else self
 
     def with_own_share(self, least: float | None) -> Config:
-        """The same with another `min_own_share`; None changes nothing."""
+        """Return the same config with another `min_own_share`; None changes nothing."""
         return self if least is None else replace(self, correctness=replace(self.correctness, min_own_share=least))
 
     @cached_property
     def identity(self) -> Any:
-        """What its hashes cover, as JSON. A key that is younger than the first journals counts where it differs from
-        its default, so that what was found before it came still answers the same question."""
+        """The settings that its hashes cover, as JSON. A key that is younger than the first journals counts where it
+        differs from its default, so that what was found before it came still answers the same question."""
         encoded = as_json(self)
         for section, keys in _YOUNG.items():
             settings = getattr(self, section)

@@ -1,4 +1,5 @@
-"""Where an evaluation ran: everything that a number depends on and the code doesn't say; and a machine's fitness."""
+"""The place where an evaluation ran: everything that a number depends on and the code doesn't say; and a machine's
+fitness."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ before ran under these."""
 
 @dataclass(frozen=True, config=RECORD)
 class Environment:
-    """Facts read off the machine. None where the machine couldn't say."""
+    """Facts read off the machine. They are None where the machine couldn't say."""
 
     backend: BackendName
     gpu: str | None
@@ -60,7 +61,7 @@ class Environment:
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables that steer compilers, those alone that are set, e.g. NVCC_APPEND_FLAGS."""
     gpu_uuid: str | None = None
-    """Which GPU of the model, 'GPU-…' as nvidia-smi -L has it; None where the evaluation came to none. Two of a model
+    """The GPU of the model, 'GPU-…' as nvidia-smi -L shows it; None where the evaluation came to none. Two of a model
     differ: see of_several_gpus()."""
 
     @cached_property
@@ -75,7 +76,7 @@ class Environment:
 
     @property
     def telling_flags(self) -> dict[str, Flag]:
-        """Those that older records have, and others where they aren't torch's defaults."""
+        """Flags that older records have, and others where they aren't torch's defaults."""
         return {name: flag for name, flag in self.flags.items() if YOUNG_FLAGS.get(name) != flag}
 
     @property
@@ -87,7 +88,8 @@ class Environment:
 
 
 def of_several_gpus(uuids: Iterable[str | None]) -> str | None:
-    """What is to be known of numbers from these GPUs of one model; None where they are from one, as far as known.
+    """Say what a reader must know of numbers from these GPUs of one model; None where they are from one, as far as
+    known.
 
     Records from before GPUs were named say nothing of theirs. Sixteen kernels on seven H100s: most took the same to
     0.1 %, but eager `avgpool2d` and `conv2d_asymmetric` differed by 0.8 and 1.3 %, so that speed-ups over them did
@@ -103,7 +105,7 @@ def of_several_gpus(uuids: Iterable[str | None]) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class MachineFinding:
-    """`remedy` says what to do where the state isn't good."""
+    """A finding about the machine. `remedy` says what to do where the state isn't good."""
 
     name: str
     state: Literal["good", "missing", "warning"]

@@ -28,13 +28,13 @@ _Amount = Annotated[int, Field(gt=0, lt=2**63)]
 _LightNs = Annotated[float, Field(gt=0, lt=2**63)]
 
 WeightsSource = Literal["none", "reference_state", "same_seed", "partly_reference_state"]
-"""Where the solution's parameters come from: it has none; the reference's state was loaded under equal names and
-shapes; construction under the same seed alone; or some of each."""
+"""The origin of the solution's parameters: it has none; the reference's state was loaded under equal names and shapes;
+construction under the same seed alone; or some of each."""
 
 
 @dataclass(frozen=True, config=RECORD)
 class ProblemRef:
-    """Which problem: its name and the hash of its files."""
+    """The problem that was judged: its name and the hash of its files."""
 
     name: str
     sha256: str
@@ -44,7 +44,7 @@ class ProblemRef:
 
 @dataclass(frozen=True, config=RECORD)
 class SolutionRef:
-    """Which solution: its name, the hash of its files but for its prose, and what its author declares."""
+    """The solution that was judged: its name, the hash of its files but for its prose, and what its author declares."""
 
     name: str
     sha256: str
@@ -59,7 +59,7 @@ class SolutionRef:
 
 @dataclass(frozen=True, config=RECORD)
 class Failure:
-    """Why an evaluation didn't pass: what happened, where, and what its author can do next."""
+    """The reason why an evaluation didn't pass: what happened, where, and what its author can do next."""
 
     reason: str
     next_step: str
@@ -68,21 +68,22 @@ class Failure:
     details: str | None = None
     """A traceback, compiler errors, the end of the worker's output: text of the solution's, not to be trusted."""
     evidence: tuple[Evidence, ...] = ()
-    """Of a deception: there is some exactly where the verdict is `cheating`."""
+    """Evidence of a deception: there is some exactly where the verdict is `cheating`."""
 
 
 @dataclass(frozen=True, config=RECORD)
 class Work:
-    """What a call of the timed case can't do without: each tensor moved once, and the operations torch counts; or what
-    the formulas of problem.yaml give."""
+    """The work that a call of the timed case can't do without: each tensor moved once, and the operations torch counts;
+    or what the formulas of problem.yaml give."""
 
     least_bytes: _Amount
     operations: _Amount | None
-    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where none."""
+    """Floating-point operations of matrix products and convolutions (torch.utils.flop_counter); None where there are
+    none."""
     written_bytes: NonNegativeInt | None = None
-    """How many of `least_bytes` are the outputs'; None in records of before they were told apart."""
+    """The outputs' part of `least_bytes`; None in records from before they were told apart."""
     convolutions: int | None = None
-    """How many of `operations` are convolutions'; None where that isn't known, as of a formula's."""
+    """The convolutions' part of `operations`; None where that isn't known, such as for a formula's."""
 
     def __post_init__(self) -> None:
         if self.written_bytes is not None and self.written_bytes > self.least_bytes:
@@ -100,7 +101,7 @@ class SpeedOfLight:
     arithmetic_ns: _LightNs | None
     arithmetic: str | None
     memory_source: RateSource = "measured"
-    """Whose rate it is; in records from before theory counted all are measured."""
+    """The source of the memory's rate; in records from before theory counted all are measured."""
     arithmetic_source: RateSource = "measured"
 
     def __post_init__(self) -> None:
@@ -109,12 +110,12 @@ class SpeedOfLight:
 
     @property
     def ns(self) -> float:
-        """Memory and arithmetic can work at the same time: the longer of the two."""
+        """The longer of the two times, since memory and arithmetic can work at the same time."""
         return max(self.memory_ns, self.arithmetic_ns or 0.0)
 
     @property
     def source(self) -> RateSource:
-        """Of the longer time."""
+        """The source of the longer time."""
         return self.memory_source if self.is_memory_bound else self.arithmetic_source
 
     @property
@@ -124,17 +125,17 @@ class SpeedOfLight:
 
 @dataclass(frozen=True, config=RECORD)
 class Evaluation:
-    """Immutable; one line of the journal."""
+    """The immutable record of a job: one line of the journal."""
 
     id: str
     run: str
     started_at: str
-    """UTC, ISO 8601."""
+    """The time of its start in UTC, ISO 8601."""
     duration_s: float
     problem: ProblemRef
     solution: SolutionRef
     cases: tuple[str, ...]
-    """Which were asked for."""
+    """The cases that were asked for."""
     config: Config
     environment: Environment
     seed: int
@@ -145,22 +146,22 @@ class Evaluation:
     builds: tuple[ExtensionBuild, ...] = ()
     checks: tuple[Check, ...] = ()
     tolerances: tuple[DerivedTolerance, ...] = ()
-    """Of cases whose problem names none; but for records from before tolerances were derived."""
+    """Tolerances of cases whose problem names none; none in records from before tolerances were derived."""
     timing: Timing | None = None
     compiled: tuple[CompiledBaseline, ...] = ()
-    """Of the timing's baselines those that torch.compile() made, but for records from before this was kept."""
+    """The timing's baselines that torch.compile() made; none in records from before this was kept."""
     work: Work | None = None
     ceilings: Ceilings | None = None
-    """Of the device that timed it; None where nothing was to be timed, or they couldn't be measured."""
+    """Ceilings of the device that timed it; None where nothing was to be timed, or they couldn't be measured."""
     speed_of_light: SpeedOfLight | None = None
-    """By the precision that the solution declares, else by the problem's."""
+    """The speed of light by the precision that the solution declares, else by the problem's."""
     trace: Trace | None = None
-    """Which kernels ran; None where no turn was traced."""
+    """The kernels that ran; None where no turn was traced."""
     protections: tuple[str, ...] = ()
-    """What confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
+    """Means that confined the solution's workers, e.g. 'own user'; see `harness doctor`."""
     remarks: tuple[str, ...] = ()
     fragile: tuple[Check, ...] = ()
-    """What failed on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
+    """The failure on inputs more than 16 times as large or as small as they were drawn, which is no verdict."""
     stages_s: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of build, load, correctness, timing."""
     schema: int = SCHEMA
@@ -193,7 +194,7 @@ class Evaluation:
 
     @property
     def share_of_light(self) -> float | None:
-        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark.
+        """The speed-of-light time over the solution's own; 1 is the limit, and what lies above it has a remark. It is
         None where nothing was timed, or no ceilings are known."""
         if self.speed_of_light is None or self.timing is None:
             return None
@@ -201,17 +202,18 @@ class Evaluation:
 
     @property
     def own_share(self) -> float | None:
-        """How much of the device's time the solution's own kernels took; None where nothing was traced and timed."""
+        """The share of the device's time that the solution's own kernels took; None where nothing was traced and
+        timed."""
         return self.trace.own_share if self.trace else None
 
     @property
     def light_source(self) -> RateSource | None:
-        """Whether theory or a measurement says what the limit is; None where it isn't known."""
+        """The source of the limit, theory or a measurement; None where it isn't known."""
         return self.speed_of_light.source if self.speed_of_light else None
 
     @property
     def missed_precision(self) -> str | None:
-        """That the speed-up's interval is wider than the config asked for, and why; None where it isn't."""
+        """A sentence that the speed-up's interval is wider than the config asked for, and why; None where it isn't."""
         return missed_precision(self.timing, self.config.timing) if self.timing else None
 
     @property
@@ -223,7 +225,7 @@ class Evaluation:
 def evaluation_key(
     problem: ProblemRef, solution: SolutionRef, cases: Sequence[str], config: Config, environment: Environment
 ) -> str:
-    """Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
+    """Return Evaluation.key before there is an evaluation. `environment.fingerprint` covers the harness's version."""
     question = [
         problem.name,
         problem.sha256,

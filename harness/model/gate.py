@@ -1,4 +1,4 @@
-"""What a gate found, ready for any report: why a change may be merged or not; and what a snapshot keeps."""
+"""The findings of a gate, ready for any report: why a change may be merged or not; and the contents of a snapshot."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ RULES: dict[Rule, str] = {
 }
 
 Level = Literal["failed", "broken", "inconclusive", "tolerated", "waived", "remark"]
-"""What a finding does to the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that is
-forbidden; nothing, since the policy allows it; nothing, since a waiver covers it; nothing."""
+"""The effect of a finding on the gate: fails it; stops it as our fault or the machine's; leaves it undecided where that
+is forbidden; nothing, since the policy allows it; nothing, since a waiver covers it; nothing."""
 
 Outcome = Literal["failed", "broken", "inconclusive", "passed"]
 
 OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
-"""Worst first."""
+"""The outcomes, the worst first."""
 
 WaiverScope = Literal["correctness", "performance", "unsupported"]
 
@@ -67,7 +67,8 @@ class Waiver:
 
 @dataclasses.dataclass(frozen=True)
 class Location:
-    """Where to look: a file by its path in the workspace, and a line from 1. `text` is the solution's, untrusted."""
+    """The place to look at: a file by its path in the workspace, and a line from 1. `text` is the solution's,
+    untrusted."""
 
     file: str
     line: int
@@ -122,7 +123,8 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Of the last attempt, or of the first that ended otherwise than expected; None without a result."""
+        """The verdict of the last attempt, or of the first that ended otherwise than expected; None without a
+        result."""
         unexpected = (attempt.verdict for attempt in self.attempts if attempt.verdict is not self.expected)
         return next(unexpected, self.attempts[-1].verdict if self.attempts else None)
 
@@ -141,7 +143,7 @@ class GateReport:
 
     backend: BackendName | None
     environment: str | None
-    """Environment.label."""
+    """The Environment.label."""
     commit: str | None
     snapshot: str | None
     not_judged: str | None
@@ -197,7 +199,7 @@ class Accepted:
 
     @property
     def device(self) -> str:
-        """One entry a solution and device is kept."""
+        """The device; one entry is kept for each solution and device."""
         return device_of(self.environment)
 
     @property
@@ -206,5 +208,5 @@ class Accepted:
 
 
 def device_of(environment: Environment) -> str:
-    """What an evaluation was made on, as a snapshot tells devices apart."""
+    """Return the device that an evaluation was made on, as a snapshot tells devices apart."""
     return environment.gpu or "simulator"

@@ -53,14 +53,14 @@ def run_and_sample(solution: str) -> tuple[str, int]:
 
 
 SIMULATOR = "simulator"
-"""Stands for the GPU of what was evaluated without one."""
+"""The stand-in for the GPU of what was evaluated without one."""
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The speed-ups p of KernelBench's own fast_p table."""
 
 
 @dataclass(frozen=True)
 class KernelBenchSample:
-    """What counts of an evaluation."""
+    """The part of an evaluation that counts."""
 
     evaluation: Evaluation
     problem: KernelBenchProblem
@@ -73,7 +73,7 @@ class KernelBenchSample:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the verdict says anything of the solution."""
+        """True where the verdict says anything about the solution."""
         return self.passed or self.evaluation.verdict.blames_solution
 
     @property
@@ -93,12 +93,12 @@ class KernelBenchLevel:
     runs: dict[str, tuple[KernelBenchSample, ...]]
     """Judged samples of `problems`, in order; on a GPU, those that passed are timed."""
     not_judged: dict[str, int] = field(default_factory=dict)
-    """How many samples of a run got a verdict that says nothing of them."""
+    """The number of samples of each run whose verdict says nothing about them."""
     not_timed: dict[str, int] = field(default_factory=dict)
-    """How many passed on the GPU and were not timed: they can't be scored."""
+    """The number of samples of each run that passed on the GPU and were not timed: they can't be scored."""
 
     def baseline_ns(self, problem: KernelBenchProblem, baseline: Baseline = "eager") -> list[int]:
-        """Every call of the baseline, measured beside any solution of the problem; empty where none passed.
+        """Return every call of the baseline, measured beside any solution of the problem; empty where none passed.
 
         The device's time of cold calls where there is any of it, for other metrics are not to be mixed with it.
         """
@@ -110,7 +110,7 @@ class KernelBenchLevel:
         return by_metric["gpu_cold"] or next(iter(by_metric.values()), [])
 
     def baselines(self) -> list[Baseline]:
-        """Those that were measured, eager first."""
+        """Return the baselines that were measured, eager first."""
         timings = (sample.evaluation.timing for sample in self._samples())
         return list(dict.fromkeys(["eager", *(name for timing in timings if timing for name in timing.baselines)]))
 
@@ -120,7 +120,8 @@ class KernelBenchLevel:
 
 @dataclass(frozen=True)
 class KernelBenchScore:
-    """Of a run. fast_p and the mean are of its samples 0, as KernelBench's; None where nothing is timed."""
+    """The score of a run. fast_p and the mean are over its samples 0, as in KernelBench; None where nothing is
+    timed."""
 
     gpu: str
     level: int
@@ -137,7 +138,8 @@ class KernelBenchScore:
 
 
 def fields_of(evaluations: Iterable[Evaluation], problem_names: Iterable[str]) -> list[KernelBenchLevel]:
-    """`evaluations`: one per solution and GPU; `problem_names`: every problem to be counted, though nobody tried it."""
+    """Sort evaluations into levels. `evaluations` has one per solution and GPU; `problem_names` has every problem to be
+    counted, though nobody tried it."""
     every = {problem for name in problem_names if (problem := kernelbench_problem(name))}
     groups: dict[tuple[str, int], list[KernelBenchSample]] = defaultdict(list)
     for evaluation in evaluations:
@@ -149,7 +151,7 @@ def fields_of(evaluations: Iterable[Evaluation], problem_names: Iterable[str]) -
 
 
 def score(field: KernelBenchLevel, run: str, ks: Sequence[int]) -> KernelBenchScore:
-    """Of a run of the field; `ks` are the k of pass@k."""
+    """Score a run of the field; `ks` are the k of pass@k."""
     samples = field.runs[run]
     baselines = {problem: field.baseline_ns(problem) for problem in {sample.problem for sample in samples}}
     speedups = [
@@ -176,7 +178,7 @@ def score(field: KernelBenchLevel, run: str, ks: Sequence[int]) -> KernelBenchSc
 
 
 def counts(samples: Iterable[KernelBenchSample]) -> dict[KernelBenchProblem, tuple[int, int]]:
-    """How many samples of each problem there are, and how many of them passed."""
+    """Count the samples of each problem, and those of them that passed."""
     passed: dict[KernelBenchProblem, list[bool]] = defaultdict(list)
     for sample in samples:
         passed[sample.problem].append(sample.passed)
@@ -191,7 +193,7 @@ def pass_at_k(samples: int, passed: int, k: int) -> float:
 
 
 def average_pass_at_k(found: Sequence[tuple[int, int]], ks: Sequence[int]) -> dict[int, float]:
-    """As KernelBench averages: over all problems, of which those with fewer than k samples add nothing, unless
+    """Average as KernelBench does: over all problems, of which those with fewer than k samples add nothing, unless
     another k is their number of samples."""
     return {
         k: _share(sum(pass_at_k(n, passed, k) for n, passed in found if k in {min(n, one) for one in ks}), len(found))
@@ -222,7 +224,7 @@ def _field(
 
 
 def _is_timed(sample: KernelBenchSample) -> bool:
-    """Beside eager, for which the scores ask."""
+    """Say whether it was timed beside eager, which the scores need."""
     timing = sample.evaluation.timing
     return timing is not None and "eager" in timing.baselines
 

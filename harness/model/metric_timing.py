@@ -27,9 +27,9 @@ from harness.model.statistics import (
 )
 
 FLOORS = 3
-"""No ratio is claimed of calls that are shorter than so many empty kernels: launching would be a third of them."""
+"""The number of empty kernels that a call must outlast for a ratio: launching would be a third of shorter ones."""
 SHORT_NS = 20_000
-"""Calls under it are measured many at a time and averaged: a mean has digits that events don't have."""
+"""The limit under which calls are measured many at a time and averaged: a mean has digits that events don't have."""
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -42,10 +42,11 @@ class GpuState:
     power_w: float | None = None
     """The highest seen."""
     energy_j: float | None = None
-    """In records up to 0.2 alone."""
+    """The energy, in J, in records up to 0.2 alone."""
     temperature_c: int | None = None
     throttled: tuple[str, ...] = ()
-    """Why clocks were held back, in NVML's words ('sw power cap', 'hw thermal slowdown'), idleness left out."""
+    """The reasons why clocks were held back, in NVML's words ('sw power cap', 'hw thermal slowdown'), idleness left
+    out."""
     other_processes: int | None = None
     """Programs on this GPU that are none of the harness's."""
 
@@ -79,9 +80,9 @@ class Turn:
 
 @dataclass(frozen=True, config=RECORD)
 class TimerOverhead:
-    """What the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel. `fill_ns`: of
-    the device's memory, as `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the host's clock, from the
-    launch of an empty kernel until the device is idle."""
+    """The time that the clock itself shows, in ns: for nothing at all between two events, and for an empty kernel.
+    `fill_ns`: for a fill of the device's memory, like `Turn.fill_ns`, before the solution was loaded. `idle_ns`: by the
+    host's clock, from the launch of an empty kernel until the device is idle."""
 
     events_ns: PositiveFloat
     kernel_ns: float
@@ -120,7 +121,7 @@ class MetricTiming:
 
     @property
     def arms(self) -> tuple[ArmName, ...]:
-        """In the order of reports: baselines, the control where there is one, the solution."""
+        """The arms in the order of reports: baselines, the control where there is one, the solution."""
         return (*self.baselines, "control", "solution") if self.has_control else (*self.baselines, "solution")
 
     @cached_property
@@ -135,7 +136,7 @@ class MetricTiming:
         return tuple(ns for turn in self.turns if turn.arm == arm for ns in turn.launch_ns)
 
     def median_ns(self, arm: ArmName) -> float:
-        """Of all calls; `time_ns` is what reports say that a call takes."""
+        """Return the median of all calls; `time_ns` is what reports say that a call takes."""
         return self._medians_ns[arm]
 
     @cached_property
@@ -144,7 +145,7 @@ class MetricTiming:
 
     @cached_property
     def is_averaged(self) -> bool:
-        """Whether a block's value is a mean of its calls, for all arms alike: where any arm's calls are short.
+        """True where a block's value is a mean of its calls, for all arms alike: where any arm's calls are short.
 
         The clock's step is up to 0.5 µs (cudaEventElapsedTime's documented resolution), so a median of short calls
         stands on a step, and a gain smaller than that is invisible to it; in a mean the steps cancel. A call that was
@@ -166,7 +167,7 @@ class MetricTiming:
         return {arm: tuple(map(value_of, blocks)) for arm, blocks in self._calls_by_block.items()}
 
     def held_up(self, arm: ArmName) -> int:
-        """How many calls are in no block's value, since it `is_averaged` and they were held up."""
+        """Count the calls that are in no block's value, since it `is_averaged` and they were held up."""
         return sum(map(held_up, self._calls_by_block[arm])) if self.is_averaged else 0
 
     @cached_property
@@ -177,39 +178,39 @@ class MetricTiming:
         return {arm: [blocks[number] for number in sorted(blocks)] for arm, blocks in found.items()}
 
     def spread(self, arm: ArmName) -> Spread:
-        """Of all calls, in ns."""
+        """Return the spread of all calls, in ns."""
         return spread(self.calls_ns(arm))
 
     def time_ns(self, arm: ArmName) -> float:
-        """What a call takes: the median of the blocks' values."""
+        """Return the time that a call takes: the median of the blocks' values."""
         return median(self.block_ns(arm))
 
     def least_ns(self, arm: ArmName) -> float:
-        """`median_ns` or `time_ns`, whichever says less: they part where calls gather in blocks."""
+        """Return `median_ns` or `time_ns`, whichever says less: they part where calls gather in blocks."""
         return min(self.median_ns(arm), self.time_ns(arm))
 
     def interval_ns(self, arm: ArmName) -> Interval | None:
-        """`time_ns` with its interval; None with too few blocks for one."""
+        """Return `time_ns` with its interval; None with too few blocks for one."""
         return median_interval(self.block_ns(arm))
 
     @property
     def fresh_pairs(self) -> tuple[int, ...]:
-        """`fresh_at` counted from the first block: where in block_ns() new processes begin."""
+        """The places in block_ns() where new processes begin: `fresh_at` counted from the first block."""
         numbers = sorted({turn.block for turn in self.turns})
         return tuple(bisect_left(numbers, block) for block in self.fresh_at)
 
     @property
     def processes(self) -> int:
-        """How many times the workers were started."""
+        """The number of times that the workers were started."""
         return len(starts_of(self.fresh_pairs, len({turn.block for turn in self.turns})))
 
     def is_below_floor(self, arm: ArmName) -> bool:
-        """Whether the arm's calls are too short for a ratio."""
+        """Say whether the arm's calls are too short for a ratio."""
         return self.floor_ns is not None and self.median_ns(arm) < FLOORS * self.floor_ns
 
     @property
     def floor_ns(self) -> float | None:
-        """What the metric's clock shows for an empty kernel; None where that wasn't measured."""
+        """The time that the metric's clock shows for an empty kernel; None where that wasn't measured."""
         if self.floors is None:
             return None
         return self.floors.idle_ns if self.metric == "end_to_end" else self.floors.kernel_ns
@@ -217,7 +218,7 @@ class MetricTiming:
     def speedup_over(self, baseline: Baseline) -> Interval | None:
         """The baseline's time over the solution's, paired by block.
 
-        None with too few blocks for an interval, and where one of the two is below the floor.
+        It is None with too few blocks for an interval, and where one of the two is below the floor.
         """
         if self.is_below_floor(baseline) or self.is_below_floor("solution"):
             return None
@@ -238,7 +239,7 @@ class MetricTiming:
 
     @property
     def between_workers(self) -> float:
-        """By how much the headline may be off because of where its workers' memory lies, on a log scale: no number of
+        """The error of the headline that the places of its workers' memory may cause, on a log scale: no number of
         blocks makes its interval narrower than that."""
         return between_workers(self.block_ns(self.baselines[0]), self.block_ns("solution"), self.processes)
 
@@ -259,7 +260,8 @@ class MetricTiming:
 
     @property
     def delta(self) -> float:
-        """Ratios within 1 + delta and its reciprocal count as equal: no less than what the A/A control shows."""
+        """The delta, no less than what the A/A control shows: ratios within 1 + delta and its reciprocal count as
+        equal."""
         return delta_of(self.control_ratio)
 
     def speed_over(self, baseline: Baseline) -> SpeedVerdict:
@@ -273,7 +275,7 @@ class MetricTiming:
     def ratio(
         self, above: ArmName, below: ArmName, confidence: float = 0.95, of_workers: float | None = None
     ) -> Interval | None:
-        """Of any two arms' times, paired by block; None with too few blocks for an interval. `of_workers`: the
-        confidence of what workers differ by, where it isn't the same."""
+        """Return the ratio of two arms' times, paired by block; None with too few blocks for an interval. `of_workers`:
+        the confidence of what workers differ by, where it isn't the same."""
         times_ns = self.block_ns(above), self.block_ns(below)
         return paired_ratio(*times_ns, self.fresh_pairs, confidence, of_workers=of_workers)

@@ -1,4 +1,4 @@
-"""Why a measurement is too uncertain to be ranked; and what is odd about one without making it less certain.
+"""Reasons why a measurement is too uncertain to be ranked, and oddities that make it no less certain.
 
 How often each reason is a false alarm is simulated in tests/model/test_false_alarms.py.
 """
@@ -25,54 +25,57 @@ _DRIFT = 0.02
 _SURE = 0.01
 """The p value below which a trend is no accident."""
 _LEVELS_BLOCKS = 10
-"""Of fewer, two and two lie apart by chance: simulated, of six blocks one fair run in ten."""
+"""The least number of blocks: of fewer, two and two lie apart by chance (simulated: with six blocks one fair run in
+ten)."""
 _LEVELS_SHARE = 0.2
 _LEVELS_GAP = 0.015
 _PROBE = 0.15
 _FILLS, _WIDEST_FILL = 0.02, 0.05
-"""Between the medians of what fills of the device's memory took before turns of the one arm and of the other, which at
-rest differ by 0.7 % (H100); and of the one and before the solution was loaded, as much as a turn doesn't wait for
-(referee.timing.settling). Whoever works on the device by then works on in the turn."""
+"""The limits for fills of the device's memory. The first is between their medians before turns of the one arm and of
+the other, which at rest differ by 0.7 % (H100). The second is between the one and the fills before the solution was
+loaded: as much as a turn doesn't wait for (referee.timing.settling). Whoever works on the device by then works on in
+the turn."""
 _THROTTLED = 0.1
 _UNQUEUED, _UNQUEUED_OF_MEANS = 0.1, 0.02
-"""So many calls that are too long make of a median at most the 56th percentile of the others; and a mean at most 1 %
-longer, since it leaves out what exceeds the median by half."""
+"""Shares of calls that may be too long: they make a median at most the 56th percentile of the others, and a mean at
+most 1 % longer, since it leaves out what exceeds the median by half."""
 _BETWEEN_EVENTS = ("gpu_cold", "gpu_warm", "graph")
 """Metrics whose times are the device's alone, as long as launches are queued before it begins."""
 _LEAST_BLOCKS = 6
-"""As few as an interval of 95 % needs."""
+"""The fewest blocks that an interval of 95 % needs."""
 
 _AROUND_NS = 2_400
-"""What a time between events has beyond the kernel's own, whatever its length: by benchmarks/equal_arms.py on an H100,
-in 40 runs of calls between 20 µs and 11 ms."""
+"""The part of a time between events that is not the kernel's own, whatever its length: by benchmarks/equal_arms.py on
+an H100, in 40 runs of calls between 20 µs and 11 ms."""
 _MUCH_AROUND = 0.01
 _LEAST_AROUND = 3
-"""Of shorter calls too little is left to tell a ratio from."""
+"""The least time of a call in multiples of _AROUND_NS: of a shorter one too little is left to tell a ratio from."""
 
 _FIRST = 0.005
-"""By how much a turn's first call may differ from the later ones more in one arm than in the other. Of our own
-solutions on H100s one does, in both of its evaluations, by 0.8 and 1.0 %; the others by 0.25 % at most."""
+"""The limit by which a turn's first call may differ from the later ones more in one arm than in the other. One of our
+own solutions on H100s exceeds it in both of its evaluations, by 0.8 and 1.0 %; the others differ by 0.25 % at most."""
 _FIRST_SURE = 0.99
 
 _HELD_BACK = ("thermal", "hw")
-"""In NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software is
-how a GPU under a heavy matrix kernel always runs: a remark."""
+"""Parts of NVML's words for why clocks were held back: heat, and hardware that protects itself. A power cap by software
+is how a GPU under a heavy matrix kernel always runs: a remark."""
 
 
 def reasons(measured: MetricTiming) -> Iterator[str]:
-    """Each in words with its numbers, the plainest first."""
+    """Return each reason in words with its numbers, the plainest first."""
     yield from _no_interval(measured)
     yield from _too_wide(measured, measured.baselines[0])
     yield from _doubts(measured)
 
 
 def is_doubtful(measured: MetricTiming) -> bool:
-    """Whether there are reasons beside a wide interval, which says all the same on which side of a limit it lies."""
+    """Say whether there are reasons beside a wide interval, which still shows on which side of a limit it lies."""
     return any(reason for part in (_no_interval, _doubts) for reason in part(measured))
 
 
 def reasons_over(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
-    """Why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not concerned."""
+    """Say why the ratio over a baseline beyond the first is too uncertain to be quoted; the headline is not
+    concerned."""
     arms = (baseline,)
     yield from _below_floor(measured, arms)
     yield from _too_wide(measured, baseline)
@@ -93,7 +96,7 @@ def _doubts(measured: MetricTiming) -> Iterator[str]:
 
 
 def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Iterator[str]:
-    """What is worth knowing and no reason; `further`: the metrics beside the headline."""
+    """Say what is worth knowing and no reason; `further`: the metrics beside the headline."""
     drift = _significant_drift(measured.block_ns(measured.baselines[0]))
     if drift is not None and _DRIFT < abs(drift) <= WIDEST:
         yield (
@@ -114,7 +117,7 @@ def remarks(measured: MetricTiming, further: Sequence[MetricTiming] = ()) -> Ite
 
 
 def _around(measured: MetricTiming) -> Iterator[str]:
-    """What starting and ending a kernel makes of a ratio of short calls."""
+    """Say what starting and ending a kernel does to a ratio of short calls."""
     if measured.speedup is None or measured.floors is None or measured.metric not in _BETWEEN_EVENTS:
         return
     above, below = (measured.time_ns(arm) for arm in _judged(measured))
@@ -129,7 +132,8 @@ def _around(measured: MetricTiming) -> Iterator[str]:
 
 
 def _first_calls(measured: MetricTiming) -> Iterator[str]:
-    """Where the first call of a turn differs for one arm alone, the speed-up depends on how many calls turns have."""
+    """Say where the first call of a turn differs for one arm alone: the speed-up then depends on how many calls turns
+    have."""
     if measured.speedup is None or measured.metric not in _BETWEEN_EVENTS:  # the host's own first call is always odd
         return
     baseline, solution = _judged(measured)
@@ -148,7 +152,8 @@ def _first_calls(measured: MetricTiming) -> Iterator[str]:
 
 
 def _first_over_later(measured: MetricTiming, arm: ArmName) -> Interval | None:
-    """On a log scale, over the turns of more than one call; None where those are too few to tell."""
+    """Return the logarithm of the first call's time over the later ones', over the turns of more than one call; None
+    where those are too few to tell."""
     turns = [turn.call_ns for turn in measured.turns if turn.arm == arm and len(turn.call_ns) > 1]
     return median_interval([math.log(calls[0] / median(calls[1:])) for calls in turns], _FIRST_SURE)
 
@@ -195,8 +200,8 @@ def _control(measured: MetricTiming) -> Iterator[str]:
 
 
 def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
-    """Slow drift falls on all turns of a block alike, so it leaves ratios what they are: it is a reason where the ratio
-    itself drifts, or where times drift so far that a median in ms is one moment's."""
+    """Say where the ratio itself drifts, or where times drift so far that a median in ms is one moment's. Slow drift
+    falls on all turns of a block alike, so it leaves ratios what they are."""
     above, below = measured.block_ns(baseline), measured.block_ns("solution")
     of_ratio = _significant_drift([a / b for a, b in zip(above, below, strict=True)])
     of_times = _significant_drift(above)
@@ -207,7 +212,8 @@ def _drift(measured: MetricTiming, baseline: Baseline) -> Iterator[str]:
 
 
 def _significant_drift(values: Sequence[float]) -> float | None:
-    """Relative, from the first to the last value along the trend; None where it is under 2 % or may be an accident."""
+    """Return the relative drift from the first to the last value along the trend; None where it is under 2 % or may be
+    an accident."""
     if len(values) < _LEAST_BLOCKS or max(values) <= (1 + _DRIFT) * min(values):
         return None
     drift = theil_sen(values) * (len(values) - 1) / median(values)
@@ -215,7 +221,8 @@ def _significant_drift(values: Sequence[float]) -> float | None:
 
 
 def _levels(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
-    """Two clock modes: times stand on two levels with nothing between them, and chance says which has the median."""
+    """Say where there are two clock modes: times stand on two levels with nothing between them, and chance says which
+    has the median."""
     for arm in arms:
         values = measured.block_ns(arm)
         found = two_levels(values, _LEVELS_SHARE, _LEVELS_GAP) if len(values) >= _LEVELS_BLOCKS else None
@@ -243,8 +250,8 @@ def _probe(measured: MetricTiming) -> Iterator[str]:
 
 
 def _busy_memory(measured: MetricTiming) -> Iterator[str]:
-    """Before one arm's turns more than before the other's, or before both, which cancels only if both are bound by
-    memory."""
+    """Say where the device's memory was busy before one arm's turns more than before the other's, or before both, which
+    cancels only if both are bound by memory."""
     baseline, solution = (_fills_ns(measured, arm) for arm in _judged(measured))
     if not baseline or not solution:
         return
@@ -289,8 +296,8 @@ def _unqueued(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[str]:
 
 
 def _late_calls(measured: MetricTiming, arms: Sequence[ArmName]) -> Iterator[tuple[str, bool]]:
-    """Words for each arm with calls that weren't proven to be queued, where that is part of the metric; and whether
-    these are more than a median or a mean bears."""
+    """Yield words for each arm with calls that weren't proven to be queued, where that is part of the metric; and
+    whether these are more than a median or a mean bears."""
     if measured.metric not in _BETWEEN_EVENTS:
         return
     for arm in arms:
@@ -305,7 +312,7 @@ def _most_late(measured: MetricTiming) -> float:
 
 
 def _held_back(measured: MetricTiming, are_serious: bool) -> tuple[int, int, str]:
-    """In how many of how many turns clocks were held back for such reasons, and the reasons."""
+    """Count the turns in which clocks were held back for such reasons, and all turns; return the reasons too."""
     states = [turn.gpu for turn in measured.turns if turn.gpu]
     given = [{word for word in state.throttled if _is_serious(word) is are_serious} for state in states]
     return sum(map(bool, given)), len(states), ", ".join(sorted(set().union(*given)))

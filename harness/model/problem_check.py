@@ -1,4 +1,4 @@
-"""What judging a problem found: which wrong answers its inputs and its tolerance would let pass."""
+"""The result of judging a problem: which wrong answers its inputs and its tolerance would let pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Draw:
     case: str
     variant: str | None
     tolerances: tuple[Tolerance, ...]
-    """Per output, as this draw is judged."""
+    """The tolerance per output, as this draw is judged."""
     rms: tuple[float, ...]
     """Root mean square of each output's finite values."""
     reference_worst: float
@@ -30,7 +30,7 @@ class Draw:
 
     @property
     def label(self) -> str:
-        """'small', 'small, negative'."""
+        """A label such as 'small' or 'small, negative'."""
         return self.case if self.variant is None else f"{self.case}, {self.variant}"
 
 
@@ -42,7 +42,7 @@ class MutantTrial:
     variant: str | None
     worst: float
     is_identical: bool
-    """Not one element differs from the right answer."""
+    """True where no element differs from the right answer."""
 
     @property
     def caught(self) -> bool:
@@ -59,12 +59,12 @@ class MutantResult:
 
     name: str
     what: str
-    """What a solution that cheats or errs like this does."""
+    """The behaviour of a solution that cheats or errs like this."""
     output: int
     trials: tuple[MutantTrial, ...]
     harmless: str | None = None
     advice: str | None = None
-    """What to change in the problem; there is some where the mutant is let pass."""
+    """The change that the problem needs; there is advice where the mutant is let pass."""
 
     def __post_init__(self) -> None:
         if self.is_let_pass != (self.advice is not None):
@@ -100,15 +100,16 @@ class ProblemCheck:
     skipped: dict[str, str] = field(default_factory=dict)
     mutants: tuple[MutantResult, ...] = ()
     complaints: tuple[str, ...] = ()
-    """What else makes this problem no judge: a reference that contradicts itself, inputs that no seed changes."""
+    """Other faults that make this problem no judge: a reference that contradicts itself, inputs that no seed
+    changes."""
     derived: tuple[DerivedTolerance, ...] = ()
-    """Of every case, where problem.yaml names no tolerance."""
+    """Tolerances of every case, where problem.yaml names none."""
     remarks: tuple[str, ...] = ()
     duration_s: float = 0.0
     works: dict[str, Work] = field(default_factory=dict)
-    """By case what a call can't do without."""
+    """The work that a call can't do without, by case."""
     lights: dict[str, SpeedOfLight] = field(default_factory=dict)
-    """By case the least time of a call on the device, in the problem's own precision; of none where no ceilings of a
+    """The least time of a call on the device by case, in the problem's own precision; empty where no ceilings of a
     device are known."""
 
     @property

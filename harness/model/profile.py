@@ -1,4 +1,4 @@
-"""What NVIDIA's instruments saw of one arm: counters of its kernels, and when they ran. Decides nothing."""
+"""The view of one arm by NVIDIA's instruments: counters of its kernels, and when they ran. It decides nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Stall:
-    """Why warps waited. `share`: of the time that a warp spends from one instruction to the next, from 0 to 1."""
+    """A reason why warps waited. `share`: of the time that a warp spends from one instruction to the next, from 0 to
+    1."""
 
     reason: str
     share: float
@@ -16,7 +17,8 @@ class Stall:
 
 @dataclass(frozen=True)
 class KernelCounters:
-    """One launch, as Nsight Compute counted it. None where the counter isn't in the chosen set, or not on this GPU.
+    """One launch, as Nsight Compute counted it. It is None where the counter isn't in the chosen set, or not on this
+    GPU.
 
     Percentages are of what the GPU sustains at its best. `compute_percent` is that of the busiest of a
     multiprocessor's pipes. Occupancy is in warps: those that were there on average (achieved), and as many as the
@@ -37,7 +39,7 @@ class KernelCounters:
     achieved_occupancy_percent: float | None
     theoretical_occupancy_percent: float | None
     occupancy_limits: tuple[str, ...]
-    """Which resources let no more blocks be on a multiprocessor; several where they bind alike."""
+    """The resources that let no more blocks be on a multiprocessor; several where they bind alike."""
     registers_per_thread: int | None
     shared_bytes_per_block: int | None
     local_requests: int | None
@@ -50,7 +52,8 @@ class KernelCounters:
     """The longest first."""
     spill_store_bytes: int | None = None
     spill_load_bytes: int | None = None
-    """Of registers, per thread, as the compiler counted them; None where the solution didn't compile the kernel."""
+    """Bytes of spilled registers per thread, as the compiler counted them; None where the solution didn't compile the
+    kernel."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,14 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class DeviceTimeline:
-    """What the device ran during some calls in a row, as CUPTI recorded it. Rows: the longest in total first."""
+    """The record by CUPTI of what the device ran during some calls in a row. Rows: the longest in total first."""
 
     calls: int
     rows: tuple[TimelineRow, ...]
     span_ns: float
-    """From the first beginning to the last end."""
+    """The time from the first beginning to the last end."""
     busy_ns: float
-    """Of that, with something running."""
+    """The part of it with something running."""
     gaps: int
     longest_gap_ns: float
 
@@ -85,7 +88,8 @@ class DeviceTimeline:
 
 @dataclass(frozen=True)
 class Profile:
-    """`solution` is None for the reference. `kernels` in the order of their launches. `files` by what they are."""
+    """The profile of an arm. `solution` is None for the reference. `kernels` are in the order of their launches,
+    `files` by what they are."""
 
     problem: str
     case: str

@@ -1,4 +1,4 @@
-"""Who is ahead of whom, and how far a whole set has come."""
+"""The order of solutions, and the standing of a whole set."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FAST_P = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Ranked:
-    """`rank` is None for what isn't ranked: not passed, not timed, of a problem that can't tell, or measured by another
-    metric than those that are. Equal ranks are ties."""
+    """An evaluation with its rank. `rank` is None for what isn't ranked: not passed, not timed, of a problem that can't
+    tell, or measured by another metric than those that are. Equal ranks are ties."""
 
     rank: int | None
     evaluation: Evaluation
     other_metric: str | None = None
-    """That other metric, in words."""
+    """The other metric, in words."""
 
 
 def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
-    """Fastest first, for evaluations of one problem in one environment.
+    """Rank evaluations of one problem in one environment, the fastest first.
 
     A rank is one more than the number of solutions whose whole interval lies above the solution's own: where
     intervals overlap, neither is ahead. No two metrics are ranked together, see leading_metric().
@@ -47,18 +47,19 @@ def rank(evaluations: Iterable[Evaluation]) -> list[Ranked]:
 
 
 def leading_metric(metrics: Iterable[Metric | None]) -> Metric | None:
-    """Of a problem's headlines the metric by which solutions are ranked: gpu_cold where anything was measured so.
+    """Return the metric of a problem's headlines by which solutions are ranked: gpu_cold where anything was measured
+    so.
 
-    Where it isn't, the reference itself waits for the device, and all are held against each other end to end. None:
-    nothing was measured.
+    Where it isn't, the reference itself waits for the device, and all are held against each other end to end. It is
+    None where nothing was measured.
     """
     found = set(metrics)
     return next((metric for metric in METRICS if metric in found), None)
 
 
 def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
-    """Why a headline isn't ranked among those of the leading metric; None where it is. A ratio of host overheads has no
-    rank among kernels: one `.item()` would lift a solution over the clock's floor."""
+    """Say why a headline isn't ranked among those of the leading metric; None where it is. A ratio of host overheads
+    has no rank among kernels: one `.item()` would lift a solution over the clock's floor."""
     if metric is None or metric == leading:
         return None
     if metric == "end_to_end":
@@ -67,7 +68,7 @@ def other_metric(metric: Metric | None, leading: Metric | None) -> str | None:
 
 
 def metric_of(evaluation: Evaluation) -> Metric | None:
-    """Of the headline."""
+    """Return the metric of the headline."""
     return evaluation.timing.metric if evaluation.timing else None
 
 
@@ -121,13 +122,13 @@ class Summary:
     mean_speedup: Interval | None
     fast_p: tuple[FastP, ...]
     verdicts: tuple[tuple[Verdict, int], ...]
-    """Most frequent first."""
+    """The verdicts, the most frequent first."""
     left_out: tuple[str, ...] = ()
     invalid: tuple[str, ...] = ()
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Summary:
-    """Counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
+    """Return counts per verdict, the mean speed-up of those that were timed, and the fast_p curve."""
     counted, left_out = of_totals(evaluations)
     speedups = [interval for e in counted if (interval := speedup_of(e))]
     counts = Counter(e.verdict for e in evaluations)
@@ -148,8 +149,9 @@ def invalid_problems(evaluations: Iterable[Evaluation]) -> tuple[str, ...]:
 
 
 def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tuple[str, ...]]:
-    """Those that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem that was measured
-    by another metric alone is left out whole, failures included; those are named. So is one that can't tell."""
+    """Return the evaluations that means and shares are over: headlines by gpu_cold, and what wasn't timed. A problem
+    that was measured by another metric alone is left out whole, failures included; those are named. So is one that
+    can't tell."""
     problems: dict[tuple[str, str], list[Evaluation]] = {}
     evaluations = list(evaluations)
     invalid = invalid_problems(evaluations)
@@ -166,8 +168,8 @@ def of_totals(evaluations: Iterable[Evaluation]) -> tuple[list[Evaluation], tupl
 
 
 def best_per_problem(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
-    """Of each problem the passed evaluation of the highest speed-up, in the order of the problems' names; of those that
-    of_totals() keeps."""
+    """Return each problem's passed evaluation of the highest speed-up among those that of_totals() keeps, in the order
+    of the problems' names."""
     best: dict[str, Evaluation] = {}
     for evaluation in sorted(of_totals(evaluations)[0], key=_fastest_first):
         if evaluation.verdict.passed:

@@ -15,14 +15,15 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
-"""How pydantic reads and writes a record."""
+"""The settings by which pydantic reads and writes a record."""
 
 SETTINGS = ConfigDict(extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
 """A record that people also write, into a YAML file: what stands below its fields explains them to an editor."""
 
 
 def as_json(record: object) -> Any:
-    """Plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for what JSON lacks."""
+    """Turn a record into plain data: objects for dataclasses, lists for tuples, 'NaN', 'Infinity' and '-Infinity' for
+    what JSON lacks."""
     try:
         return json.loads(to_json(record, inf_nan_mode="constants"), parse_constant=str)
     except PydanticSerializationError:  # half of a surrogate pair, for which UTF-8 has no bytes
@@ -30,7 +31,7 @@ def as_json(record: object) -> Any:
 
 
 def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
-    """SHA-256 over names and contents, in their order."""
+    """Return the SHA-256 over names and contents, in their order."""
     digest = hashlib.sha256()
     for name, content in contents:
         for piece in (name.encode(errors="surrogateescape"), content):
@@ -39,6 +40,6 @@ def hash_contents(contents: Iterable[tuple[str, bytes]]) -> str:
 
 
 def is_prose(name: str) -> bool:
-    """Whether a file of a solution's is a log or a description, which the solution itself never sees: what was measured
-    can be written down there, and remains a measurement of the same solution."""
+    """Say whether a file of a solution's is a log or a description, which the solution itself never sees: what was
+    measured can be written down there, and remains a measurement of the same solution."""
     return name.endswith(".md")

@@ -13,7 +13,8 @@ from harness.model.timing import Timing
 
 
 def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLight:
-    """`arithmetic`: the precision; the fastest counts where the device hasn't that one."""
+    """Return the least time of the work. `arithmetic` is the precision; the fastest counts where the device hasn't that
+    one."""
     memory = ceilings.memory
     memory_ns = work.least_bytes / memory.rate * 1e9
     if work.operations is None:
@@ -25,14 +26,15 @@ def speed_of_light(work: Work, ceilings: Ceilings, arithmetic: str) -> SpeedOfLi
 
 
 def at_clocks_seen(ceilings: Ceilings, timing: Timing | None) -> Ceilings:
-    """For the turns of an evaluation: at the highest clock of the multiprocessors that NVML told of in any of them."""
+    """Return the ceilings for the turns of an evaluation: at the multiprocessors' highest clock that NVML reported in
+    any of them."""
     clocks = [turn.gpu.sm_mhz[1] for turn in timing.turns if turn.gpu and turn.gpu.sm_mhz] if timing else []
     return replace(ceilings, sm_mhz=max(clocks)) if clocks else ceilings
 
 
 def above_light(light: SpeedOfLight, solution_ns: float) -> str | None:
-    """What a time below that of the operations says; None where they fit. Never an accusation: algorithms with fewer
-    operations than torch counts are honest. Bytes are the audit's."""
+    """Say what a time below that of the operations means; None where they fit. It is never an accusation: algorithms
+    with fewer operations than torch counts are honest. The audit judges bytes."""
     if light.arithmetic_ns is None or solution_ns >= light.arithmetic_ns:
         return None
     share = light.arithmetic_ns / solution_ns
@@ -45,7 +47,8 @@ def above_light(light: SpeedOfLight, solution_ns: float) -> str | None:
 
 
 def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag], work: Work | None) -> str:
-    """Whose rate a solution is held against: that of the precision which it declares, as leaderboards rank it.
+    """Return the arithmetic whose rate a solution is held against: that of the precision which it declares, as
+    leaderboards rank it.
 
     One that declares none is held against the problem's; there float32 means tf32 where torch's switches let a library
     use it (Environment.flags) for any of the work: it is no limit what the reference itself may pass. Convolutions have
@@ -61,8 +64,8 @@ def arithmetic_of(declared: str | None, problem: str, flags: Mapping[str, Flag],
 
 
 def share_of_baseline(evaluation: Evaluation, baseline: Baseline) -> tuple[float | None, RateSource | None]:
-    """As Evaluation.share_of_light, of a baseline, and of whose limit it is: held against the problem's precision, as a
-    solution that declares none, or against its own where it has one."""
+    """Return a baseline's share of light, like Evaluation.share_of_light, and the source of the limit. It is held
+    against the problem's precision, like a solution that declares none, or against its own where it has one."""
     if evaluation.work is None or evaluation.ceilings is None or evaluation.timing is None:
         return None, None
     own = next((precision for precision, name in OF_PRECISION.items() if name == baseline), None)

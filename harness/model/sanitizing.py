@@ -1,4 +1,4 @@
-"""What compute-sanitizer found in one arm's kernels."""
+"""The findings of compute-sanitizer in one arm's kernels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ WHAT_IT_FINDS: dict[SanitizerTool, str] = {
 class SanitizerFinding:
     """Reports of one tool that are alike (kind, kernel, place) but for the thread; the numbers are the first one's.
 
-    None for what the tool didn't say. `source` is 'file:line'; `text` the source's line, where it is at hand.
-    `is_own`: in a kernel of the solution's, or in a call that it made.
+    What the tool didn't say is None. `source` is 'file:line'; `text` the source's line, where it is at hand. `is_own`:
+    in a kernel of the solution's, or in a call that it made.
     """
 
     tool: SanitizerTool
@@ -40,15 +40,15 @@ class SanitizerFinding:
 
 @dataclass(frozen=True)
 class ToolRun:
-    """One tool over the arm's calls. `complaint`: what kept it from looking to the end, None where it did."""
+    """One tool over the arm's calls. `complaint` says what kept it from looking to the end; it is None where it did."""
 
     tool: SanitizerTool
     seconds: float
     findings: tuple[SanitizerFinding, ...]
     errors: int | None
-    """As the tool counts. None where it wrote no summary."""
+    """The tool's own count; None where it wrote no summary."""
     unprinted: int
-    """Of these, the ones that it left out, beyond a hundred."""
+    """The errors that it left out, beyond a hundred."""
     log: str
     """Path of all that the tool said."""
     complaint: str | None = None
@@ -56,7 +56,7 @@ class ToolRun:
 
 @dataclass(frozen=True)
 class Sanitizing:
-    """`solution` is None for the reference."""
+    """The sanitizing of an arm. `solution` is None for the reference."""
 
     problem: str
     case: str
@@ -67,15 +67,15 @@ class Sanitizing:
 
     @property
     def own(self) -> tuple[SanitizerFinding, ...]:
-        """What the arm has to answer for."""
+        """Findings that the arm has to answer for."""
         return tuple(finding for run in self.runs for finding in run.findings if finding.is_own)
 
     @property
     def foreign(self) -> tuple[SanitizerFinding, ...]:
-        """In kernels of torch, cuDNN, cuBLAS and their like."""
+        """Findings in kernels of torch, cuDNN, cuBLAS and their like."""
         return tuple(finding for run in self.runs for finding in run.findings if not finding.is_own)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every tool looked to the end."""
+        """True where every tool looked to the end."""
         return all(run.complaint is None for run in self.runs)

@@ -1,4 +1,4 @@
-"""What the simulator can see while a kernel runs: the closed list of findings, and what each means."""
+"""The closed list of findings that the simulator can make while a kernel runs, and what each means."""
 
 from __future__ import annotations
 

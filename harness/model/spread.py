@@ -1,4 +1,4 @@
-"""How values lie: quartiles and outliers, a trend through them, a step between two levels.
+"""The spread of values: quartiles and outliers, a trend through them, a step between two levels.
 
 Sources: P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, J. Am. Stat. Assoc. 63 (1968);
 H. B. Mann, Nonparametric tests against trend, Econometrica 13 (1945).
@@ -19,14 +19,14 @@ FENCE = 3.0
 """Tukey's outer fence, in interquartile ranges beyond a quartile. Of normally distributed values one in 400,000 lies
 outside. Source: J. W. Tukey, Exploratory Data Analysis, 1977, section 2D."""
 LEAST_REACH = 0.01
-"""Of the median: a fence is never nearer to its quartile. A clock has steps; where most samples are equal, one that is
-a step further is no outlier."""
+"""The least distance of a fence from its quartile, as a share of the median. A clock has steps; where most samples are
+equal, one that is a step further is no outlier."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Of `n` values. `mad` is the median absolute deviation from the median, not scaled to a standard deviation;
-    `outliers` are counted, and are in all the other numbers."""
+    """The spread of `n` values. `mad` is the median absolute deviation from the median, not scaled to a standard
+    deviation; `outliers` are counted, and are in all the other numbers."""
 
     n: int
     minimum: float
@@ -63,7 +63,7 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def fences(values: Sequence[float]) -> tuple[float, float]:
-    """What lies outside of these is an outlier."""
+    """Return the fences; a value outside of them is an outlier."""
     low, high = quartiles(values)
     reach = max(FENCE * (high - low), LEAST_REACH * median(values))
     return low - reach, high + reach
@@ -76,10 +76,10 @@ def theil_sen(values: Sequence[float]) -> float:
 
 
 def mann_kendall(values: Sequence[float]) -> float:
-    """How likely a sequence without trend looks as much like one, either way (two-sided p).
+    """Return the probability that a sequence without trend looks as much like one, either way (two-sided p).
 
-    By the normal approximation with corrections for ties and continuity; with six values, as few as an interval needs,
-    a monotone sequence has p = 0.009 (exactly: 0.003).
+    The p is by the normal approximation with corrections for ties and continuity; with six values, as few as an
+    interval needs, a monotone sequence has p = 0.009 (exactly: 0.003).
     """
     n = len(values)
     score = sum((b > a) - (b < a) for a, b in itertools.combinations(values, 2))
@@ -102,8 +102,8 @@ class Levels:
 def two_levels(values: Sequence[float], least_share: float, least_gap: float) -> Levels | None:
     """The widest gap that leaves `least_share` of the values on each side, and the groups that it parts.
 
-    None where that is no gap: it must be wider than `least_gap` of the value below it, and than five times what values
-    deviate from their own group's median on average.
+    It is None where that is no gap: it must be wider than `least_gap` of the value below it, and than five times what
+    values deviate from their own group's median on average.
     """
     ordered = sorted(values)
     n = len(ordered)

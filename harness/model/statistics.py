@@ -18,35 +18,35 @@ from typing import Literal
 
 BETWEEN_WORKERS = 0.003
 PLACES_NS = 160
-"""By how much the times of two workers that run the very same may differ beyond the scatter within each, since their
-code and their memory lie elsewhere: by so large a share (on a log scale), and each by so many ns, which is 1.1 % of two
-times of 20 µs. Both as half an interval of 95 %.
+"""The difference that the times of two workers that run the very same may have beyond the scatter within each, since
+their code and their memory lie elsewhere: so large a share (on a log scale), and so many ns each, which is 1.1 % of two
+times of 20 µs. Both are half an interval of 95 %.
 
-From benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its own in each
-worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to 0.16 %. The
-means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean square),
-0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
+The numbers are from benchmarks/equal_arms.py on an H100. Of a convolution of 7 ms, whose workspace has a place of its
+own in each worker, 20 ratios lay up to 0.35 % from 1, the same in every block; of other calls over 0.5 ms 50 lay up to
+0.16 %. The means of 300 calls of 21 to 87 µs, each good to 20 ns, differed in 16 pairs of workers by 0.12 µs (root mean
+square), 0.23 at most, and by no less at 21 than at 87, though outputs changed places from call to call."""
 
 LITTLE_SCATTER = 1.25
-"""An interval is so many times as wide as what workers differ by when scatter, an independent error, has come down to
+"""The width of an interval, in units of what workers differ by, when scatter, an independent error, has come down to
 three quarters of that. To bring it down further isn't worth the time."""
 
 MANY = 9
-"""Processes, of whose medians an interval of 95 % leaves out the outermost."""
+"""The number of processes of whose medians an interval of 95 % leaves out the outermost."""
 
 SpeedVerdict = Literal["faster", "slower", "same", "inconclusive"]
 
 LEAST_DELTA = 0.01
-"""Nothing under 1 % is called a difference: other addresses or another place of the code make as much."""
+"""The least difference, 1 %: other addresses or another place of the code make as much."""
 
 _HELD_UP = 1.5
-"""Times the median: calls that take longer were held up by something else."""
+"""A multiple of the median: calls that take longer were held up by something else."""
 
 _SUSPECTED = 1.0
-"""So many standard deviations below what independent values give, which one sequence of them in six is: merging these
-costs a few percent of their interval's width, and not merging others the interval's truth."""
+"""Standard deviations below what independent values give, a bound that one sequence of them in six passes: merging
+these costs a few percent of their interval's width, and not merging others the interval's truth."""
 _LEAST = 6
-"""As few values as an interval of 95 % needs."""
+"""The fewest values that an interval of 95 % needs."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def usual_mean(values: Sequence[float]) -> float:
 
 
 def held_up(values: Sequence[float]) -> int:
-    """How many of the largest tenth of the values, of one at least, exceed the median by half."""
+    """Count those of the largest tenth of the values, of one at least, that exceed the median by half."""
     most = _HELD_UP * median(values)
     largest = sorted(values)[-max(1, len(values) // 10) :]
     return sum(value > most for value in largest)
@@ -92,7 +92,7 @@ def held_up(values: Sequence[float]) -> int:
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """The median between two order statistics, so far out that they cover it with `confidence`.
 
-    None where there are too few values (under six for 95 %).
+    It is None where there are too few values (under six for 95 %).
     """
     n = len(values)
     rank, coverage = _outermost_rank(n, confidence)
@@ -113,7 +113,8 @@ def paired_ratio(
     """The ratio of paired times with its interval: scatter as in pairs() and between_workers(), as independent errors.
 
     `fresh_at`: the pairs before which the measured processes were started anew. `places_ns`: 0 of a host's times.
-    `of_workers`: the confidence of that part, where it isn't the same. None with too few pairs for the `confidence`.
+    `of_workers`: the confidence of that part, where it isn't the same. It is None with too few pairs for the
+    `confidence`.
     """
     processes = len(starts_of(fresh_at, len(numerators_ns)))
     usual = between_workers(numerators_ns, denominators_ns, processes, places_ns)
@@ -127,14 +128,14 @@ def between_workers(
     processes: int = 1,
     places_ns: float = PLACES_NS,
 ) -> float:
-    """By how much the ratio of two workers' times may be off, whatever number of blocks is measured: half an interval
-    of 95 %, on a log scale. `processes`: so often were both started anew."""
+    """Return the possible error of the ratio of two workers' times, whatever number of blocks is measured: half an
+    interval of 95 %, on a log scale. `processes` is how often both were started anew."""
     places = places_ns * math.hypot(1 / median(numerators_ns), 1 / median(denominators_ns))
     return math.hypot(BETWEEN_WORKERS, places) * of_medians(processes)
 
 
 def _deviations(confidence: float = 0.95) -> float:
-    """So many standard deviations to either side hold a normal variable with this probability."""
+    """Return how many standard deviations to either side hold a normal variable with this probability."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -163,12 +164,12 @@ def pairs(
 
 
 def starts_of(fresh_at: Sequence[int], count: int) -> list[int]:
-    """Of so many pairs those at which processes begin."""
+    """Return the pairs, of so many, at which processes begin."""
     return sorted({0, *(start for start in fresh_at if 0 < start < count)})
 
 
 def between_processes(numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int]) -> float:
-    """Half of how far apart the median ratios of processes lie, on a log scale; 0 of one."""
+    """Return half of how far apart the median ratios of processes lie, on a log scale; 0 of one."""
     medians = [median(part) for part in _logs_by_process(numerators, denominators, fresh_at)]
     return (max(medians) - min(medians)) / 2
 
@@ -184,7 +185,8 @@ def _logs_by_process(
 def _interval(
     numerators: Sequence[float], denominators: Sequence[float], fresh_at: Sequence[int], confidence: float, apart: float
 ) -> Interval | None:
-    """`apart`: half an interval of an error that is independent of the pairs' scatter, on a log scale."""
+    """Make the interval. `apart` is half an interval of an error that is independent of the pairs' scatter, on a log
+    scale."""
     parts = _logs_by_process(numerators, denominators, fresh_at)
     scatter = median_interval([value for part in parts for value in independent(part)], confidence)
     if scatter is None:
@@ -214,7 +216,7 @@ def geometric_mean(intervals: Sequence[Interval]) -> Interval:
 
 
 def ratio(new: Interval, old: Interval) -> Interval:
-    """new / old of two independently measured values. Log-widths add in quadrature, as in geometric_mean()."""
+    """Return new / old of two independently measured values. Log-widths add in quadrature, as in geometric_mean()."""
     below = math.hypot(math.log(new.estimate / new.low), math.log(old.high / old.estimate))
     above = math.hypot(math.log(new.high / new.estimate), math.log(old.estimate / old.low))
     estimate = new.estimate / old.estimate
@@ -264,14 +266,15 @@ def _do_neighbours_resemble(values: Sequence[float]) -> bool:
 
 
 def delta_of(control: Interval | None) -> float:
-    """How far from 1 a ratio still counts as equal: 1 %, or as far as the interval of the A/A control reaches."""
+    """Return how far from 1 a ratio still counts as equal: 1 %, or as far as the interval of the A/A control
+    reaches."""
     if control is None:
         return LEAST_DELTA
     return max(LEAST_DELTA, control.high - 1, 1 / control.low - 1)
 
 
 def speed_verdict(speedup: Interval | None, delta: float) -> SpeedVerdict:
-    """From the whole interval: `faster` above 1 + delta, `slower` below 1 / (1 + delta), `same` between the two.
+    """Decide by the whole interval: `faster` above 1 + delta, `slower` below 1 / (1 + delta), `same` between the two.
 
     An interval that reaches over either border is `inconclusive`, and so is none.
     """

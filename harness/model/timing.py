@@ -72,7 +72,7 @@ class Timing(MetricTiming):
 
     @cached_property
     def noises(self) -> tuple[str, ...]:
-        """Why this measurement is too uncertain to be ranked, each reason in words; empty where it isn't."""
+        """The reasons in words why this measurement is too uncertain to be ranked; empty where it isn't."""
         return tuple(reasons(self))
 
     @property
@@ -81,17 +81,17 @@ class Timing(MetricTiming):
         return self.noises[0] if self.noises else None
 
     def noises_over(self, baseline: Baseline) -> tuple[str, ...]:
-        """Why the ratio over this baseline is too uncertain to be quoted; over the first one that is `noises`."""
+        """Say why the ratio over this baseline is too uncertain to be quoted; over the first one that is `noises`."""
         return self.noises if baseline == self.baselines[0] else tuple(reasons_over(self, baseline))
 
     @cached_property
     def is_doubtful(self) -> bool:
-        """Whether its intervals may leave out the truth for any reason of noises; a wide one is none."""
+        """True where its intervals may leave out the truth for any reason of noises; a wide one is none."""
         return is_doubtful(self)
 
     @cached_property
     def oddities(self) -> tuple[str, ...]:
-        """What a reader should know of this measurement, and what makes it no less certain."""
+        """Facts that a reader should know of this measurement, and that make it no less certain."""
         return tuple(remarks(self, [self.of_row(row) for row in self.rows]))
 
 
@@ -103,13 +103,14 @@ class Fastest:
     baseline: Baseline
     time_ns: float
     speedup: Interval | None
-    """Its time over the solution's, paired by block as over any other."""
+    """The ratio of its time to the solution's, paired by block as over any other."""
     ties: tuple[Baseline, ...]
-    """Others that may be as fast: the interval of their time over its time reaches down to 1."""
+    """Other baselines that may be as fast: the interval of their time over its time reaches down to 1."""
 
 
 def fastest_baseline(timing: Timing) -> Fastest | None:
-    """None where there was nothing to choose from. In a precision of its own a baseline has no rivals."""
+    """Return the fastest baseline; None where there was nothing to choose from. In a precision of its own a baseline
+    has no rivals."""
     alike = [baseline for baseline in timing.baselines if baseline not in OF_PRECISION.values()]
     if len(alike) < 2:
         return None
@@ -125,7 +126,8 @@ def _may_be_as_fast(timing: Timing, other: Baseline, fastest: Baseline) -> bool:
 
 
 def missed_precision(timing: Timing, config: TimingConfig) -> str | None:
-    """'the interval is ±0.49 %, ±0.25 % was asked for: …'; None where none was asked for, or no ratio is claimed."""
+    """Say 'the interval is ±0.49 %, ±0.25 % was asked for: …'; None where none was asked for, or no ratio is
+    claimed."""
     asked, speedup = config.precision, timing.speedup
     if asked is None or speedup is None or speedup.half_width <= asked:
         return None
@@ -134,7 +136,7 @@ def missed_precision(timing: Timing, config: TimingConfig) -> str | None:
 
 
 def _why(timing: Timing, config: TimingConfig, asked: float, half_width: float) -> str:
-    """Why measuring ended all the same: which of the ends of referee.timing.series it was."""
+    """Say why measuring ended all the same: which of the ends of referee.timing.series it was."""
     arms = timing.block_ns(timing.baselines[0]), timing.block_ns("solution")
     last_at = max(timing.fresh_pairs, default=0)
     apart, attainable = between_processes(*arms, timing.fresh_pairs), LITTLE_SCATTER * timing.between_workers
@@ -152,7 +154,7 @@ def _why(timing: Timing, config: TimingConfig, asked: float, half_width: float) 
 
 
 def _scatters_within(asked: float, above_ns: Sequence[float], below_ns: Sequence[float]) -> bool:
-    """Whether one process's blocks do, what workers differ by left aside."""
+    """Say whether one process's blocks scatter within what was asked for, apart from what workers differ by."""
     own, apart = paired_ratio(above_ns, below_ns), between_workers(above_ns, below_ns)
     return own is not None and own.half_width <= max(math.hypot(asked, apart), LITTLE_SCATTER * apart)
 

@@ -1,4 +1,4 @@
-"""Which kernels ran on the device while a turn was traced."""
+"""The kernels that ran on the device while a turn was traced."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 from harness.model.record import RECORD
 
 KernelOrigin = Literal["own", "framework", "move"]
-"""`own`: the solution's. `framework`: torch's and its libraries', with what torch.compile generates. `move`: copies,
-fills, casts and layout changes, which are held against nobody."""
+"""The origin of a kernel. `own`: the solution's. `framework`: torch's and its libraries', with what torch.compile
+generates. `move`: copies, fills, casts and layout changes, which are held against nobody."""
 
 
 @dataclass(frozen=True, config=RECORD)
@@ -34,8 +34,8 @@ class Trace:
     calls: int
     kernels: tuple[TracedKernel, ...]
     own_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed.
-    Follows from `kernels`, unless a record leaves out some of them."""
+    """The solution's kernels' share of the device time, moves included; None where nothing ran or nothing is timed. It
+    follows from `kernels`, unless a record leaves out some of them."""
 
     def __post_init__(self) -> None:
         total = sum(kernel.ns for kernel in self.kernels)

@@ -1,4 +1,4 @@
-"""How an evaluation can end: a closed list of words."""
+"""The ways in which an evaluation can end: a closed list of words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Verdict(enum.Enum):
 
     @property
     def blames_solution(self) -> bool:
-        """False where the solution may be right: our fault, the problem's, or the backend's limit."""
+        """True where the verdict blames the solution; False where it may be right: our fault, the problem's, or the
+        backend's limit."""
         return self not in _NOT_THE_SOLUTIONS_FAULT
 
     @property

@@ -1,1 +1,1 @@
-"""Jobs to devices: builds ahead, lanes and their locks, resume."""
+"""The way of jobs to devices: builds ahead, lanes and their locks, resume."""

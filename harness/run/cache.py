@@ -1,4 +1,4 @@
-"""Where what is built once is kept: extensions, the simulator's toolkit, and torch's compiled modules.
+"""The places where what is built once is kept: extensions, the simulator's toolkit, and torch's compiled modules.
 
 Torch's are kept where Python keeps none beside its source. Installers such as uv compile nothing, and container images
 forbid Python to write (PYTHONDONTWRITEBYTECODE): every process then compiles torch anew when it imports it, which takes
@@ -14,14 +14,15 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """$HARNESS_CACHE, else harness/ in the user's cache folder."""
+    """Return $HARNESS_CACHE, else harness/ in the user's cache folder."""
     if chosen := os.environ.get("HARNESS_CACHE"):
         return Path(chosen).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "harness"
 
 
 def keep_bytecode(cache: Path) -> None:
-    """To be called before torch is imported, and before processes are started that import it."""
+    """Keep torch's bytecode. This is called before torch is imported, and before processes are started that import
+    it."""
     if sys.pycache_prefix is None and not _lies_beside("torch"):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")
         sys.dont_write_bytecode = False

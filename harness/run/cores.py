@@ -1,4 +1,4 @@
-"""Which CPU cores measure and which compile.
+"""The division of CPU cores into those that measure and those that compile.
 
 Compilers on every core disturb what is timed: the worker's thread that launches kernels loses its core and its cache,
 and a call that is bound by its launches gets slower. So every GPU has cores of its own for its referee and its worker
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PER_LANE = 2
-"""Whole cores for one GPU: one for the worker, one for the referee that watches it."""
+"""The whole cores for one GPU: one for the worker, one for the referee that watches it."""
 _FEWEST_FOR_BUILDS = 2
 _NICE = 10
 
@@ -54,7 +54,7 @@ def core_groups() -> list[frozenset[int]]:
 
 
 def cpu_quota() -> float | None:
-    """CPUs' worth of time that the container may take (cgroup v2); None where it isn't limited."""
+    """Return the CPUs' worth of time that the container may take (cgroup v2); None where it isn't limited."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return float(quota) / float(period)
@@ -73,7 +73,7 @@ def keep_thread_to(cpus: frozenset[int] | None, is_background: bool = False) -> 
 
 
 def _siblings(cpu: int) -> set[int]:
-    """'0,64' or '0-1'; the CPU alone where the kernel doesn't say."""
+    """Return '0,64' or '0-1'; the CPU alone where the kernel doesn't say."""
     path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     try:
         text = path.read_text()

@@ -11,11 +11,11 @@ __all__ = ["ForkServers", "require_simulator", "start_early", "surroundings_of"]
 
 
 def start_early(backend: str, surroundings: Surroundings) -> ForkServers:
-    """Those for workers that build and, where there is one GPU, for those that are measured. None for the simulator,
-    and where there is no GPU.
+    """Start the servers for workers that build and, where there is one GPU, for those that are measured; none for the
+    simulator, and none where there is no GPU.
 
-    To be closed by the caller. No lock is needed: they don't touch the GPU. `surroundings` must be those of the
-    session, or it starts servers of its own.
+    The caller closes them. No lock is needed: they don't touch the GPU. `surroundings` must be those of the session, or
+    it starts servers of its own.
     """
     servers = ForkServers()
     capability = compute_capability() if backend != "sim" else None

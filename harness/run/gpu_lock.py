@@ -54,7 +54,7 @@ class GpuLock:
                 _erase_note(lock)
 
     def is_held(self) -> bool:
-        """Whether some run, this one included, measures on the GPU just now."""
+        """Say whether some run, this one included, measures on the GPU just now."""
         return _is_held(self._path("lock"))
 
     def _path(self, kind: str) -> Path:
@@ -79,14 +79,14 @@ class GpuLock:
 
 
 def locks_folder() -> Path:
-    """$HARNESS_LOCKS, else /tmp: TMPDIR differs between users, who would then not see each other's locks."""
+    """Return $HARNESS_LOCKS, else /tmp: TMPDIR differs between users, who would then not see each other's locks."""
     return Path(os.environ.get("HARNESS_LOCKS") or "/tmp")
 
 
 @contextmanager
 def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
-    """Nobody else measures meanwhile on the first visible GPU, whose clock is reset where a killed run left it locked.
-    Raises: MachineError."""
+    """Keep others from measuring meanwhile on the first visible GPU, whose clock is reset where a killed run left it
+    locked. Raises: MachineError."""
     from harness.devices import SmClock, equal_gpus
 
     gpu = equal_gpus()[0]
@@ -97,7 +97,7 @@ def alone_on_gpu(notify: Callable[[str], None]) -> Iterator[None]:
 
 @dataclass
 class _Waiting:
-    """Tells once who is waited for."""
+    """A wait that tells once who is waited for."""
 
     name: str
     stop: threading.Event
@@ -111,7 +111,7 @@ class _Waiting:
 
 
 def _take(descriptor: int, lock: int, waiting: _Waiting) -> None:
-    """Lock a file. Polling, since a thread that sleeps in flock() can't be told to stop."""
+    """Lock a file. It polls, since a thread that sleeps in flock() can't be told to stop."""
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,7 +148,8 @@ def _open_shared(path: Path) -> int:
 
 
 def _is_held(path: Path) -> bool:
-    """False also where the file can't be used: who wants the GPU will be told then."""
+    """Say whether the lock is held; False also where the file can't be used: whoever wants the GPU will be told
+    then."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -174,7 +175,8 @@ def _erase_note(lock: int) -> None:
 
 
 def _read_note(lock: int) -> str:
-    """'pid 4711 since 14:03:22'. Anybody may have written the file: only the forms expected are passed on."""
+    """Return words such as 'pid 4711 since 14:03:22'. Anybody may have written the file: only the forms expected are
+    passed on."""
     try:
         note = json.loads(os.pread(lock, _NOTE_BYTES, 0))
         since = datetime.datetime.fromisoformat(note["since"])

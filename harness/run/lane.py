@@ -34,9 +34,10 @@ from harness.sandbox.start import Surroundings
 Notify = Callable[[str], None]
 _POLL_S = 0.1
 _ENDING_S = 30
-"""For a process that has hung up to end its workers and itself."""
+"""The time limit for a process that has hung up to end its workers and itself."""
 _MISSED_BYTES = 4 * 2**30
-"""More than what the referee itself takes for good in an evaluation, such as cuDNN's kernels and workspaces."""
+"""A number of bytes that is more than what the referee itself takes for good in an evaluation, such as cuDNN's kernels
+and workspaces."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,14 @@ class Assignment:
 
 
 class Lane(Protocol):
-    """Called by one thread."""
+    """A lane, called by one thread."""
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
+        """Evaluate an assignment. Raises: Interrupted, MachineError; TextsNotBuilt, when the device is free again."""
 
     def examine(self) -> None:
-        """Called after each evaluation, whose result is safe by then. Raises: MachineError where the device doesn't
-        work any more."""
+        """Examine the device after each evaluation, whose result is safe by then. Raises: MachineError where the device
+        doesn't work any more."""
 
     def close(self) -> None:
         """End what the lane has started."""
@@ -81,10 +82,10 @@ class LocalLane:
         self.workers.host.require_alive()
 
     def close(self) -> None:
-        """Nothing to end: the fork servers are the session's, whose next call may need them."""
+        """End nothing: the fork servers are the session's, whose next call may need them."""
 
     def _here(self, assignment: Assignment) -> Environment:
-        """With the GPU that this lane has."""
+        """Return the environment with the GPU that this lane has."""
         if self.lock is None:
             return assignment.environment
         from harness.devices import gpu_uuid
@@ -93,8 +94,8 @@ class LocalLane:
 
     @contextmanager
     def _made_ready(self, assignment: Assignment, notify: Notify) -> Iterator[None]:
-        """While the device is ours: what a killed run left locked is reset, and what the config asks for is locked.
-        In between, before anything of the solution's is there, the device shows what it can do at best.
+        """Make the device ready while it is ours: what a killed run left locked is reset, and what the config asks for
+        is locked. In between, before anything of the solution's is there, the device shows what it can do at best.
         Raises: MachineError, UsageError."""
         if self.lock is None:
             yield
@@ -123,7 +124,7 @@ class LocalLane:
 
 @dataclass(frozen=True)
 class LaneSettings:
-    """What a lane's process needs to know."""
+    """The settings that a lane's process needs."""
 
     backend: Literal["cuda", "sim"]
     cache: Path
@@ -143,11 +144,12 @@ class ProcessLane:
         self._stop = stop
         self._process: subprocess.Popen[bytes] | None = None
         self._owes_word = False
-        """Whether it has yet to say how its device is."""
+        """True where it has yet to say how its device is."""
         self._pipe: Connection | None = None
 
     def evaluate(self, assignment: Assignment, notify: Notify) -> Evaluation:
-        """What became of it, also where the lane's process itself ended: that is a harness_error in the record."""
+        """Return what became of it, also where the lane's process itself ended: that is a harness_error in the
+        record."""
         try:
             self._send(assignment)
             while True:
@@ -206,7 +208,7 @@ class ProcessLane:
             raise self._ended() from None
 
     def _receive(self) -> tuple[str, str | Evaluation | TextsNotBuilt]:
-        """What the lane says next: trusted code of ours on both ends, so it may be pickled."""
+        """Receive what the lane says next: trusted code of ours on both ends, so it may be pickled."""
         assert self._pipe is not None
         try:
             while not self._pipe.poll(_POLL_S):
@@ -218,13 +220,13 @@ class ProcessLane:
         return kind, content
 
     def _ended(self) -> _LaneEnded:
-        """To be called once the process has hung up, or never came about."""
+        """Make the error of a process that has hung up, or never came about."""
         code = self._end_of_process() if self._process else None
         self.close()
         return _LaneEnded(f"the process of a lane ended by itself (exit code {code})")
 
     def _end_of_process(self) -> int:
-        """Its exit code. It ends by itself once the pipe is closed, or is made to."""
+        """Return the process's exit code. It ends by itself once the pipe is closed, or is made to."""
         assert self._process is not None
         try:
             return self._process.wait(timeout=_ENDING_S)

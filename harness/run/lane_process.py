@@ -42,7 +42,7 @@ def _open(settings: LaneSettings, stop: threading.Event) -> LocalLane:
 
 
 def _receive(pipe: Connection, assignments: queue.SimpleQueue[Assignment | None], stop: threading.Event) -> None:
-    """Hears the other side hang up, whatever the lane is doing."""
+    """Hear the other side hang up, whatever the lane is doing."""
     try:
         while True:
             assignments.put(pipe.recv())

@@ -32,17 +32,17 @@ from harness.store.journal import Journal
 from harness.workspace.selection import Task
 
 Observer = Callable[[Job, str], None]
-"""Told what happens to a job, in a few words."""
+"""A function that is told what happens to a job, in a few words."""
 
 _MOST_RETURNS = 4
-"""So often a solution gives its device back while what it came to is built."""
+"""The number of times that a solution gives its device back while what it came to is built."""
 _AHEAD = 16
 """Built solutions that may wait for a device: enough to keep it busy, and little to hold in memory."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Where a run's evaluations take place: its lanes by name, the workers that build, and how the cores are divided
+    """The places of a run's evaluations: its lanes by name, the workers that build, and how the cores are divided
     (None: shared)."""
 
     by_name: Mapping[str, Lane]
@@ -51,7 +51,8 @@ class Lanes:
     environment: Environment
 
     def shape(self, tasks: int, jobs: int | None) -> Shape:
-        """How wide the pipeline is for so many tasks; `jobs` builds at once, by default half of the builds' cores."""
+        """Say how wide the pipeline is for so many tasks; `jobs` builds run at once, by default half of the builds'
+        cores."""
         of_builds = self.cores.builds if self.cores else None
         usable = len(of_builds) if of_builds else self.cores.usable if self.cores else os.cpu_count() or 2
         builders = max(1, min(jobs or max(2, usable // 2), tasks))
@@ -114,7 +115,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         return BuiltTask(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
-        """Again where it came to extensions that weren't built: the device isn't held meanwhile."""
+        """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
         name, chosen = list(self._lanes.by_name.items())[lane]
         where = f" on {name}" if len(self._lanes.by_name) > 1 else ""
         assignment = Assignment(item.job, item.built, self._lanes.environment)
@@ -129,7 +130,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         return of_evaluation(evaluation, item.built, item.asked.result())
 
     def overlapped(self, evaluation: Evaluation) -> Evaluation:
-        """The record says so if compilers were at work while times were taken."""
+        """Say so in the record if compilers were at work while times were taken."""
         if evaluation.timing is None or self._lanes.cores is None or self._lanes.cores.builds is None:
             return evaluation
         count = len(self._lanes.cores.builds)
@@ -137,15 +138,16 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         return dataclasses.replace(evaluation, remarks=(*evaluation.remarks, remark))
 
     def keep(self, evaluation: Evaluation) -> None:
-        """Every evaluation is in the journal before anybody hears of it."""
+        """Keep every evaluation in the journal before anybody hears of it."""
         self._journal.append(evaluation)
 
     def examine(self, lane: int) -> None:
-        """Raises: MachineError, which ends the run: on a GPU that is stuck every later result would be one of its."""
+        """Examine the lane's device. Raises: MachineError, which ends the run: on a GPU that is stuck every later
+        result would be one of its."""
         list(self._lanes.by_name.values())[lane].examine()
 
     def close(self) -> None:
-        """To be called when nothing is built or measured any more."""
+        """Close it when nothing is built or measured any more."""
         if self._nvcc is not None:
             self._nvcc.close()
 

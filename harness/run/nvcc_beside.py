@@ -27,7 +27,8 @@ class NvccBeside:
         self._threads = ThreadPoolExecutor(at_once, initializer=keep_thread_to, initargs=(None, True))
 
     def begin(self, job: Job, built: BuildOutcome) -> Future[Opinions] | None:
-        """For a build that went well; None where there is nothing to wait for. It raises Interrupted."""
+        """Begin asking nvcc about a build that went well; None where there is nothing to wait for. The future raises
+        Interrupted."""
         if self._nvcc is None or not built.calls:
             return None
         return self._threads.submit(self._ask, job, built)
@@ -42,7 +43,7 @@ class NvccBeside:
         return of_build(built, opinions), opinions
 
     def close(self) -> None:
-        """What is under way ends by itself once the run is told to stop; what isn't is never begun."""
+        """Close it. What is under way ends by itself once the run is told to stop; what isn't is never begun."""
         self._threads.shutdown(cancel_futures=True)
 
     def _ask(self, job: Job, built: BuildOutcome) -> Opinions:
@@ -52,7 +53,7 @@ class NvccBeside:
 
 
 def nvcc_beside(workers: Workers, config: NvccConfig) -> NvccBeside | None:
-    """None on a GPU, where nvcc compiles in any case."""
+    """Make it for the simulator; None on a GPU, where nvcc compiles in any case."""
     if workers.host.name != "sim":
         return None
     return NvccBeside(find_nvcc() if config.enabled else None, workers, config)

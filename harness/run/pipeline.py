@@ -1,6 +1,6 @@
 """Two stages with a bounded queue between them: many things are prepared at once, few are measured.
 
-Knows nothing of what is prepared or measured; tests give it functions of their own.
+It knows nothing of what is prepared or measured; tests give it functions of their own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Again(Generic[T]):
 
 @dataclass(frozen=True)
 class Shape:
-    """How wide the pipeline is: threads that prepare, lanes that measure, and how many tasks may wait between them.
+    """The width of the pipeline: threads that prepare, lanes that measure, and how many tasks may wait between them.
 
     `alternates`: never prepare and measure at the same time; up to `ahead` tasks are prepared, then measured.
     """
@@ -57,7 +57,7 @@ class Shape:
 
 
 class Stages(ABC, Generic[T, P, R]):
-    """What is done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
+    """The steps that are done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
 
     @abstractmethod
     def prepare(self, task: T) -> BuiltTask[P] | Finished[R]:
@@ -75,10 +75,10 @@ class Stages(ABC, Generic[T, P, R]):
         """Save a result before it can be read, in the thread that found it, where no Ctrl-C interrupts it."""
 
     def enter_preparer(self) -> None:
-        """Called first in each thread that prepares."""
+        """Enter a thread that prepares; this is called first in each."""
 
     def enter_lane(self, lane: int) -> None:
-        """Called first in the thread of each lane."""
+        """Enter the thread of a lane; this is called first in each."""
 
     def examine(self, lane: int) -> None:
         """Look at the lane once its result is kept."""
@@ -87,7 +87,7 @@ class Stages(ABC, Generic[T, P, R]):
 def run_pipeline(
     tasks: Iterable[T], stages: Stages[T, P, R], shape: Shape, stop: threading.Event
 ) -> Generator[R, None, None]:
-    """Results in the order in which they come, all that there are before an error is raised.
+    """Yield results in the order in which they come, all that there are before an error is raised.
 
     `tasks` is read one ahead, in a thread of its own: it may be slow, and may wait for results that were handed on.
 
@@ -111,7 +111,8 @@ def run_pipeline(
 
 
 def _wait_for(threads: Sequence[threading.Thread]) -> None:
-    """It is said when that takes its time: nothing ends a call of torch's, or of a problem's code."""
+    """Wait for the threads, and say so when that takes its time: nothing ends a call of torch's, or of a problem's
+    code."""
     soon = time.monotonic() + _PATIENCE_S
     for thread in threads:
         thread.join(max(0.0, soon - time.monotonic()))
@@ -167,7 +168,7 @@ def _measuring(belt: _Belt[T, P, R], stages: Stages[T, P, R], lane: int) -> None
 
 
 class _Belt(Generic[T, P, R]):
-    """What the threads share, under one lock."""
+    """The state that the threads share, under one lock."""
 
     def __init__(self, shape: Shape) -> None:
         self._changed = threading.Condition()
@@ -181,7 +182,7 @@ class _Belt(Generic[T, P, R]):
         self._error: BaseException | None = None
         self._has_ended = False
         self.is_fetching = False
-        """Whether the tasks were asked for the next one and haven't answered."""
+        """True where the tasks were asked for the next one and haven't answered."""
 
     def wants_task(self) -> bool:
         """True once there is room for one more task, which must then be given; False when all ends."""
@@ -245,7 +246,7 @@ class _Belt(Generic[T, P, R]):
             self._moved()
 
     def give_back(self, task: T) -> None:
-        """It goes before others, which haven't been measured yet."""
+        """Give back a task, which goes before others that haven't been measured yet."""
         with self._changed:
             self._measuring -= 1
             self._waiting.appendleft(task)
@@ -301,5 +302,5 @@ class _Belt(Generic[T, P, R]):
         self._changed.notify_all()
 
     def _will_be_fed(self) -> bool:
-        """Whether the next task will be asked for at once; one that was asked for may be long in coming."""
+        """Say whether the next task will be asked for at once; one that was asked for may be long in coming."""
         return self._has_more and not self.is_fetching and self._has_room()

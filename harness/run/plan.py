@@ -1,4 +1,4 @@
-"""What of the tasks is left to do: what has a result already, and what failed last."""
+"""The tasks that are left to do: what has a result already, and what failed last."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Planned:
 
 
 def plan(tasks: Sequence[Task], config: Config, environment: Environment, known: Known) -> list[Planned]:
-    """Every task with its result, if there is one for exactly these sources, cases, settings and environment.
+    """Yield every task with its result, if there is one for exactly these sources, cases, settings and environment.
 
     Every verdict is a result but `harness_error`: that says nothing about the solution.
     """

@@ -1,4 +1,4 @@
-"""What a run needs before its first evaluation: lanes made ready, the machine's facts, a journal."""
+"""The needs of a run before its first evaluation: lanes made ready, the machine's facts, a journal."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Session:
     def evaluate(
         self, tasks: Iterable[Task], observe: Observer, jobs: int | None = None
     ) -> Generator[Evaluation, None, None]:
-        """Evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of `tasks`
-        no more are taken than there is work for.
+        """Yield evaluations as they come, each already kept in the journal; `jobs` solutions are built at once. Of
+        `tasks` no more are taken than there is work for.
 
         Closing the generator ends the evaluations under way.
         """
@@ -108,7 +108,8 @@ def open_session(
 
 
 def _require_clock(mhz: int, cache: Path) -> None:
-    """Before anything is built; all GPUs of a run are of one model. Whether it may be locked shows when it is."""
+    """Require the clock before anything is built; all GPUs of a run are of one model. Whether it may be locked shows
+    when it is."""
     from harness.devices import SmClock, equal_gpus
 
     SmClock(equal_gpus()[0].key, cache).require_supported(mhz)

@@ -23,7 +23,7 @@ _ANSWERING_S = 1.0
 
 
 class WrongAnswer(Exception):
-    """What no worker of ours says: after 'the process …', with the numbers of the evidence."""
+    """An answer that no worker of ours gives: the words after 'the process …', with the numbers of the evidence."""
 
     def __init__(self, what: str, **numbers: float) -> None:
         super().__init__(what)

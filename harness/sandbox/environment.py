@@ -24,11 +24,11 @@ _BEGINNINGS = ("LC_", "CUDA_", "NVIDIA_", "NVCC_", "CUBLAS_", "CUDNN_", "OMP_", 
                "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_")  # fmt: skip
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_)KEY($|_)|AUTH")
 _SET_BY_TORCH = {"CUDA_MODULE_LOADING", "DISABLE_CUPTI_LAZY_REINIT", "TEARDOWN_CUPTI"}
-"""When it is imported or first used; a worker's own torch sets them anew."""
+"""Variables that torch sets when it is imported or first used; a worker's own torch sets them anew."""
 
 
 def scrubbed(environment: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
-    """What of these variables a worker may have; `passed` are names that the user adds.
+    """Return those of these variables that a worker may have; `passed` are names that the user adds.
 
     Workers stand in other folders: relative entries of PYTHONPATH are resolved here, empty ones dropped. PYTHONSAFEPATH
     is for the processes that a worker starts.
@@ -47,7 +47,7 @@ def scrubbed(environment: Mapping[str, str], passed: Sequence[str]) -> dict[str,
 
 
 def of_own_folder(folder: Path, mark: str) -> dict[str, str]:
-    """Whatever a program writes by habit goes into the worker's scratch. The folders are made by make_folder()."""
+    """Send whatever a program writes by habit into the worker's scratch. The folders are made by make_folder()."""
     scratch = scratch_folder(folder)
     cache = scratch / "cache"
     return {

@@ -15,7 +15,7 @@ from harness.sandbox.wire.forking import MARK
 from harness.sandbox.wire.sandbox import user_of
 
 _ROUNDS = 50
-"""So often it is looked for processes that were born meanwhile: 0.2 s, where few processes live."""
+"""The number of looks for processes that were born meanwhile: 0.2 s, where few processes live."""
 _ENDING_S = 60
 """A process that waits in the driver can't be ended (uninterruptible sleep, as on a GPU that is stuck). Then the run
 goes on to the check of the GPU's health, which ends it."""
@@ -38,14 +38,15 @@ class Process:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What a worker's end didn't take along: names of processes outside its group, and shared memory by name."""
+    """Processes and memory that a worker's end didn't take along: names of processes outside its group, and shared
+    memory by name."""
 
     processes: tuple[str, ...] = ()
     shared_memory: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str | None:
-        """None where there was nothing."""
+        """A sentence on what was left behind; None where there was nothing."""
         said = []
         if self.processes:
             names = ", ".join(sorted({name[:_NAME_CHARS] for name in self.processes})[:5])
@@ -69,7 +70,7 @@ def shared_memory_of(user: int) -> list[Path]:
 
 
 def remove_shared_memory(user: int) -> tuple[str, ...]:
-    """Of a worker's user; the files' names."""
+    """Remove the shared memory of a worker's user; return the files' names."""
     files = shared_memory_of(user)
     for path in files:
         with contextlib.suppress(OSError):
@@ -92,8 +93,8 @@ class Family:
         self._user: int | None = None
 
     def members(self) -> list[Process]:
-        """Those that live, the leader included. No stranger is looked at twice: that takes 0.15 ms for each process of
-        the machine, and workers are stopped and woken for every turn."""
+        """List the processes that live, the leader included. No stranger is looked at twice: that takes 0.15 ms for
+        each process of the machine, and workers are stopped and woken for every turn."""
         inodes = _inodes()
         known = self._strangers.items() & inodes.items()
         everybody = list(_living(sorted(inodes.keys() - dict(known), reverse=True)))  # the newest are gone the soonest
@@ -149,7 +150,8 @@ class Family:
             signalled |= {one.pid for one in new}
 
     def _has_own_user(self) -> bool:
-        """Known once seen, so also when the leader is gone. A worker is given its user before it runs anything."""
+        """Say whether the worker has a user of its own. This is known once seen, so also when the leader is gone. A
+        worker is given its user before it runs anything."""
         if self._user is None:
             with contextlib.suppress(OSError):
                 user = os.stat(f"/proc/{self._leader}").st_uid
@@ -165,7 +167,8 @@ class Family:
 
 
 def start_of(pid: int) -> int | None:
-    """When a process started, in ticks since boot: with its number, that names it for good. None where it is gone."""
+    """Return when a process started, in ticks since boot: with its number, that names it for good. It is None where the
+    process is gone."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
     except (OSError, IndexError, ValueError):
@@ -173,8 +176,8 @@ def start_of(pid: int) -> int | None:
 
 
 def has_ended(pid: int, start: int | None = None) -> bool:
-    """Whether a process is gone, or is there for its parent alone: a zombie of which no thread goes on. `start`: when
-    it started, where its number may be another's by now."""
+    """Say whether a process is gone, or is there for its parent alone: a zombie of which no thread goes on. `start`
+    says when it started, where its number may be another's by now."""
     if start is not None and start_of(pid) != start:
         return True
     try:
@@ -193,7 +196,7 @@ def _inodes() -> dict[int, int]:
 
 
 def _living(pids: Iterable[int]) -> Iterator[Process]:
-    """Zombies left out."""
+    """Yield the processes that live; zombies are left out."""
     for pid in pids:
         with contextlib.suppress(OSError, KeyError, ValueError):
             facts = _status(pid)

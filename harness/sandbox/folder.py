@@ -21,7 +21,7 @@ from harness.sandbox.wire.layout import files_folder, scratch_folder
 _NAME = re.compile(r"harness-worker-(?P<owner>[0-9]{1,10})-(?P<start>[0-9]{1,20})-[0-9a-f]{16}")
 _OF_SCRATCH = ("work", "home", "tmp", "cache", "extensions")
 _ABANDONED_S = 60
-"""So old is a folder that is removed for another process's: its name is written before its owner could be told of."""
+"""The age from which a folder of another process is removed: its name is written before its owner could be told of."""
 
 
 def make_folder() -> Path:
@@ -52,7 +52,8 @@ def show_text(text: str, folder: Path) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """However deep its folders are, and whatever their modes. No process of the worker lives any more."""
+    """Remove a folder, however deep its folders are, and whatever their modes. No process of the worker lives any
+    more."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():  # deeper than Python's stack, or closed to its owner
@@ -62,7 +63,8 @@ def remove_folder(folder: Path) -> None:
 
 @functools.cache
 def _remove_abandoned(place: Path, process: int) -> None:
-    """Once in a process: folders whose referee is gone, after the processes and the shared memory of its workers."""
+    """Remove, once in a process, folders whose referee is gone, after the processes and the shared memory of its
+    workers."""
     for folder in place.glob("harness-worker-*"):
         with contextlib.suppress(OSError):
             match, facts = _NAME.fullmatch(folder.name), folder.lstat()

@@ -25,14 +25,15 @@ from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, s
 from harness.sandbox.wire.sandbox import Sandbox
 
 START_S = 120
-"""For importing torch, on a machine that does much else."""
+"""The time limit for importing torch, on a machine that does much else."""
 _ROUND_S = 0.002
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a server is started with: all that its workers have in common. `sandbox`: with the folder of theirs."""
+    """The arguments that a server is started with: all that its workers have in common. `sandbox` has the folder of
+    theirs."""
 
     backend: BackendName
     arguments: tuple[str, ...]
@@ -41,7 +42,7 @@ class Kind:
 
 
 class ForkedProcess:
-    """A worker's process, as subprocess.Popen has it; its parent is the fork server."""
+    """A worker's process, like subprocess.Popen; its parent is the fork server."""
 
     def __init__(self, pid: int, server: ForkServer) -> None:
         self.pid = pid
@@ -50,17 +51,17 @@ class ForkedProcess:
 
     @property
     def is_orphan(self) -> bool:
-        """Whether its server is gone, with which it was ended: no fault of its own."""
+        """True where its server is gone, with which it was ended: that is no fault of its own."""
         return not self._server.is_alive
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it lives."""
+        """Return its exit code, negative for a signal; None while it lives."""
         if self.returncode is None and has_ended(self.pid):
             self.returncode = self._server.reap(self.pid)
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """As poll(), once it has ended. Raises: subprocess.TimeoutExpired."""
+        """Wait until it has ended, then return its exit code like poll(). Raises: subprocess.TimeoutExpired."""
         deadline = time.monotonic() + timeout
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
@@ -69,14 +70,14 @@ class ForkedProcess:
         return code
 
     def kill(self) -> None:
-        """Itself; its number is its own until it is waited for."""
+        """Kill the process itself; its number is its own until it is waited for."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
 
 class ForkServer:
-    """One such process. Safe to share between threads. Its import goes on while nobody asks for a worker."""
+    """One such process. It is safe to share between threads. Its import goes on while nobody asks for a worker."""
 
     def __init__(self, kind: Kind) -> None:
         ours, theirs = socket.socketpair()
@@ -140,7 +141,7 @@ class ForkServer:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """kill(), and wait for its end."""
+        """Kill the server like kill(), and wait for its end."""
         self.kill()
         self._process.wait()
         self._socket.close()
@@ -149,7 +150,7 @@ class ForkServer:
     def _ask(
         self, request: Fork | Reap, descriptors: tuple[int, ...], stop: threading.Event
     ) -> Forked | Refused | Reaped:
-        """Whatever goes wrong on the way ends the server: a late answer would be taken for the next one's."""
+        """Ask the server. Whatever goes wrong on the way ends it: a late answer would be taken for the next one's."""
         nonce = secrets.token_hex(8)
         with self._lock:
             try:
@@ -166,7 +167,7 @@ class ForkServer:
         return reply  # type: ignore[no-any-return]
 
     def _await_word(self, deadline: float, stop: threading.Event) -> None:
-        """Raises: TimeoutError, Interrupted."""
+        """Wait for its word. Raises: TimeoutError, Interrupted."""
         while not select.select([self._socket], [], [], _POLL_S)[0]:
             if stop.is_set():
                 raise Interrupted
@@ -180,14 +181,15 @@ class ForkServer:
 
 
 class ForkServers:
-    """Started when first wanted, and anew where one has died. Safe to share between threads."""
+    """The fork servers, started when first wanted, and anew where one has died. They are safe to share between
+    threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._servers: dict[Kind, ForkServer] = {}
 
     def server(self, kind: Kind) -> ForkServer:
-        """Perhaps one that is still importing torch, which asking it for a worker waits for."""
+        """Return a server, perhaps one that is still importing torch; asking it for a worker waits for that."""
         with self._lock:
             server = self._servers.get(kind)
             if server is None or not server.is_alive:

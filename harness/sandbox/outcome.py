@@ -1,4 +1,4 @@
-"""What a solution did wrong, as an exception inside the referee and as a verdict outside."""
+"""A solution's fault, as an exception inside the referee and as a verdict outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DETAILS_CHARS = 20_000
 
 
 class SolutionFailed(Exception):
-    """Ends an evaluation with a verdict."""
+    """An exception that ends an evaluation with a verdict."""
 
     def __init__(self, verdict: Verdict, reason: str, details: str | None = None, next_step: str | None = None) -> None:
         super().__init__(reason)
@@ -27,7 +27,7 @@ class SolutionFailed(Exception):
 
     @classmethod
     def cheating(cls, check: CheckName, observed: str, details: str | None = None, **numbers: float) -> SolutionFailed:
-        """With the evidence: `numbers` have their units in their names."""
+        """Make the verdict with its evidence: `numbers` have their units in their names."""
         failed = cls(Verdict.CHEATING, observed, details)
         evidence = Evidence(check, failed.failure.reason, numbers)
         failed.failure = dataclasses.replace(failed.failure, evidence=(evidence,))
@@ -35,7 +35,7 @@ class SolutionFailed(Exception):
 
 
 class TooMuchWork(SolutionFailed):
-    """More than the simulator can do in the time of a turn: neither right nor wrong."""
+    """Work that is more than the simulator can do in the time of a turn: neither right nor wrong."""
 
 
 _DEVICE_FAULTS = (

@@ -1,4 +1,4 @@
-"""What a worker prints: drained in the background, its beginning and its end kept."""
+"""The output of a worker: drained in the background, its beginning and its end kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEPT_OUTPUT_BYTES = 16 * 2**10
 
 
 class WorkerOutput:
-    """Drains a pipe in the background and keeps its first and last bytes; a flood costs nothing."""
+    """A pipe that is drained in the background, its first and last bytes kept; a flood costs nothing."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None

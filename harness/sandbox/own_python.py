@@ -1,4 +1,4 @@
-"""Starting Python on a module of ours, whatever lies in the folder where the user stands.
+"""The start of Python on a module of ours, whatever lies in the folder where the user stands.
 
 `python -m` puts the working folder first on the path: a random.py in it, which a solution may well have beside it,
 would be imported into a process that judges. Python 3.10 has no option against that.

@@ -43,7 +43,7 @@ from harness.sandbox.wire.messages import (
 
 _MEMORY_SHARE = 0.8
 _ENDING_S = 30
-"""For a process that has hung up to be gone: freeing much memory takes its time."""
+"""The time limit for a process that has hung up to be gone: freeing much memory takes its time."""
 
 
 class TextsNotBuilt(Exception):
@@ -66,7 +66,7 @@ class SolutionRaised(Exception):
 
 
 class Attendant(Protocol):
-    """What the device and the builder do about one worker."""
+    """The device's and the builder's part in one worker's work."""
 
     def check(self, request: Request, reply: Reply) -> Reply:
         """The reply as far as it may be believed. Raises: SolutionFailed."""
@@ -79,7 +79,7 @@ class Attendant(Protocol):
 
 
 class WorkerProcess:
-    """Context manager; on exit the process group is dead and waited for."""
+    """A context manager; on exit the process group is dead and waited for."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class WorkerProcess:
         memory_gib: float | None,
         attendant: Attendant,
     ) -> None:
-        """`servers`, `stop` and `memory_gib` as Workers has them. Raises: MachineError, Interrupted."""
+        """Start a worker; `servers`, `stop` and `memory_gib` are as in Workers. Raises: MachineError, Interrupted."""
         self.backend: BackendName = launch.backend
         self._launch = launch
         self._started = StartedWorker(launch, servers, stop)
@@ -106,13 +106,15 @@ class WorkerProcess:
         self._attendant = attendant
         self._answers = 0
         self.namespace: str | None = None
-        """What its builds are kept under: the hash of the files that it was brought, unless the builder says else."""
+        """The name that its builds are kept under: the hash of the files that it was brought, unless the builder says
+        else."""
         self.compilers: str | None = None
-        """As Load has it; where it is set the worker may report texts of extensions for others to build."""
+        """The compilers, as in Load; where they are set the worker may report texts of extensions for others to
+        build."""
         self.can_trace: bool | None = None
-        """Whether its turns could be traced before it ran any code of a solution; None where nobody has asked."""
+        """True where its turns could be traced before it ran any code of a solution; None where nobody has asked."""
         self.protections: tuple[str, ...] = ()
-        """What confines it, by name; known once it has answered."""
+        """The means that confine it, by name; they are known once it has answered."""
 
     def ask(self, request: Request, timeout_s: float, descriptors: Sequence[int] = ()) -> Reply:
         """Send a request and wait for its answer.
@@ -171,7 +173,7 @@ class WorkerProcess:
         self._is_ready = True
 
     def try_trace(self, timeout_s: float) -> None:
-        """Has `can_trace` known. Before any code of a solution runs, so what goes wrong is the machine's.
+        """Make `can_trace` known. No code of a solution has run before, so what goes wrong is the machine's.
 
         Raises: MachineError.
         """
@@ -200,17 +202,17 @@ class WorkerProcess:
         return place
 
     def bring_text(self, name: str, text: str) -> str:
-        """As bring(), for a single file; its path, for Load."""
+        """Bring a single file, like bring(); return its path, for Load."""
         return str(self.bring({name: text.encode()}, Path("problems")) / name)
 
     @property
     def folder(self) -> Path:
-        """The worker's own (wire.layout)."""
+        """The worker's own folder (wire.layout)."""
         return self._started.folder
 
     @property
     def cache(self) -> Path:
-        """What outlives workers is kept there."""
+        """The folder in which what outlives workers is kept."""
         return self._launch.cache
 
     @property
@@ -224,7 +226,7 @@ class WorkerProcess:
 
     @property
     def leftovers(self) -> Leftovers:
-        """What outlived it, once it is closed."""
+        """The processes and memory that outlived it, once it is closed."""
         return self._started.leftovers
 
     def misbehaved(self, what: str, **numbers: float) -> SolutionFailed:
@@ -233,8 +235,8 @@ class WorkerProcess:
         return SolutionFailed.cheating("private_socket", observed, self.output, answers=self._answers, **numbers)
 
     def pause(self, thoroughly: bool = True) -> None:
-        """All its processes stand still until resume(), or until the worker is asked for something. Time-outs run only
-        while an answer is awaited, and a process that stands still can be ended like any other.
+        """Make all its processes stand still until resume(), or until the worker is asked for something. Time-outs run
+        only while an answer is awaited, and a process that stands still can be ended like any other.
 
         If not `thoroughly` only the worker and what stayed in its process group, in microseconds.
         """
@@ -245,7 +247,7 @@ class WorkerProcess:
         self._look_at_usage()  # of turns that are over before anybody would look; said at the next question
 
     def resume(self) -> None:
-        """Whoever was stopped goes on."""
+        """Let whoever was stopped go on."""
         if self._still != "nobody":
             self._started.family.go_on(thoroughly=self._still == "everybody")
             self._still = "nobody"
@@ -284,7 +286,7 @@ class WorkerProcess:
         return show_text(text, self.folder)
 
     def _look(self) -> None:
-        """While an answer is awaited. Raises: SolutionFailed."""
+        """Look at its limits while an answer is awaited. Raises: SolutionFailed."""
         self._look_at_usage()
         self._refuse_excess()
 
@@ -296,7 +298,8 @@ class WorkerProcess:
             raise SolutionFailed(self._excess.verdict, f"the process {self._excess.what}", self.output)
 
     def _crashed(self, request: Request, timeout_s: float) -> SolutionFailed:
-        """Raises: MachineError where it was ended with the fork server, which no solution reaches; Interrupted."""
+        """Make the verdict of a crash. Raises: MachineError where it was ended with the fork server, which no solution
+        reaches; Interrupted."""
         try:
             code = self._started.process.wait(timeout=min(_ENDING_S, timeout_s))
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Starting a worker: what it is started with, and what there is to hold it by.
+"""The start of a worker: what it is started with, and what there is to hold it by.
 
 It runs one arm and is ended with it, so that no two solutions ever meet in a process.
 """
@@ -50,9 +50,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What of the machine a worker may not read, and what of the environment it gets besides compilers' variables.
+    """The part of the machine that a worker may not read, and the part of the environment that it gets besides
+    compilers' variables.
 
-    `hidden` are folders, the cache and the temporary folder come on top; `passed` are names of variables.
+    `hidden` are folders; the cache and the temporary folder come on top. `passed` are names of variables.
     """
 
     hidden: tuple[Path, ...] = ()
@@ -60,7 +61,8 @@ class Surroundings:
 
 
 def surroundings_of(workspace: Path, results: Path, passed: Sequence[str]) -> Surroundings:
-    """Of a run in a workspace: others' solutions, problems with their cases, and what was found so far are hidden."""
+    """Return those of a run in a workspace: others' solutions, problems with their cases, and what was found so far are
+    hidden."""
     _make(results)
     return Surroundings((*(workspace / name for name in _OF_WORKSPACE), results), tuple(passed))
 
@@ -83,7 +85,8 @@ def make_launch(
 
 
 def _make(folder: Path) -> None:
-    """Bubblewrap can hide only what is there when a server starts. Where it can't be made, who wants it says so."""
+    """Make the folder, since bubblewrap can hide only what is there when a server starts. Where it can't be made,
+    whoever wants it says so."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -92,7 +95,7 @@ class StartedWorker:
     """A process in an empty folder of its own, the referee's end of its socket, and what it prints."""
 
     def __init__(self, launch: Launch, servers: ForkServers, stop: threading.Event) -> None:
-        """Raises: MachineError, Interrupted once `stop` is set."""
+        """Start a worker. Raises: MachineError, Interrupted once `stop` is set."""
         self.folder = make_folder()
         mark = secrets.token_hex(len(NO_MARK) // 2)
         sandbox = Sandbox(
@@ -113,7 +116,7 @@ class StartedWorker:
         self.socket = ours
         self.family = Family(self.process.pid, mark)
         self.leftovers = Leftovers()
-        """Known once it is ended."""
+        """The leftovers, known once it is ended."""
         self._is_ended = False
         self.output = WorkerOutput(os.fdopen(printed, "rb"))
 
@@ -136,7 +139,7 @@ class StartedWorker:
         self.output.finish()
 
     def close(self) -> None:
-        """end(), and remove its folder."""
+        """End the worker like end(), and remove its folder."""
         try:
             self.end()
         finally:

@@ -1,4 +1,4 @@
-"""What a worker takes of the host, counted over all its processes and held against its limits."""
+"""The part of the host that a worker takes, counted over all its processes and held against its limits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from harness.model.verdict import Verdict
 from harness.sandbox.family import Family
 
 _EVERY_S = 0.5
-"""Reading /proc takes milliseconds."""
+"""The time between two looks: reading /proc takes milliseconds."""
 _SCRATCH_EVERY_S = 2.0
 _MOST_PROCESSES = 1024
-"""A build on a machine of 128 cores has some hundreds: ninja, nvcc and its passes."""
+"""The most processes; a build on a machine of 128 cores has some hundreds: ninja, nvcc and its passes."""
 _SCRATCH_BYTES = 16 * 2**30
 _MOST_FILES = 200_000
 _BLOCK = 512  # of st_blocks, stat(2)
@@ -30,7 +30,7 @@ class ExceededLimit:
 
 
 class Usage:
-    """Looks now and then; `memory_bytes` bounds resident memory, shared memory included."""
+    """A counter that looks now and then; `memory_bytes` bounds resident memory, shared memory included."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
@@ -38,7 +38,7 @@ class Usage:
         self._next_scratch = time.monotonic() + _SCRATCH_EVERY_S
 
     def excess(self, family: Family, scratch: Path) -> ExceededLimit | None:
-        """None where it isn't time to look, or nothing is wrong."""
+        """Return the limit that is exceeded; None where it isn't time to look, or nothing is wrong."""
         now = time.monotonic()
         if now < self._next:
             return None
@@ -56,7 +56,7 @@ class Usage:
 
 
 def _excess_of(scratch: Path) -> ExceededLimit | None:
-    """Folder by folder, without recursion: they may be deep."""
+    """Count folder by folder, without recursion: they may be deep."""
     waiting, count, total = [str(scratch)], 0, 0
     while waiting:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -83,7 +83,7 @@ def _bytes(paths: list[Path]) -> int:
 
 
 def available_bytes() -> int:
-    """How much memory the host has left (proc(5)); 4 GiB where it doesn't say."""
+    """Return the bytes of memory that the host has left (proc(5)); 4 GiB where it doesn't say."""
     with contextlib.suppress(OSError), open("/proc/meminfo", encoding="ascii", errors="replace") as file:
         for line in file:
             if line.startswith("MemAvailable:"):

@@ -20,11 +20,11 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _NO_CAPABILITIES = bytes(24)
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 _ONE_AT_A_TIME = threading.Lock()
-"""Whether this process is dumpable changes with a thread's user, and is put back."""
+"""A lock around a change of a thread's user: it changes whether this process is dumpable, which is put back."""
 
 
 def is_own_user(user: int) -> bool:
-    """Whether the user can only be a worker's: where the referee isn't root there are none."""
+    """Say whether the user can only be a worker's: where the referee isn't root there are none."""
     return os.geteuid() == 0 and FIRST_USER <= user < FIRST_USER + USERS
 
 
@@ -46,7 +46,7 @@ def signal_user(user: int, number: int) -> bool:
 
 
 def _signal_as(user: int, number: int) -> bool:
-    """For a thread that ends with this: it doesn't become root again.
+    """Send the signal in a thread that ends with this: it doesn't become root again.
 
     The real and the saved user are nobody's, so that the worker's processes can't signal this thread in their turn. A
     signal to -1 with root's rights would end the machine: it is sent only once they are seen to be gone.

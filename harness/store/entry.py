@@ -37,17 +37,17 @@ class Entry:
     author: str | None
     backend: BackendName
     environment: str
-    """Environment.fingerprint."""
+    """The Environment.fingerprint."""
     environment_label: str
     gpu_uuid: str | None
     harness: str
     commit: str | None
     config: str
-    """config_hash() of its config."""
+    """The config_hash() of its config."""
     cases: tuple[str, ...]
     verdict: Verdict
     is_fragile: bool
-    """Wrong far from the drawn scale, see Evaluation.fragile."""
+    """True where it is wrong far from the drawn scale, see Evaluation.fragile."""
     expected_verdict: Verdict
     baseline: Baseline | None
     baseline_ns: float | None
@@ -59,20 +59,20 @@ class Entry:
     speed_of_light_ns: float | None
     """The least time of a call at the device's ceilings, for the precision that the solution declares."""
     light_source: RateSource | None
-    """Whether theory or a measurement says so; None where that time isn't known."""
+    """The source of that time, theory or a measurement; None where it isn't known."""
     own_share: float | None
-    """How much of the device's time the solution's own kernels took, from 0 to 1."""
+    """The share of the device's time that the solution's own kernels took, from 0 to 1."""
     metric: Metric | None
-    """What the times are, see Timing."""
+    """The kind of times, see Timing."""
     speed: SpeedVerdict | None
     control: float | None
     """The A/A ratio with its interval; None where there was no control."""
     control_low: float | None
     control_high: float | None
     fastest_baseline: Baseline | None
-    """Of several; None where there was one alone, as in all that follow."""
+    """The fastest of several baselines. It is None where there was one alone, like all that follow."""
     fastest_ties: str | None
-    """Others that may be as fast, separated by spaces; None where there are none."""
+    """Other baselines that may be as fast, separated by spaces; None where there are none."""
     fastest_ns: float | None
     fastest_speedup: float | None
     """The fastest's time over the solution's."""
@@ -87,7 +87,7 @@ class Entry:
 
     @property
     def share_of_light(self) -> float | None:
-        """That time over the solution's own; 1 is the limit."""
+        """The speed of light's time over the solution's own; 1 is the limit."""
         if self.speed_of_light_ns is None or self.solution_ns is None:
             return None
         return self.speed_of_light_ns / self.solution_ns
@@ -95,7 +95,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many evaluations there are of a solution in one environment, under one config and version of the problem."""
+    """The number of evaluations of a solution in one environment, under one config and version of the problem."""
 
     environment: str
     environment_label: str
@@ -105,18 +105,18 @@ class Tally:
     solution: str
     evaluations: int
     is_measured: bool
-    """One of them at least passed and was timed."""
+    """True where at least one of them passed and was timed."""
     newest: str
     is_simulated: bool
 
 
 COLUMNS = tuple(f'"{field.name}"' for field in fields(Entry))
-"""Quoted: `commit` is a word of SQL."""
+"""The names of the columns, quoted: `commit` is a word of SQL."""
 
 _NAMES = tuple(field.name for field in fields(Entry))
 
 ID = 1 + _NAMES.index("id")
-"""Where values_of() has the id."""
+"""The place of the id in values_of()."""
 
 
 def entry_of(evaluation: Evaluation) -> Entry:
@@ -186,17 +186,18 @@ def like_baseline(evaluation: Evaluation) -> Baseline | None:
 
 
 def config_hash(config: Config) -> str:
-    """Eight hexadecimal digits; equal for equal settings."""
+    """Return eight hexadecimal digits, equal for equal settings."""
     return hashlib.sha256(json.dumps(config.identity, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def values_of(entry: Entry) -> list[Any]:
-    """Its standing, and what it says in the order of COLUMNS. Raises: NoRecord for a number that SQLite can't hold."""
+    """Return its standing, and what it says in the order of COLUMNS. Raises: NoRecord for a number that SQLite can't
+    hold."""
     return [standing_of(entry), *(_to_sql(getattr(entry, name)) for name in _NAMES)]
 
 
 def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudged"]:
-    """Whether a leaderboard may rank it, as far as it alone can tell; else whose fault it is that it can't."""
+    """Say whether a leaderboard may rank it, as far as the entry alone shows; else whose fault it is that it can't."""
     if not entry.verdict.passed:
         return "failed" if entry.verdict.blames_solution else "unjudged"
     is_meant_to_pass = entry.expected_verdict.passed and entry.backend != "sim"
@@ -204,7 +205,7 @@ def standing_of(entry: Entry) -> Literal["rankable", "passed", "failed", "unjudg
 
 
 def entry_from(values: Sequence[Any]) -> Entry:
-    """Of values in the order of COLUMNS."""
+    """Make an entry of values in the order of COLUMNS."""
     facts = list(values)
     facts[_CASES] = _cases(facts[_CASES])
     for place in _VERDICTS:
@@ -221,7 +222,7 @@ _VERDICT_OF = {verdict.value: verdict for verdict in Verdict}
 
 @functools.lru_cache(maxsize=1024)
 def _cases(text: str) -> tuple[str, ...]:
-    """Of few different ones in many rows."""
+    """Parse the cases; few different ones stand in many rows."""
     return tuple(json.loads(text))
 
 

@@ -25,7 +25,7 @@ from harness.store.line import NoRecord, from_line
 from harness.suggest import did_you_mean
 
 LAST = "last"
-"""Names the newest evaluation instead of an id."""
+"""The name of the newest evaluation instead of an id."""
 
 _ALL = ", ".join(COLUMNS)
 _OLDEST_FIRST = "ORDER BY started_at, id"
@@ -38,7 +38,8 @@ def open_index(results: Path, *, rebuild: bool = False, say: Callable[[str], Non
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """What the journals hold. `path` is None for an index in memory; `copies` are further lines of evaluations."""
+    """The contents of the journals. `path` is None for an index in memory; `copies` are further lines of
+    evaluations."""
 
     path: Path | None
     journals: int
@@ -73,7 +74,7 @@ class Index:
         environment: str | None = None,
         backend: str | None = None,
     ) -> list[Entry]:
-        """Evaluations whose facts equal those given, oldest first."""
+        """Return evaluations whose facts equal those given, oldest first."""
         facts = {
             "problem": problem,
             "solution": solution,
@@ -91,7 +92,7 @@ class Index:
         return found[0] if found else None
 
     def latest_by_key(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Of each key that has evaluations the newest one."""
+        """Return the newest evaluation of each key that has any."""
         found: dict[str, Entry] = {}
         for start in range(0, len(keys), 500):
             some = keys[start : start + 500]
@@ -100,7 +101,7 @@ class Index:
         return found
 
     def tallies(self) -> list[Tally]:
-        """What there is, counted: by environment, config, problem and its version, solution."""
+        """Count what there is by environment, config, problem and its version, solution."""
         with _uncollected():
             return [Tally(*(*row[:7], bool(row[7]), row[8], bool(row[9]))) for row in self._rows(_TALLIES)]
 
@@ -121,11 +122,11 @@ class Index:
         return self.evaluations([self._resolve(name)])[0]
 
     def evaluations(self, ids: Sequence[str]) -> list[Evaluation]:
-        """Whole evaluations, in the order of their ids. Raises: UsageError for an unknown id; JournalError."""
+        """Return whole evaluations, in the order of their ids. Raises: UsageError for an unknown id; JournalError."""
         return [self._read(*self._place(one)) for one in ids]
 
     def status(self) -> IndexStatus:
-        """Counts, and the lines that can't be used."""
+        """Return counts, and the lines that can't be used."""
         ((journals,),) = self._rows("SELECT count(*) FROM journal")
         ((runs, counting, lines),) = self._rows("SELECT count(DISTINCT run), total(counts), count(*) FROM entry")
         path = self.results / FILE_NAME
@@ -174,7 +175,7 @@ class Index:
         return fitting[0] if fitting else name
 
     def _place(self, evaluation_id: str) -> tuple[str, int, int, bytes]:
-        """Path, offset, line and digest."""
+        """Return path, offset, line and digest."""
         query = "SELECT path, offset, line, digest FROM entry JOIN journal ON number = journal WHERE counts AND id = ?"
         if rows := self._rows(query, [evaluation_id]):
             path, offset, line, digest = rows[0]
@@ -213,7 +214,7 @@ class Index:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """No garbage collection: making 100,000 objects that all stay would set it off again and again, for nothing."""
+    """Stop garbage collection: making 100,000 objects that all stay would set it off again and again, for nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -246,4 +247,4 @@ SELECT {", ".join(f"entry.{column}" for column in COLUMNS)} FROM entry JOIN (
     GROUP BY environment, config, problem, problem_sha256, solution, solution_sha256, cases, metric, standing
 ) USING (journal, offset)
 """
-"""Beside the highest value of a group SQLite takes the group's other columns from the row that has it."""
+"""The query for the newest entries: SQLite takes a group's other columns from the row that has the highest value."""

@@ -14,16 +14,17 @@ from harness.store.indexing import bring_up_to_date
 
 FILE_NAME = ".index.sqlite"
 _TURN = ".index.turn"
-"""Locked by who is filling the tables."""
+"""The file that is locked by whoever is filling the tables."""
 _USERS = ".index.users"
-"""Locked, shared, by everybody who has the file open."""
+"""The file that is locked, shared, by everybody who has the index open."""
 _BUSY_S = 60.0
-"""How long SQLite waits for another process, where the file system has no locks of our own."""
+"""The time that SQLite waits for another process, where the file system has no locks of our own."""
 
 Say = Callable[[str], None]
 
 VERSION = 1000 * 15 + SCHEMA
-"""Kept in the file; another one's tables are thrown away. Raise the factor when a column changes its meaning."""
+"""The version kept in the file; another version's tables are thrown away. Raise the factor when a column changes its
+meaning."""
 
 _TABLES = f"""
 DROP TABLE IF EXISTS journal;
@@ -61,7 +62,7 @@ CREATE INDEX entry_what ON entry (problem, solution);
 
 
 class IndexFile:
-    """A connection to the tables of `results`, up to date. Ended by close()."""
+    """A connection to the tables of `results`, up to date. It is ended by close()."""
 
     def __init__(self, results: Path, say: Say, rebuild: bool = False) -> None:
         self.results = results
@@ -74,7 +75,7 @@ class IndexFile:
         self._held.close()
 
     def repair(self) -> None:
-        """A damaged page was met in the middle of the work: start anew."""
+        """Start anew after a damaged page was met in the middle of the work."""
         self.close()
         self.connection = self._replace("a page of it can't be read")
 
@@ -107,7 +108,8 @@ class IndexFile:
         return database
 
     def _replace(self, damage: str) -> sqlite3.Connection:
-        """SQLite removes its side files by name: the file may only go while nobody has it open."""
+        """Replace a damaged file. SQLite removes its side files by name: the file may only go while nobody has it
+        open."""
         path = self.results / FILE_NAME
         try:
             with _lock(self.results / _USERS, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -124,13 +126,13 @@ class IndexFile:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file is broken, as against locked, read-only or on a full disk (OperationalError)."""
+    """Say whether the file is broken, as against locked, read-only or on a full disk (OperationalError)."""
     return type(error) is sqlite3.DatabaseError
 
 
 @contextmanager
 def _lock(path: Path, mode: int) -> Iterator[None]:
-    """Raises: BlockingIOError, with LOCK_NB, while another process has it."""
+    """Lock the file at `path`. Raises: BlockingIOError, with LOCK_NB, while another process has it."""
     with path.open("ab") as file:
         try:
             fcntl.flock(file, mode)
@@ -142,7 +144,7 @@ def _lock(path: Path, mode: int) -> Iterator[None]:
 
 
 def _in_memory(results: Path, say: Say) -> sqlite3.Connection:
-    """Starting from the file where there is one that can be read."""
+    """Make the index in memory, starting from the file where there is one that can be read."""
     with suppress(sqlite3.Error):
         if (database := _copy(results / FILE_NAME)) is not None:
             bring_up_to_date(database, results, say)
@@ -166,7 +168,7 @@ def _copy(path: Path) -> sqlite3.Connection | None:
 
 
 def _create(database: sqlite3.Connection) -> None:
-    """Empty tables, whatever was there."""
+    """Make empty tables, whatever was there."""
     database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
 
 

@@ -1,4 +1,4 @@
-"""Bringing the index up to date with the journals: what is new is read, what is gone is dropped."""
+"""The update of the index from the journals: what is new is read, what is gone is dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _A_TRANSACTION = 2000
 _A_TRANSACTION_BYTES = 32_000_000
 _WORTH_SAYING_BYTES = 50_000_000
 _LINES_AT_ONCE = 20
-"""Of those that a reader gets."""
+"""The number of lines that a reader gets at once."""
 
 _ROW = f"INSERT INTO entry VALUES ({', '.join('?' * (6 + len(COLUMNS)))})"
 
@@ -51,12 +51,13 @@ def bring_up_to_date(database: sqlite3.Connection, results: Path, say: Callable[
 
 
 ReadAll = Callable[[Path, list[JournalLine]], Iterable[tuple[bytes, list[Any] | NoRecord]]]
-"""Gives for each line of a file its digest and values_of() it."""
+"""A reader that gives each line's digest and values_of() it."""
 
 
 @contextmanager
 def _readers(size: int) -> Iterator[ReadAll]:
-    """One process for each core where there is much to read; but where torch may have threads, a fork could hang."""
+    """Start one process for each core where there is much to read; but where torch may have threads, a fork could
+    hang."""
     cores = len(os.sched_getaffinity(0))
     if size <= _WORTH_SAYING_BYTES or cores == 1 or threading.active_count() > 1 or "torch" in sys.modules:
         yield lambda path, lines: map(_read, lines)
@@ -68,7 +69,7 @@ def _readers(size: int) -> Iterator[ReadAll]:
 
 
 def _read_at(path: Path, offset: int, number: int) -> tuple[bytes, list[Any] | NoRecord]:
-    """In another process, which reads the file itself: that costs less than to send it the line."""
+    """Read a line in another process, which reads the file itself: that costs less than to send it the line."""
     return _read(next(read_lines(path, offset, number)))
 
 
@@ -146,7 +147,7 @@ def _read_some(database: sqlite3.Connection, name: str, path: Path, read: ReadAl
 
 
 def _next_lines(path: Path, journal: _JournalRow) -> tuple[list[JournalLine], bool]:
-    """As much as a transaction takes, and whether that is all."""
+    """Return as many lines as a transaction takes, and whether that is all."""
     lines, size = [], 0
     for line in read_lines(path, journal.next_offset, journal.next_line):
         lines.append(line)
@@ -172,7 +173,7 @@ def _known(database: sqlite3.Connection, name: str, path: Path, now: os.stat_res
 def _insert(
     database: sqlite3.Connection, journal: int, path: Path, lines: list[JournalLine], read: ReadAll
 ) -> set[str]:
-    """Rows for lines, or what is wrong with them; returns ids that there was a row for already."""
+    """Insert rows for lines, or what is wrong with them; return ids that there was a row for already."""
     again = set()
     for line, (digest, values) in zip(lines, read(path, lines), strict=True):
         if isinstance(values, NoRecord):
@@ -219,7 +220,7 @@ def _forget(database: sqlite3.Connection, journal: int) -> None:
 
 
 def _count_once(database: sqlite3.Connection, ids: set[str]) -> None:
-    """Of the lines of one id the first in the order of paths counts, in whatever order they were found."""
+    """Let one line of each id count: the first in the order of paths, in whatever order they were found."""
     for one in ids:
         places = database.execute(
             "SELECT journal, offset FROM entry JOIN journal ON number = journal WHERE id = ? ORDER BY path, offset",

@@ -29,7 +29,8 @@ class Journal:
         self._keeps_source = keeps_source
 
     def require_writable(self) -> None:
-        """Before work is done whose result couldn't be kept. Raises: JournalError."""
+        """Check that the folder can be written, before work is done whose result couldn't be kept. Raises:
+        JournalError."""
         results = self.folder.parent
         try:
             results.mkdir(parents=True, exist_ok=True)
@@ -90,11 +91,11 @@ class JournalProblem:
 
     path: Path
     line: int
-    """Counted from 1."""
+    """The line's number, counted from 1."""
     what: str
     remedy: str
     is_harmless: bool = False
-    """A line that was never acknowledged: nothing is missing."""
+    """True for a line that was never acknowledged: nothing is missing."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}; {self.remedy}"
@@ -106,7 +107,7 @@ class JournalLine:
 
     offset: int
     number: int
-    """Counted from 1."""
+    """The line's number, counted from 1."""
     data: bytes
 
     @property
@@ -115,12 +116,12 @@ class JournalLine:
 
     @property
     def digest(self) -> bytes:
-        """Equal for equal lines."""
+        """A digest that is equal for equal lines."""
         return hashlib.blake2b(self.data.rstrip(), digest_size=8).digest()
 
 
 def journal_files(results: Path) -> list[Path]:
-    """Every journal below `results`, at any depth; a file directly in it is none. Sorted.
+    """Return every journal below `results`, at any depth, sorted; a file directly in it is none.
 
     Links to folders are followed, each folder is entered once.
     """
@@ -138,7 +139,7 @@ def journal_files(results: Path) -> list[Path]:
 
 
 def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[JournalLine]:
-    """Lines from `offset` on, where line `number` starts; blank ones are left out."""
+    """Yield lines from `offset` on, where line `number` starts; blank ones are left out."""
     with path.open("rb") as file:
         file.seek(offset)
         for data in file:
@@ -151,12 +152,12 @@ def read_lines(path: Path, offset: int = 0, number: int = 1) -> Iterator[Journal
 
 
 def read_journals(results: Path) -> Iterator[Evaluation]:
-    """Every readable evaluation under `results`, each id once; scan_journals() also tells of the other lines."""
+    """Yield every readable evaluation under `results`, each id once; scan_journals() also tells of the other lines."""
     return (found for found in scan_journals(results) if isinstance(found, Evaluation))
 
 
 def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
-    """Every evaluation, each id once, and every line that holds none, in the order of files and lines."""
+    """Yield every evaluation, each id once, and every line that holds none, in the order of files and lines."""
     seen: dict[str, bytes] = {}
     for path in journal_files(results):
         for line in read_lines(path):
@@ -173,7 +174,7 @@ def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
 
 
 def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem:
-    """What to say of a line that is no evaluation."""
+    """Say what is wrong with a line that is no evaluation."""
     if not line.is_whole:
         what = f"an unfinished line of {len(line.data)} bytes: its writer was stopped, or is writing now"
         return JournalProblem(path, line.number, what, "nothing to do: it was never reported as kept", True)
@@ -184,7 +185,7 @@ def unreadable(path: Path, line: JournalLine, error: NoRecord) -> JournalProblem
 
 
 def contradiction(path: Path, line: int, evaluation_id: str) -> JournalProblem:
-    """What to say of a second line for an id that says something else than the first."""
+    """Say what is wrong with a second line for an id that differs from the first."""
     what = f"evaluation {evaluation_id} stands elsewhere with another content, which counts"
     return JournalProblem(path, line, what, "remove the copy that was edited, then 'harness index --rebuild'")
 
@@ -199,7 +200,7 @@ def _lock(file: io.FileIO) -> bool:
 
 
 def _append_synced(file: io.FileIO, data: bytes, is_ours: bool) -> None:
-    """Whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
+    """Append it whole or not at all, also when Ctrl-C comes in between, if the file is locked and its end `is_ours`."""
     start = file.seek(0, os.SEEK_END)
     try:
         _write_all(file, _missing_newline(file, start) + data)
@@ -233,7 +234,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _rescue(name: str, data: bytes) -> str:
-    """Where lines went that the journal couldn't take."""
+    """Save lines that the journal couldn't take; say where they are."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="harness-unsaved-"))
         (folder / name).write_bytes(data)

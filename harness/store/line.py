@@ -21,7 +21,7 @@ from harness.model.timing import PeakMemory, Row, Timing, Turn
 T = TypeVar("T")
 
 _OURS = f'"schema":{SCHEMA}}}'.encode()
-"""How a line ends that to_line() has written."""
+"""The end of a line that to_line() has written."""
 
 _OUTLINE = ConfigDict(extra="ignore")
 
@@ -64,7 +64,7 @@ class Outline(Evaluation):
     ceilings: Ceilings | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """What Evaluation demands holds of the whole record."""
+        """Demand nothing: what Evaluation demands holds for the whole record."""
 
 
 _RECORD, _OUTLINED = TypeAdapter(Evaluation), TypeAdapter(Outline)
@@ -81,7 +81,7 @@ def from_line(line: str | bytes) -> Evaluation:
 
 
 def outline_from_line(line: str | bytes) -> Outline:
-    """What the index needs of a line; the rest, which is most of it, never becomes an object. Raises: NoRecord."""
+    """Read what the index needs of a line; the rest, which is most of it, never becomes an object. Raises: NoRecord."""
     return _read_line(line, _OUTLINED)
 
 
@@ -96,7 +96,7 @@ def _read_line(line: str | bytes, record: TypeAdapter[T]) -> T:
 
 
 def _read_carefully(line: bytes, record: TypeAdapter[T]) -> T:
-    """A line of an older schema, or one that somebody else has written."""
+    """Read a line of an older schema, or one that somebody else has written."""
     try:
         data = _upgraded(json.loads(line.decode(errors="replace")))
         return record.validate_json(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
@@ -121,7 +121,7 @@ def _upgraded(data: Any) -> Any:
 
 
 def _from_1(data: dict[str, Any]) -> dict[str, Any]:
-    """1 didn't say which cases were asked for; those that were judged or failed are known."""
+    """Upgrade schema 1, which didn't say which cases were asked for; those that were judged or failed are known."""
     try:
         judged = [check["case"] for check in data.get("checks", [])]
         failed_in = (data.get("failure") or {}).get("case")
@@ -132,7 +132,8 @@ def _from_1(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_2(data: dict[str, Any]) -> dict[str, Any]:
-    """In 2 a solution's prose had a part in its hash. What it is without is known where the record has all files."""
+    """Upgrade schema 2, in which a solution's prose had a part in its hash. The hash without it is known where the
+    record has all files."""
     data = {**data, "schema": 3}
     with contextlib.suppress(AttributeError, KeyError, TypeError, UnicodeEncodeError):  # pydantic says what is wrong
         solution: dict[str, Any] = data["solution"]

@@ -1,4 +1,4 @@
-"""Taking over another machine's journals."""
+"""The merging of another machine's journals into ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _LINES_A_SYNC = 500
 
 @dataclass(frozen=True)
 class Merged:
-    """`copied` evaluations were new here, `known` were here before; `problems` couldn't be read and stay there."""
+    """The outcome of a merge. `copied` evaluations were new here, `known` were here before; `problems` couldn't be read
+    and stay there."""
 
     copied: int
     known: int
@@ -55,7 +56,7 @@ def merge_journals(source: Path, results: Path, known: set[str]) -> Merged:
 
 
 def _evaluations(path: Path, problems: list[JournalProblem]) -> Iterator[tuple[str, str, JournalLine]]:
-    """Id, run and line; what can't be read goes to `problems`."""
+    """Yield id, run and line; what can't be read goes to `problems`."""
     for line in read_lines(path):
         try:
             evaluation = outline_from_line(line.data)

@@ -1,1 +1,1 @@
-"""The untrusted side: a process that holds one arm. Imports its own modules, the protocol and the backends alone."""
+"""The untrusted side: a process that holds one arm. It imports its own modules, the protocol and the backends alone."""

@@ -64,7 +64,7 @@ class Arm:
         return self._model
 
     def load(self, request: Load) -> Loaded:
-        """Raises whatever the file raises at import; AttributeError where the class is missing."""
+        """Load a file. It raises whatever the file raises at import; AttributeError where the class is missing."""
         set_flags(request.flags)
         if request.compilers is not None:
             self.extensions.leave_texts_to_referee(request.compilers, request.builds_others)
@@ -147,7 +147,7 @@ class Arm:
         )
 
     def describe(self) -> Described:
-        """What the module's code did to torch."""
+        """Describe what the module's code did to torch."""
         now = read_flags()
         changes = [FlagChange(name, was, now.get(name)) for name, was in self._flags.items() if now.get(name) != was]
         return Described(tuple(changes), compilation())
@@ -159,7 +159,7 @@ class Arm:
         return dataclasses.replace(taken, is_given_back=held.is_given_back(self.device.allocated_bytes()))
 
     def _call(self, call: Call, keeps_outputs: bool) -> tuple[CallTaken, Held | None]:
-        """Nothing of the call's result is alive any more when this has returned, unless it is kept somewhere."""
+        """Take one call. Nothing of its result is alive any more afterwards, unless it is kept somewhere."""
         inputs = [self._argument(argument) for argument in call.inputs]
         if self._channels_last:
             inputs = [in_channels_last(value) for value in inputs]
@@ -188,7 +188,8 @@ class Arm:
         return taken, None if keeps_outputs else Held(own_bytes(plain, inputs), self.device.allocated_bytes())
 
     def _patched(self) -> tuple[str, ...]:
-        """Looked for before the trace is taken as well: what is replaced to forge it could be put back in it."""
+        """Name the guarded functions that were replaced. This is looked for before the trace is taken as well: what is
+        replaced to forge it could be put back in it."""
         if self._guard is None:
             return ("harness.worker.arm.Arm._guard",) if self._is_guarded else ()
         return self._guard.patched()
@@ -204,7 +205,7 @@ class Arm:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Import under its stem; its folder is importable too, for solutions of several files."""
+    """Import the file under its stem; its folder is importable too, for solutions of several files."""
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

@@ -1,4 +1,4 @@
-"""What torch.compile() has done in this process, by the counters that torch keeps of it."""
+"""The work of torch.compile() in this process, by the counters that torch keeps of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from harness.sandbox.wire.messages import Compilation
 
 _FRAMES = "frames"
-"""Counted for every function that the compiler looks at: where even this is missing torch counts elsewhere."""
+"""The counter of every function that the compiler looks at: where even this is missing torch counts elsewhere."""
 
 
 def compilation() -> Compilation | None:
-    """None where the compiler isn't even imported. A count is None where this torch doesn't keep it under the name that
-    it has in 2.11 and 2.13."""
+    """Read torch's counters; return None where the compiler isn't even imported. A count is None where this torch
+    doesn't keep it under the name that it has in 2.11 and 2.13."""
     utils: Any = sys.modules.get("torch._dynamo.utils")
     if utils is None:
         return None

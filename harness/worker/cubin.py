@@ -1,4 +1,4 @@
-"""How much constant memory each kernel of a cubin has: sizes of sections of an ELF file, which ptxas no longer prints.
+"""The constant memory of each kernel of a cubin: sizes of sections of an ELF file, which ptxas no longer prints.
 
 Section names as `readelf -S` shows them. `.nv.constant3` belongs to the file: its `__constant__` variables. Of a
 kernel's own, `.nv.constant0.<kernel>` holds its arguments behind what every launch has there, and
@@ -19,7 +19,7 @@ _MOST_SECTIONS = 65_536
 
 
 def constant_bytes(cubin: bytes) -> dict[str, int]:
-    """By the kernel's symbol. Empty where that is no ELF file of 64 bits."""
+    """Return the bytes by the kernel's symbol; empty where that is no ELF file of 64 bits."""
     try:
         sections = dict(_sections(cubin))
     except (struct.error, ValueError, IndexError):

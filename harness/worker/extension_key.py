@@ -1,4 +1,4 @@
-"""What an extension is known by in the cache: everything that decides how its build comes out."""
+"""The key of an extension in the cache: everything that decides how its build comes out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ _FOLDER_FLAG = re.compile(r"(?:-I|-isystem|-iquote|-idirafter|--include-path|--s
 _FILE_FLAG = re.compile(r"(?:-include|--pre-include)[=\s]*(?P<file>\S.*)?")
 _ABSOLUTE_INCLUDE = re.compile(r'#[ \t]*include[ \t]*["<](/[^">\n]{1,4096})[">]')
 _READ_BYTES = 64 * 2**20
-"""Of the files of a call so much is read, a fifth of a second's work; of those beyond it size and time count."""
+"""The most bytes that are read of a call's files, a fifth of a second's work; of files beyond it size and time
+count."""
 
 
 def extension_key(call: inspect.BoundArguments, headers: str, own_folder: Path) -> str:
-    """32 hexadecimal digits. `headers` stands for headers of ours that the build may use; `own_folder` is the worker's,
-    whose name differs from run to run and decides nothing."""
+    """Return 32 hexadecimal digits. `headers` stands for headers of ours that the build may use; `own_folder` is the
+    worker's, whose name differs from run to run and decides nothing."""
     ignored = {"verbose", "build_directory", "keep_intermediates"}
     parts: dict[str, Any] = {name: value for name, value in call.arguments.items() if name not in ignored}
     parts["files"] = _file_hashes(call)
@@ -45,7 +46,7 @@ def extension_key(call: inspect.BoundArguments, headers: str, own_folder: Path) 
 
 
 def compilers_digest(headers: str) -> str:
-    """What of this machine decides how a build comes out; `headers` as extension_key() has it."""
+    """Hash what of this machine decides how a build comes out; `headers` is as in extension_key()."""
     parts = {
         "torch": [torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, sys.version],
         "compilers": [_version_of(compiler) for compiler in _compilers()],
@@ -56,8 +57,9 @@ def compilers_digest(headers: str) -> str:
 
 
 def _file_hashes(call: inspect.BoundArguments) -> dict[str, str]:
-    """Whatever the build may include, whatever it is called: sources of load(), all files in and below their folders
-    and below the include paths that the call and the environment name, and what is included by an absolute path."""
+    """Hash whatever the build may include, whatever it is called: sources of load(), all files in and below their
+    folders and below the include paths that the call and the environment name, and what is included by an absolute
+    path."""
     sources = [Path(source) for source in _texts(call, "sources")]
     flags = [flag for name in _FLAGS for flag in _texts(call, name)]
     code = [text for name in ("cpp_sources", "cuda_sources", "sycl_sources") for text in _texts(call, name)]
@@ -79,14 +81,15 @@ def _texts(call: inspect.BoundArguments, name: str) -> list[str]:
 
 
 def _values(flags: list[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    """What a flag names, in one word ('-I/x', '-I=/x') or in the next ('-isystem', '/x')."""
+    """Return what a flag names, in one word ('-I/x', '-I=/x') or in the next ('-isystem', '/x')."""
     for flag, following in pairwise([*flags, ""]):
         if match := pattern.fullmatch(flag.strip()):
             yield match[1] or following
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """All files but compiled Python, linked folders included; of a folder that others use too, its headers alone."""
+    """List all files but compiled Python, linked folders included; of a folder that others use too, its headers
+    alone."""
     if _is_shared(folder):
         yield from (path for path in folder.glob("*") if path.suffix in {".h", ".hpp", ".cuh", ".inl", ".inc"})
         return
@@ -99,7 +102,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """The system's temporary folder, a home, or what is above: they change while nobody edits the extension."""
+    """Say whether it is the system's temporary folder, a home, or above one: these change while nobody edits the
+    extension."""
     resolved = folder.resolve()
     return any(resolved == place or resolved in place.parents for place in _shared_places())
 

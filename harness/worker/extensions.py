@@ -37,10 +37,10 @@ from harness.worker.torch_build import WORDS_CHARS, build
 
 
 class Extensions:
-    """What one worker was lent and has built, and what it has to report."""
+    """The extensions that one worker was lent or has built, and its reports."""
 
     def __init__(self, folder: Path, backend: str) -> None:
-        """`folder` is the worker's own (wire.layout)."""
+        """Begin with the worker's own `folder` (wire.layout)."""
         self.folder = folder
         self._lent = lent_extensions(folder)
         self._root = own_extensions(folder)
@@ -51,16 +51,16 @@ class Extensions:
         self._builds_others = True
 
     def leave_texts_to_referee(self, compilers: str, builds_others: bool) -> None:
-        """From now on texts are looked for by keys that have `compilers` in them; others are built here or reported."""
+        """Look for texts by keys that have `compilers` in them from now on; others are built here or reported."""
         self._built_by_referee = compilers
         self._builds_others = builds_others
 
     def compilers(self) -> str:
-        """What of this machine decides how a text's build comes out."""
+        """Hash what of this machine decides how a text's build comes out."""
         return compilers_digest(self._headers())
 
     def take_reports(self) -> tuple[ExtensionReport, ...]:
-        """Extensions built or found since the last call."""
+        """Return extensions built or found since the last call."""
         reports, self._reports = tuple(self._reports), []
         return reports
 
@@ -101,7 +101,7 @@ class Extensions:
         return TextBuilt(ExtensionReport(text.name, key, not words, False, time.monotonic() - started), words)
 
     def _find(self, text: ExtensionText) -> object:
-        """Raises: RuntimeError where it doesn't compile, ImportError."""
+        """Find an extension, or report its text. Raises: RuntimeError where it doesn't compile, ImportError."""
         key = text.key(self._built_by_referee or "")
         if key in self._loaded:
             return self._loaded[key]
@@ -132,7 +132,7 @@ class Extensions:
 
 
 class _NotBuiltYet(ModuleType):
-    """In the place of an extension that the referee is to build first. What a solution makes of it goes with this
+    """A stand-in for an extension that the referee is to build first. What a solution makes of it goes with this
     process, which ends once the referee has heard of the text."""
 
     def __getattr__(self, name: str) -> Any:
@@ -169,7 +169,7 @@ def _routed(original: Callable[..., Any], extensions: Extensions) -> Callable[..
 
 
 def _import_nothing() -> None:
-    """torch imports what it has built; from now on in this process it doesn't."""
+    """Stop torch, in this process and from now on, from importing what it has built."""
     setattr(cpp_extension, "_import_module_from_library", lambda *_: None)  # noqa: B010 - it is torch's own
 
 

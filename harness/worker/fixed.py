@@ -30,22 +30,23 @@ FIXED = {
     "harness.worker.arm.Arm": "device extensions _buffers _sharing",
     "harness.worker.extensions.Extensions": "folder _lent _root _tries_slim _loaded",
 }
-"""Of each class whose objects measure, and of what asks them."""
+"""Fixed attributes of each class whose objects measure, and of what asks them."""
 
 _BY_PYTHON = frozenset({"__annotations__", "__annotations_cache__", "__annotate_func__", "__slotnames__"})
-"""What Python itself gives a class when it is first asked for annotations (3.10 to 3.14), or an object is copied."""
+"""Names that Python itself gives a class when it is first asked for annotations (3.10 to 3.14), or an object is
+copied."""
 _BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
 MISSING = object()
 
 
 def fixed_attributes(one: object) -> set[str]:
-    """Of this object, by name."""
+    """Return the names of this object's fixed attributes."""
     classes = (f"{cls.__module__}.{cls.__qualname__}" for cls in type(one).__mro__)
     return {name for path in classes for name in FIXED.get(path, "").split()}
 
 
 def fixed_names(module: ModuleType) -> Iterator[tuple[Mapping[str, Any], str, object, str]]:
-    """What the module and its classes have by name: where it stands, the name, the value, and what to call it. No
+    """List what the module and its classes have by name: where it stands, the name, the value, and what to call it. No
     module of ours assigns a name of its own anew."""
     for name, value in vars(module).items():
         if not _is_special(name):
@@ -57,13 +58,13 @@ def fixed_names(module: ModuleType) -> Iterator[tuple[Mapping[str, Any], str, ob
 
 
 def own_classes(module: ModuleType) -> list[type]:
-    """Those that are defined in it."""
+    """Return the classes that are defined in the module."""
     return [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
 
 
 def names_of_class(cls: type) -> frozenset[str]:
-    """What it may have by name: what it has now. A name that comes later is asked before an object's own attribute,
-    which stays as it is (a property), or in the place of what the class inherits."""
+    """Return what the class may have by name: what it has now. A name that comes later is asked before an object's own
+    attribute, which stays as it is (a property), or in the place of what the class inherits."""
     return frozenset(vars(cls)) | _BY_PYTHON
 
 
@@ -79,8 +80,8 @@ def new_builtins(module: ModuleType) -> frozenset[str]:
 
 
 def parts(value: object) -> tuple[object, ...]:
-    """What could be exchanged inside of a ctypes object that stays the same: its class, the address that it holds, how
-    a function is called and who hears of its answer. What a number holds changes."""
+    """Return what could be exchanged inside of a ctypes object that stays the same: its class, the address that it
+    holds, how a function is called and who hears of its answer. What a number holds changes."""
     if isinstance(value, CFuncPtr):
         return type(value), value.restype, value.argtypes, value.errcheck
     if isinstance(value, ctypes.c_void_p):

@@ -30,14 +30,14 @@ def set_flags(wanted: Mapping[str, Flag]) -> None:
 
 
 def read_flags() -> dict[str, Flag | None]:
-    """All that this torch has. None where it won't say: as 2.9 and newer, which have two names for the precision of
-    float32, and refuse to be asked by the old one after a change by the new."""
+    """Read all flags that this torch has. A flag is None where torch won't say it: 2.9 and newer have two names for the
+    precision of float32, and refuse to be asked by the old one after a change by the new."""
     getters = [*((name, get) for name, get, _ in (*_switches(), *_fusers())), *_of_newer_torch()]
     return {name: _value(get) for name, get in getters}
 
 
 def _switches() -> Iterator[tuple[str, _Get, _Set]]:
-    """What torch has had since 2.6 at least."""
+    """Yield the switches that torch has had since 2.6 at least."""
     cudnn, cuda = torch.backends.cudnn, torch.backends.cuda
     for name in ("enabled", "allow_tf32", "benchmark", "deterministic"):
         yield f"cudnn_{name}", _getter(cudnn, name), _setter(cudnn, name)
@@ -53,7 +53,7 @@ def _switches() -> Iterator[tuple[str, _Get, _Set]]:
 
 
 def _fusers() -> Iterator[tuple[str, _Get, _Set]]:
-    """TorchScript's for GPUs, where this torch has them."""
+    """Yield TorchScript's fusers for GPUs, where this torch has them."""
     names = {
         "jit_texpr_fuser": ("_jit_texpr_fuser_enabled", "_jit_set_texpr_fuser_enabled"),
         "jit_can_fuse_on_gpu": ("_jit_can_fuse_on_gpu", "_jit_override_can_fuse_on_gpu"),
@@ -64,7 +64,7 @@ def _fusers() -> Iterator[tuple[str, _Get, _Set]]:
 
 
 def _of_newer_torch() -> Iterator[tuple[str, _Get]]:
-    """Looked at and never set: the switches above stand for them."""
+    """Yield switches that are looked at and never set: those above stand for them."""
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     newer: dict[str, tuple[Any, str]] = {
         "matmul_allow_fp16_accumulation": (matmul, "allow_fp16_accumulation"),  # 2.7

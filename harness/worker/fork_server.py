@@ -27,12 +27,12 @@ _GIVEN = 2
 
 @dataclass(frozen=True)
 class Child:
-    """What a child process knows of itself."""
+    """The facts that a child process knows of itself."""
 
     sandbox: Sandbox
     socket: socket.socket
     server: int
-    """Its parent's number."""
+    """The number of its parent."""
 
 
 def serve_forks(referee: socket.socket) -> Child:
@@ -63,13 +63,13 @@ def serve_forks(referee: socket.socket) -> Child:
 
 
 def _reap(pid: int) -> Reaped:
-    """Never waits: a process can look like a zombie while a thread of it lives."""
+    """Reap a child without waiting: a process can look like a zombie while a thread of it lives."""
     found, status = os.waitpid(pid, os.WNOHANG)
     return Reaped(os.waitstatus_to_exitcode(status) if found else None)
 
 
 def _fork(request: Fork, descriptors: list[int], place: int) -> Forked | Child:
-    """Returns in both processes, a Child in the child. Raises: OSError."""
+    """Fork, and return in both processes, a Child in the child. Raises: OSError."""
     if len(descriptors) != _GIVEN:
         raise OSError("the descriptors of a worker got lost: too many files are open")
     server = os.getpid()

@@ -1,4 +1,5 @@
-"""What a call returned: its structure, the form of every output, and which of them can be copied as they lie."""
+"""The form of what a call returned: its structure, the form of every output, and which of them can be copied as they
+lie."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import torch
 from harness.sandbox.wire.messages import OutputForm
 
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
-"""Exactly these. A subclass may compute its values when they are looked at, after the clock has stopped."""
+"""The types that count as plain, exactly these. A subclass may compute its values when they are looked at, after the
+clock has stopped."""
 
 # torch's own, taken before any code of a solution runs. What an output is, is asked between the end of its call and the
 # copy: its own attributes may not answer, which hide methods, nor a mode.
@@ -29,7 +31,7 @@ def unpack(returned: object) -> tuple[str, list[Any]]:
 
 
 def form_of(output: object) -> OutputForm:
-    """Raises nothing, whatever the solution made up."""
+    """Return the form of an output. It raises nothing, whatever the solution made up."""
     if not is_plain(output):
         return OutputForm(_described(output))
     assert isinstance(output, torch.Tensor)
@@ -43,7 +45,7 @@ def is_plain(output: object) -> bool:
 
 
 def fitting(outputs: Sequence[object], destinations: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Outputs with the buffers that they can be copied into; no buffer takes what has another form."""
+    """Return outputs with the buffers that they can be copied into; no buffer takes what has another form."""
     if len(outputs) != len(destinations):
         return []
     pairs = zip(outputs, destinations, strict=True)
@@ -61,7 +63,7 @@ def _fits(output: Any, destination: torch.Tensor) -> TypeGuard[torch.Tensor]:
 
 
 def _is_of_torch(output: object) -> bool:
-    """By identity: a class may say that it equals another."""
+    """Say whether its class is torch's, by identity: a class may say that it equals another."""
     return any(type(output) is plain for plain in _PLAIN_TYPES)
 
 
@@ -72,7 +74,7 @@ def _described(output: object) -> str:
 
 
 def _peculiarity(output: Any) -> str | None:
-    """What keeps a tensor of torch's own class from being plain memory of numbers."""
+    """Say what keeps a tensor of torch's own class from being plain memory of numbers."""
     with _plainly():
         if output.is_nested:
             return "nested"

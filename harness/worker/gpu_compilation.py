@@ -24,7 +24,7 @@ from harness.worker.slim_build import HEADERS, needs_full_headers, write_headers
 
 ABSENT = Path(__file__).parent / "absent_headers"
 SIMULATED = "sm_90"
-"""What torch asks for where neither the solution nor the environment names another architecture."""
+"""The architecture that torch asks for where neither the solution nor the environment names another architecture."""
 
 _MOST_ARCHITECTURES = 3
 _SHOWN_BYTES = 60_000
@@ -56,7 +56,8 @@ _UNDEFINED = re.compile(r'^identifier "(?P<name>\w+)" is undefined$')
 
 
 def compile_for_gpu(request: CompileForGpu, folder: Path) -> CompiledForGpu:
-    """`folder` is the worker's. One call after the other, each for its architectures, up to the first that fails."""
+    """Compile one call after the other, each for its architectures, up to the first that fails. `folder` is the
+    worker's."""
     runs: list[NvccRun] = []
     for number, call in enumerate(request.calls):
         place = scratch_folder(folder) / "nvcc" / str(number)
@@ -68,7 +69,8 @@ def compile_for_gpu(request: CompileForGpu, folder: Path) -> CompiledForGpu:
 
 
 def wanted_architectures(arguments: Sequence[str], otherwise: Sequence[str]) -> tuple[str, ...]:
-    """What the flags of a build name, the newest of many; `otherwise` where that is nothing, or what torch adds."""
+    """Return what the flags of a build name, the newest of many; `otherwise` where that is nothing, or what torch
+    adds."""
     named: list[str] = []
     for option, value in _options(arguments):
         if option in _ARCHITECTURE:
@@ -90,7 +92,7 @@ def cubin_arguments(call: NvccCall) -> list[str]:
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each argument as (option, itself), but what takes a value of no more concern to us as (option, value)."""
+    """Yield each argument as (option, itself), but what takes a value of no more concern to us as (option, value)."""
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
@@ -124,7 +126,8 @@ class _GpuCompilation:
         self._architecture = architecture
 
     def run(self) -> NvccRun:
-        """With slim headers where that may do; what fails for want of a header may be right, and is tried with all."""
+        """Compile with slim headers where that may do; what fails for want of a header may be right, and is tried with
+        all."""
         is_slim = not needs_full_headers(self._call.text)
         run = self._run_with(self._slim_headers() if is_slim else [])
         if is_slim and run.exit_code and not run.refuses_command and not _is_of_source(run.output):
@@ -162,7 +165,8 @@ class _GpuCompilation:
         )
 
     def _refused_command(self) -> str | None:
-        """What nvcc says of the command as the build gave it, where it refuses that: then ours isn't at fault."""
+        """Return what nvcc says of the command as the build gave it, where it refuses that: then ours isn't at
+        fault."""
         command = [self._nvcc, "--dryrun", *self._call.arguments]
         try:
             tried = subprocess.run(
@@ -175,7 +179,7 @@ class _GpuCompilation:
 
 
 def _is_of_source(output: str) -> bool:
-    """Whether every error would be one with torch's full headers, too."""
+    """Say whether every error would be one with torch's full headers, too."""
     if _OF_ASSEMBLER.search(output):
         return True
     messages = [match["message"] for match in _ERROR.finditer(output)]
@@ -183,7 +187,7 @@ def _is_of_source(output: str) -> bool:
 
 
 def _is_unknown_to_torch(message: str) -> bool:
-    """Whether it is about a name that stands nowhere in torch's headers."""
+    """Say whether the message is about a name that stands nowhere in torch's headers."""
     match = _UNDEFINED.match(message)
     if match is None:
         return False
@@ -196,7 +200,7 @@ def _is_unknown_to_torch(message: str) -> bool:
 
 
 def _ends_of(log: Path) -> str:
-    """Its beginning and end; a flood's middle is nobody's concern."""
+    """Read the log's beginning and end; a flood's middle is nobody's concern."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)

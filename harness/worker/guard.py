@@ -1,5 +1,5 @@
-"""What no honest solution replaces: clocks, events, comparisons, the worker's own functions and fixed data, and the
-driver's code.
+"""A watch over what no honest solution replaces: clocks, events, comparisons, the worker's own functions and fixed
+data, and the driver's code.
 
 What stands here is looked at before the solution is loaded and after each turn. A worker that finds a replacement says
 so; that it finds none proves nothing, since what looks could have been replaced as well. Left out is whatever an honest
@@ -69,21 +69,22 @@ _NATIVE = {
     "libc": "clock_gettime gettimeofday sendmsg recvmsg send recv",
 }
 _CODE_BYTES = 16
-"""As long as a jump to anywhere takes on x86-64 (14 bytes)."""
+"""The bytes of code that are compared: a jump to anywhere takes 14 on x86-64."""
 _LIBRARY = re.compile(r"(/\S*/(libcudart|libcuda|libcupti|libc)[-.][^/\s]*)$")
 _RTLD_NOLOAD = getattr(os, "RTLD_NOLOAD", 4)
 
 _getattr, _vars, _dict, _string_at = getattr, vars, dict, ctypes.string_at  # found even where builtins are replaced
 _frame_callback = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", lambda: None)
-"""Who is asked before any function of Python's runs (PEP 523), and may run another; torch.compile sets it for a call.
-Older torch doesn't tell."""
+"""The getter of the callback that is asked before any function of Python's runs (PEP 523), and may run another;
+torch.compile sets it for a call. Older torch doesn't tell it."""
 
 
 class Guard:
-    """Made before the solution is loaded."""
+    """A guard, made before the solution is loaded."""
 
     def __init__(self, *held: object) -> None:
-        """`held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them alone."""
+        """Guard `held`: objects of ours that measure, or ask those that do. What they call may be exchanged in them
+        alone."""
         self._held = [(one, type(one), _fixed(one), hiding_names(one)) for one in _reachable(held)]
         classes = [cls for module in _own_modules() for cls in own_classes(module)]
         classes += [cls for _, cls, fixed, _ in self._held for cls in (cls, *_function_classes(fixed))]
@@ -136,7 +137,7 @@ class Guard:
 
 
 def _reachable(held: Iterable[object]) -> list[object]:
-    """These objects, and those of ours that they hold."""
+    """List these objects, and those of ours that they hold."""
     found: list[object] = []
     waiting = list(held)
     while waiting:
@@ -148,8 +149,8 @@ def _reachable(held: Iterable[object]) -> list[object]:
 
 
 def _fixed(one: object) -> list[tuple[str, object, tuple[object, ...]]]:
-    """What it has of its own to call, the objects of ours that it holds, and its fixed data: attribute, value, and the
-    value's parts."""
+    """List what it has of its own to call, the objects of ours that it holds, and its fixed data: attribute, value, and
+    the value's parts."""
     fixed = fixed_attributes(one)
     return [
         (name, value, parts(value))
@@ -168,7 +169,7 @@ def _named(cls: type) -> str:
 
 
 def _hooks() -> dict[str, object]:
-    """Whom the interpreter calls between any two lines of ours, or torch at any operation."""
+    """Return what the interpreter calls between any two lines of ours, or torch at any operation."""
     monitoring = _getattr(sys, "monitoring", None)  # since Python 3.12
     tools = {f"sys.monitoring tool {one}": monitoring.get_tool(one) for one in range(6)} if monitoring else {}
     modes = {
@@ -189,7 +190,7 @@ def _others_mode(modes: Iterable[object]) -> object:
 
 
 def _guarded() -> Iterator[tuple[Any, str, str]]:
-    """Owner, attribute and what to call it."""
+    """Yield owner, attribute and what to call it."""
     for module, names in _PYTHON.items():
         owner = importlib.import_module(module)
         yield from ((owner, name, f"{module}.{name}") for name in names.split() if hasattr(owner, name))
@@ -204,7 +205,7 @@ def _own_modules() -> list[ModuleType]:
 
 
 def _own_functions() -> Iterator[tuple[FunctionType, str]]:
-    """Ours: their code could be exchanged without touching a name."""
+    """Yield our own functions: their code could be exchanged without touching a name."""
     held = [(_getattr(owner, name), said) for owner, name, said in _guarded()]
     held += [(value, said) for own in _own_modules() for _, _, value, said in fixed_names(own)]
     for value, said in held:
@@ -214,7 +215,7 @@ def _own_functions() -> Iterator[tuple[FunctionType, str]]:
 
 
 def _native_functions() -> Iterator[tuple[int, str]]:
-    """Address and name of each, in the libraries that are loaded already."""
+    """Yield address and name of each, in the libraries that are loaded already."""
     for library, path in _loaded_libraries().items():
         try:
             handle = ctypes.CDLL(path, mode=_RTLD_NOLOAD)

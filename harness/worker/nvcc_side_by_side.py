@@ -6,7 +6,7 @@ are run as it wrote them, the passes side by side. The one thing they share is a
 that comes first makes up and the other reads: here both read ours. Where the commands aren't those of one file
 compiled for one architecture, or one fails, nvcc itself does the work.
 
-Imports nothing of the harness: it runs in an interpreter of its own.
+It imports nothing of the harness: it runs in an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Passes:
 
 
 def main(nvcc: str, arguments: list[str]) -> int:
-    """nvcc's exit status."""
+    """Run in nvcc's place and return its exit status."""
     folder = tempfile.mkdtemp(prefix="nvcc-", dir=os.getcwd())  # where a build that is killed gets cleaned up
     try:
         passes = read_passes(_dry_run(nvcc, arguments, folder)) if "-c" in arguments else None
@@ -55,7 +55,7 @@ def main(nvcc: str, arguments: list[str]) -> int:
 
 
 def read_passes(dry_run: str) -> Passes | None:
-    """What `nvcc --dryrun` says; None where it isn't the compilation of one file for one architecture."""
+    """Read what `nvcc --dryrun` says; None where it isn't the compilation of one file for one architecture."""
     lines = [line[3:].strip() for line in dry_run.splitlines() if line.startswith("#$ ")]
     assigned = dict(line.split("=", 1) for line in lines if re.match(r"\w+=", line))
     commands = [line for line in lines if line and not re.match(r"\w+=", line)]
@@ -77,7 +77,7 @@ def read_passes(dry_run: str) -> Passes | None:
 
 
 def run(passes: Passes, arguments: list[str]) -> str | None:
-    """What the compilers said; None where one of them failed."""
+    """Run the compilers and return what they said; None where one of them failed."""
     passes.id_file.write_text(_identifier(arguments))
     environment = {**os.environ, **passes.variables}
     outcomes: dict[str, subprocess.CompletedProcess[str]] = {}
@@ -113,7 +113,8 @@ def _kind(command: str) -> str:
 
 
 def _identifier(arguments: list[str]) -> str:
-    """As nvcc writes them: `_<hash>_<length>_<name>_<hash>`, part of the names of what a file keeps to itself."""
+    """Make an identifier as nvcc writes them: `_<hash>_<length>_<name>_<hash>`, part of the names of what a file keeps
+    to itself."""
     source = next((argument for argument in arguments if argument.endswith((".cu", ".cpp", ".cc"))), "")
     name = re.sub(r"\W", "_", os.path.basename(source))
     text = hashlib.sha256(source.encode() + Path(source).read_bytes()).hexdigest()
@@ -121,7 +122,8 @@ def _identifier(arguments: list[str]) -> str:
 
 
 def _dry_run(nvcc: str, arguments: list[str], folder: str) -> str:
-    """Its temporary files get names in `folder`: nvcc makes them of its process number, which may come again."""
+    """Ask nvcc for its commands. Its temporary files get names in `folder`: it makes them of its process number, which
+    may come again."""
     command = [nvcc, "--dryrun", *arguments]
     environment = {**os.environ, "TMPDIR": folder}
     return subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace").stderr

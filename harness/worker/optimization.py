@@ -10,7 +10,7 @@ import torch
 from harness.sandbox.wire.messages import Optimization
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-"""By the number of a tensor's dimensions; others have no such layout."""
+"""Formats by the number of a tensor's dimensions; others have no such layout."""
 
 
 def optimize(model: torch.nn.Module, wanted: Optimization | None) -> Any:
@@ -28,7 +28,8 @@ def optimize(model: torch.nn.Module, wanted: Optimization | None) -> Any:
 
 
 def _in_dtype(model: torch.nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
-    """What is called with tensors of another floating type, and gives those of the first that it is called with."""
+    """Wrap the model in a function that takes tensors of another floating type, and gives those of the first that it is
+    called with."""
     model = model.to(dtype)
 
     def call(*inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whose memory the outputs of a call lie in, as far as it isn't their own."""
+"""The owner of the memory in which the outputs of a call lie, if it isn't their own."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ class Held:
     allocated_bytes: int | None
 
     def is_given_back(self, allocated_bytes: int | None) -> bool:
-        """Whether so much less is given out now that the outputs' memory went with them; not where that isn't told."""
+        """Say whether so much less is given out now that the outputs' memory went with them; False where that isn't
+        told."""
         if self.allocated_bytes is None or allocated_bytes is None:
             return False
         return self.allocated_bytes - allocated_bytes >= self.output_bytes
 
 
 class Sharing:
-    """Follows the outputs of one arm's calls.
+    """A record of the outputs of one arm's calls.
 
     Of every earlier output its storage is remembered by a weak reference, which costs no memory: a new output in the
     same living storage is a buffer that somebody kept. Foreign memory wrapped anew at every call (torch::from_blob) has
@@ -48,7 +49,7 @@ class Sharing:
     def of(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[object], buffers: Mapping[int, torch.Tensor]
     ) -> str | None:
-        """What the first output that shares something shares it with; `buffers` are all of the referee's."""
+        """Say what the first output that shares something shares it with; `buffers` are all of the referee's."""
         for output in outputs:
             start, end = _extent(output)
             if start == end:
@@ -64,8 +65,8 @@ class Sharing:
         return None
 
     def remember(self, outputs: Sequence[torch.Tensor], keeps: bool) -> None:
-        """`outputs` are now earlier ones, for as long as their storages live; with `keeps` they stay alive until the
-        next call's are remembered."""
+        """Remember `outputs` as earlier ones, for as long as their storages live; with `keeps` they stay alive until
+        the next call's are remembered."""
         # A dead storage's number can't be given to another one before the reference to it is gone.
         self._earlier = {number: known for number, known in self._earlier.items() if not _has_died(known[1])}
         self._kept = []
@@ -81,12 +82,12 @@ class Sharing:
         self._kept = []
 
     def forget(self) -> None:
-        """All outputs so far: another module makes the next ones."""
+        """Forget all outputs so far: another module makes the next ones."""
         self._earlier, self._kept = {}, []
 
 
 def own_bytes(outputs: Sequence[torch.Tensor], inputs: Sequence[object]) -> int:
-    """Of the outputs' storages that lie in no input, each once."""
+    """Count the bytes of the outputs' storages that lie in no input, each once."""
     given = [_extent(value) for value in inputs if isinstance(value, torch.Tensor)]
     storages = {_storage_of(output)._cdata: _extent(output) for output in outputs}
     return sum(

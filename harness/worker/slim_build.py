@@ -48,7 +48,7 @@ _ALWAYS = {"empty", "empty_like"}
 
 
 def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any] | None:
-    """Arguments with which the call builds slim in `folder`; None where it needs the full headers.
+    """Return arguments with which the call builds slim in `folder`; None where it needs the full headers.
 
     Writes into `folder` what depends on the sources.
     """
@@ -76,8 +76,8 @@ def slim_arguments(call: inspect.BoundArguments, folder: Path) -> dict[str, Any]
 
 @contextlib.contextmanager
 def side_by_side_nvcc() -> Iterator[None]:
-    """Inside, torch compiles CUDA with nvcc's passes side by side, unless the user has chosen an nvcc. In a folder that
-    is new nobody asks what a file depends on, and nvcc's dry run of that shows commands that can't be run."""
+    """Let torch compile CUDA with nvcc's passes side by side, unless the user has chosen an nvcc. In a folder that is
+    new nobody asks what a file depends on, and nvcc's dry run of that shows commands that can't be run."""
     if "PYTORCH_NVCC" in os.environ or not cpp_extension.CUDA_HOME:
         yield
         return
@@ -96,13 +96,13 @@ def side_by_side_nvcc() -> Iterator[None]:
 
 @functools.cache
 def headers_digest() -> str:
-    """Changes with anything that decides how a slim build comes out."""
+    """Return a digest that changes with anything that decides how a slim build comes out."""
     files = [*sorted(HEADERS.rglob("*.h")), Path(__file__), _SIDE_BY_SIDE]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def _is_plain(arguments: dict[str, Any]) -> bool:
-    """Whether the call asks for nothing besides a Python module of functions."""
+    """Say whether the call asks for nothing besides a Python module of functions."""
     others = {name: value for name, value in arguments.items() if name not in _KNOWN}
     return all(value is _DEFAULTS.get(name, False) for name, value in others.items())
 
@@ -116,7 +116,7 @@ def _read_sources(arguments: dict[str, Any], folders: list[str]) -> tuple[list[s
 
 
 def _with_included(source: Path, folders: list[str]) -> list[str]:
-    """Of files beside the source and in `folders` alone."""
+    """Read the source with what it includes, of files beside it and in `folders` alone."""
     read: dict[Path, str] = {}
     waiting = [source]
     while waiting:
@@ -135,7 +135,7 @@ def _texts(value: object) -> list[str]:
 
 
 def needs_full_headers(sources: str) -> bool:
-    """Whether a build with the slim ones would fail, or mean something else."""
+    """Say whether a build with the slim headers would fail, or mean something else."""
     return _NEEDS_FULL.search(sources) is not None
 
 

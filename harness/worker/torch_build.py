@@ -1,4 +1,4 @@
-"""How torch builds an extension here: slim where that may do, in a folder that is given its place when it is whole."""
+"""The build of an extension by torch: slim where that may do, in a folder that is given its place when it is whole."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from harness.sandbox.wire.layout import MANIFEST, NVCC_CALL, own_extensions, own
 from harness.worker.slim_build import side_by_side_nvcc, slim_arguments
 
 WORDS_CHARS = 2000
-"""Of torch's on a build that failed so many are kept."""
+"""The most characters that are kept of torch's words on a build that failed."""
 _VERBOSE_PTXAS = "-Xptxas=-v"
 
 
 def build(
     original: Callable[..., object], call: inspect.BoundArguments, worker: Path, key: str, tries_slim: bool
 ) -> object:
-    """What torch's `original` makes of the call, built in the own folder of a `worker` under a key; slim first, if it
+    """Build what torch's `original` makes of the call, in the own folder of a `worker` under a key; slim first, if it
     may be. A refusal leaves its words in the place of the build. Raises what torch raises."""
     folder, log = own_extensions(worker) / key, own_log(worker, key)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def _build_in(
 
 
 def _gather_calls(built: Path, gathered: Path) -> None:
-    """What the simulator's nvcc wrote of its calls, as one array; the real one writes nothing."""
+    """Gather what the simulator's nvcc wrote of its calls into one array; the real one writes nothing."""
     calls = [path.read_text(errors="replace") for path in sorted(built.glob(f"*{NVCC_CALL}"))]
     if calls:
         gathered.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,8 @@ def _emptied(folder: Path) -> Path:
 
 
 def _forget_version(name: str) -> None:
-    """torch calls the second build of a name `name_v1`; the slim attempt must leave no such trace."""
+    """Forget that the name was built: torch calls the second build of a name `name_v1`, and the slim attempt must leave
+    no such trace."""
     versioner = getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None)
     if versioner is not None:
         versioner.entries.pop(name, None)
@@ -98,7 +99,7 @@ def _has_cuda(arguments: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Standard output and error of this process and its children go to a file: ninja writes to descriptor 1."""
+    """Send standard output and error of this process and its children to a file: ninja writes to descriptor 1."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]

@@ -1,1 +1,1 @@
-"""What the user wrote: problems, solutions, configs. Validated here, once; the other rooms trust the types."""
+"""The user's files: problems, solutions, configs. They are validated here, once; the other rooms trust the types."""

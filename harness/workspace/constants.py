@@ -23,7 +23,7 @@ def module_constants(source: str) -> dict[str, ast.expr]:
 
 
 def with_constants(source: str, values: Mapping[str, object]) -> str:
-    """`source` with the right-hand sides of the named assignments replaced; line numbers stay.
+    """Return `source` with the right-hand sides of the named assignments replaced; line numbers stay.
 
     Raises:
         KeyError: a name that the module doesn't assign at its top level.
@@ -43,7 +43,7 @@ def with_constants(source: str, values: Mapping[str, object]) -> str:
 
 
 def _assignments(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """`a = 1`, `a: int = 1` and `a, b = 1, 2`, name by name."""
+    """Yield `a = 1`, `a: int = 1` and `a, b = 1, 2`, name by name."""
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
         yield node.target.id, node.value
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -57,5 +57,5 @@ def _assignments(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _literal(value: object) -> str:
-    """`value` as source; the infinities and NaN have no literal of their own."""
+    """Return `value` as source; the infinities and NaN have no literal of their own."""
     return f"float('{value}')" if isinstance(value, float) and not math.isfinite(value) else repr(value)

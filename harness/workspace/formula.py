@@ -43,11 +43,11 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Number], range]] = {
     "ceil": (math.ceil, range(1, 2)),
     "log2": (math.log2, range(1, 2)),
 }
-"""With how many arguments they take."""
+"""The functions, with how many arguments they take."""
 
 
 class FormulaError(ValueError):
-    """What is wrong with a formula, without its place."""
+    """The fault of a formula, without its place."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -55,13 +55,14 @@ class WorkFormulas:
     """A number each, or a formula over the constants of problem.py; None leaves it to the count."""
 
     bytes: float | str | None = None
-    """That a call must read and write: + - * / // % **, min, max, ceil and log2 over the constants of problem.py, for
-    cases without init_inputs of their own. Default: each tensor once."""
+    """The bytes that a call must read and write: + - * / // % **, min, max, ceil and log2 over the constants of
+    problem.py, for cases without init_inputs of their own. Default: each tensor once."""
     operations: float | str | None = None
     """Multiplications and additions that a call must do, as bytes; 0 for none. Default: those that torch counts."""
 
     def amount(self, what: Amount, source: str) -> int | None:
-        """By the constants of `source`, rounded up; None where it is left to the count. Raises: FormulaError."""
+        """Return the amount by the constants of `source`, rounded up; None where it is left to the count. Raises:
+        FormulaError."""
         formula = self.bytes if what == "bytes" else self.operations
         if formula is None:
             return None

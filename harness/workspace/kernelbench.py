@@ -128,7 +128,7 @@ def _runs(folder: Path, wanted: Sequence[str], found: Imported) -> Iterator[str]
 def _single(
     files: dict[tuple[int, ...], list[Path]], kind: str, found: Imported
 ) -> Iterator[tuple[tuple[int, ...], Path]]:
-    """Nobody can say which of two files of one number is meant: neither is."""
+    """Leave out files of one number: nobody can say which of two is meant."""
     for key, (path, *others) in sorted(files.items()):
         if others:
             names = ", ".join(other.name for other in (path, *others))
@@ -138,7 +138,7 @@ def _single(
 
 
 def _require_problem(path: Path, text: str) -> None:
-    """Raises: UsageError where load_problem() refuses it."""
+    """Require that it is a problem. Raises: UsageError where load_problem() refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "problem.py").write_text(text, encoding="utf-8", newline="")
         try:
@@ -148,7 +148,8 @@ def _require_problem(path: Path, text: str) -> None:
 
 
 def _defines_model_new(text: str) -> bool:
-    """What doesn't parse is a sample as well, and fails as one: there a class's head is enough."""
+    """Say whether the text defines ModelNew. What doesn't parse is a sample as well, and fails as one: there a class's
+    head is enough."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -171,7 +172,8 @@ def _language(text: str) -> str:
 
 
 def _put(folder: Path, texts: dict[str, str]) -> bool:
-    """Whether the folder is new; False where it holds the same. Raises: UsageError where it holds something else."""
+    """Write the folder and say whether it is new; False where it holds the same. Raises: UsageError where it holds
+    something else."""
     if folder.exists():
         name, text = next(iter(texts.items()))
         if (folder / name).is_file() and _read(folder / name) == text:

@@ -31,13 +31,14 @@ VariantName = Literal["rescaled", "shifted", "negative", "signed", "ties", "few_
 """Ways to change what get_inputs() draws: a solution must compute the function, not what suits one distribution."""
 
 DEFAULT_VARIANTS: tuple[VariantName, ...] = ("rescaled", "shifted", "negative", "signed", "ties", "few_terms")
-"""Without infinities and NaN, which a problem must ask for. A sum of products promises nothing about them: tensor
-cores take whole tiles, padded with zeros, and 0 times infinity is NaN where the reference has infinity."""
+"""The default variants, without infinities and NaN, which a problem must ask for. A sum of products promises nothing
+about them: tensor cores take whole tiles, padded with zeros, and 0 times infinity is NaN where the reference has
+infinity."""
 
 LEAST_TOLERANCE = {"float64": 1e-8, "float32": 1e-4, "tf32": 2e-3, "float16": 1e-2, "bfloat16": 2e-2}
-"""By precision, in local scales, what any output is allowed where problem.yaml names no tolerance: float32 to bfloat16
-as KernelBench's evaluator, tf32 from the error of torch's own tf32 convolution (largest 6e-4 on outputs up to 2) with
-room for another order of summation."""
+"""The least tolerance of any output by precision, in local scales, where problem.yaml names none: float32 to bfloat16
+as in KernelBench's evaluator, tf32 from the error of torch's own tf32 convolution (largest 6e-4 on outputs up to 2)
+with room for another order of summation."""
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -52,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True, config=SETTINGS)
 class NamedTolerance:
-    """What problem.yaml says: |got − want| ≤ atol + rtol·|want|."""
+    """The tolerance that problem.yaml names: |got − want| ≤ atol + rtol·|want|."""
 
     atol: Error
     """Largest absolute error where the right value is 0."""
@@ -67,7 +68,7 @@ class ProblemFile:
     title: str | None = None
     """One line for tables and pages. Default: the folder's name."""
     description: str = ""
-    """What is computed."""
+    """A description of what is computed."""
     tags: tuple[str, ...] = ()
     """Words to find it by."""
     precision: Precision = "float32"
@@ -75,12 +76,12 @@ class ProblemFile:
     tolerance: Literal["exact"] | NamedTolerance | None = None
     """exact, or atol and rtol of |got - want| <= atol + rtol * |want|. Default: derived."""
     independent_batch: bool = False
-    """Rows along dimension 0 don't depend on each other; verified before it is used."""
+    """True where rows along dimension 0 don't depend on each other; this is verified before it is used."""
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     """Changes of get_inputs()'s tensors under which every case is tried too; [] for none. infinite and nan belong
     where the operation has a meaning for them."""
     work: WorkFormulas = field(default_factory=WorkFormulas)
-    """What a call can't do without, where counting tells it wrong; its speed of light."""
+    """The work that a call can't do without, where counting tells it wrong; its speed of light."""
     cases: dict[str, Case | None] = field(default_factory=dict)
     """Settings of the problem besides 'full', the file as written."""
 
@@ -112,12 +113,12 @@ class Problem:
         return hash_folder(self.folder)
 
     def source_for(self, case: str) -> str:
-        """problem.py with the case's constants in place."""
+        """Return problem.py with the case's constants in place."""
         return with_constants(self.source, self.cases[case].constants)
 
     def declared_work(self, case: str, what: Amount) -> int | None:
-        """By problem.yaml's formula; None what is left to be counted, as for all cases with init_inputs of their own.
-        Raises: FormulaError, which load_problem() has seen first."""
+        """Return the work by problem.yaml's formula; None for what is left to be counted, such as in all cases with
+        init_inputs of their own. Raises: FormulaError, which load_problem() has seen first."""
         if self.work == WorkFormulas() or self.cases[case].init_inputs is not None:
             return None
         return self.work.amount(what, self.source_for(case))

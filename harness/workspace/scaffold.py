@@ -169,5 +169,5 @@ def _read(path: Path) -> bytes:
 
 
 def _editor_line(depth: int, name: str) -> str:
-    """Where an editor finds the schema, seen from a file `depth` folders below the workspace."""
+    """Say where an editor finds the schema, seen from a file `depth` folders below the workspace."""
     return f"# yaml-language-server: $schema={'../' * depth}.harness/schemas/{name}.schema.json\n"

@@ -1,4 +1,4 @@
-"""Which solutions of which problems: names and patterns into tasks."""
+"""The choice of solutions and problems: names and patterns into tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Task:
 def select_tasks(
     workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = (), cases: Sequence[str] = ()
 ) -> list[Task]:
-    """Every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none.
+    """Return every solution that the shell patterns (`*`, `?`, `[…]`) name, all of them where there is none.
 
     `cases` are names that each chosen problem must have; none means all.
 
@@ -45,7 +45,8 @@ def select_tasks(
 def select_names(
     workspace: Workspace, problems: Sequence[str] = (), solutions: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """By problem the solutions that the patterns name, without reading their files; problems without any are left out.
+    """Return the solutions that the patterns name by problem, without reading their files; problems without any are
+    left out.
 
     Raises: UsageError where a pattern matches nothing.
     """
@@ -72,7 +73,7 @@ def nothing_matches(workspace: Workspace) -> UsageError:
 
 
 def fits(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the shell patterns names it; no pattern names all."""
+    """Say whether one of the shell patterns names it; no pattern names all."""
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

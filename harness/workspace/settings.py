@@ -22,7 +22,7 @@ class SettingsFile:
 
     @property
     def label(self) -> str:
-        """The file, and for pyproject.toml the table in it."""
+        """The name of the file, and for pyproject.toml the table in it."""
         return str(self.path) if self.path.name == SETTINGS_FILE else f"{self.path} [tool.harness]"
 
 
@@ -54,7 +54,8 @@ def _root(start: Path) -> Path:
 
 
 def _tool_table(path: Path) -> dict[str, Any] | None:
-    """[tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't ours."""
+    """Return [tool.harness] of a pyproject.toml; a file that doesn't mention it isn't parsed, so its faults aren't
+    ours."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

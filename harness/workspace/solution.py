@@ -26,17 +26,18 @@ class SolutionFile:
     """solution.yaml as it is written."""
 
     author: str | None = None
-    """Who wrote it."""
+    """The author of the solution."""
     explanation: str = ""
     """The approach, why, and what bounds it."""
     language: Literal["cuda", "c++", "triton", "python"] = "cuda"
-    """What its kernels are written in."""
+    """The language of its kernels."""
     precision: Precision | None = None
-    """What it computes in."""
+    """The precision that it computes in."""
     expected_verdict: Verdict = Verdict.PASSED
-    """How it is expected to end; a gallery of known failures names something else."""
+    """The verdict that is expected; a gallery of known failures names something else."""
     needs_gpu: bool = False
-    """It uses what the simulator doesn't have, such as inline PTX: there it is expected to be `unsupported`."""
+    """True where it uses what the simulator doesn't have, such as inline PTX: there it is expected to be
+    `unsupported`."""
     compute_capability: str | None = None
     """'9.0' runs on such GPUs alone, '8.0+' on those and newer ones: on others it is expected to be `unsupported`. null
     runs on every GPU."""
@@ -49,7 +50,8 @@ class SolutionFile:
             )
 
     def runs_on(self, compute_capability: str | None) -> bool:
-        """Whether on a GPU of this compute capability, as '9.0'; of one that isn't known it is assumed."""
+        """Say whether it runs on a GPU of this compute capability, such as '9.0'; it is assumed to on one that isn't
+        known."""
         if self.compute_capability is None or compute_capability is None:
             return True
         least, here = _version(self.compute_capability.rstrip("+")), _version(compute_capability)
@@ -71,11 +73,11 @@ class Solution:
 
     @property
     def sha256(self) -> str:
-        """Of what is judged: prose has no part in it."""
+        """The hash of what is judged: prose has no part in it."""
         return hash_files(judged_files(self.folder))
 
     def texts(self) -> dict[str, str]:
-        """As texts_in() has them."""
+        """Return the files' texts like texts_in()."""
         return texts_in(self.folder)
 
 

@@ -13,14 +13,14 @@ from harness.model.record import hash_contents, is_prose
 
 
 def hash_folder(folder: Path) -> str:
-    """SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python.
+    """Return the SHA-256 over names and contents of all files below `folder`, hidden ones too, but for compiled Python.
 
     Raises: InvalidFile where one can't be read."""
     return hash_files(hashed_files(folder))
 
 
 def hash_files(files: Mapping[str, Path]) -> str:
-    """SHA-256 over the names and the contents of the files, in their order."""
+    """Return the SHA-256 over the names and the contents of the files, in their order."""
     return hash_contents((name, _content(path)) for name, path in files.items())
 
 
@@ -37,13 +37,14 @@ def hashed_files(folder: Path) -> dict[str, Path]:
 
 
 def judged_files(folder: Path) -> dict[str, Path]:
-    """What a solution is made of: hashed_files() but for its prose."""
+    """Return what a solution is made of: hashed_files() but for its prose."""
     return {name: path for name, path in hashed_files(folder).items() if not is_prose(name)}
 
 
 def refuse_unfit(folder: Path) -> None:
-    """Raises: InvalidFile where a link in `folder` leads to a folder or out of it: what is behind it may change while
-    the folder's hash stays, and a record keeps the texts of a solution's files. Or where a file can't be read."""
+    """Refuse a folder that can't be hashed. Raises: InvalidFile where a file can't be read, or a link in `folder` leads
+    to a folder or out of it: what is behind it may change while the folder's hash stays, and a record keeps the texts
+    of a solution's files."""
     if not is_text(folder.name):
         raise InvalidFile(f"{str(folder)!r}: a name that is no UTF-8; rename the folder")
     with _readable():
@@ -58,7 +59,7 @@ def refuse_unfit(folder: Path) -> None:
 
 
 def is_text(name: str) -> bool:
-    """Whether a file's name is UTF-8, as records keep it."""
+    """Say whether a file's name is UTF-8, as records keep it."""
     return name.isascii() or name == name.encode(errors="replace").decode()
 
 
@@ -74,7 +75,7 @@ def _content(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
-    """Raises: InvalidFile for an OSError within."""
+    """Raise InvalidFile for an OSError within."""
     try:
         yield
     except OSError as error:
@@ -82,7 +83,7 @@ def _readable() -> Iterator[None]:
 
 
 def _raise(error: OSError) -> None:
-    """A folder that is gone has no files."""
+    """Raise the error, but for a folder that is gone: it has no files."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

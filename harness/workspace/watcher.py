@@ -1,4 +1,4 @@
-"""Waiting for files to change: looked at a few times a second, no service of the system's needed."""
+"""A wait for files to change: they are looked at a few times a second, and no service of the system's is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Look = tuple[tuple[str, int, int], ...]
 
 
 class Watcher:
-    """Knows the contents of some folders as they were last marked.
+    """A watcher that knows the contents of some folders as they were last marked.
 
     `pause` is called between two looks.
     """
@@ -26,11 +26,11 @@ class Watcher:
         self.mark()
 
     def mark(self) -> None:
-        """From now on, what the folders hold now is the old state."""
+        """Mark what the folders hold now as the old state."""
         self._marked = self._contents()
 
     def wait(self) -> None:
-        """Until the contents differ from the marked ones and have been at rest between two looks: editors write in
+        """Wait until the contents differ from the marked ones and have been at rest between two looks: editors write in
         several steps. A file that was only touched, or changed back, is no change."""
         before = self._look()
         settled = before  # contents may have changed before the first look
@@ -45,7 +45,7 @@ class Watcher:
             is_checked = is_checked and before == settled
 
     def _look(self) -> Look | None:
-        """Names, times and sizes: cheap. None where a file went away meanwhile."""
+        """Return names, times and sizes, which is cheap; None where a file went away meanwhile."""
         try:
             found = []
             for folder in self._folders:
@@ -64,5 +64,5 @@ class Watcher:
 
 
 def _watched(folder: Path) -> dict[str, Path]:
-    """Without hidden files: editors write theirs every few letters."""
+    """Return the files but hidden ones: editors write theirs every few letters."""
     return {name: path for name, path in hashed_files(folder).items() if not f"/{name}".count("/.")}

@@ -17,7 +17,7 @@ from harness.workspace.yaml_file import read_yaml
 
 @dataclass(frozen=True)
 class Workspace:
-    """Names are folder names. Nothing is loaded before it is asked for."""
+    """A workspace, whose names are folder names. Nothing is loaded before it is asked for."""
 
     root: Path
 
@@ -26,16 +26,16 @@ class Workspace:
         return self.root / "results"
 
     def problem_names(self) -> list[str]:
-        """Raises: UsageError for a folder whose name can't be shown."""
+        """Return the problems' names. Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "problems", "problem.py")
 
     def problem(self, name: str) -> Problem:
-        """Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
+        """Load a problem. Raises: UsageError for an unknown name, InvalidFile for a broken problem."""
         _require(name, self.problem_names(), "problem", self.root / "problems")
         return load_problem(self.root / "problems" / name)
 
     def solution_names(self, problem: str) -> list[str]:
-        """Raises: UsageError for a folder whose name can't be shown."""
+        """Return the names of a problem's solutions. Raises: UsageError for a folder whose name can't be shown."""
         return _folders_with(self.root / "solutions" / problem, "solution.py")
 
     def solutions(self, problem: str, names: Sequence[str] = ()) -> list[Solution]:
@@ -84,7 +84,8 @@ def select_cases(problem: Problem, names: Sequence[str]) -> list[str]:
 
 
 def _folders_with(folder: Path, file: str) -> list[str]:
-    """Those where nobody may look as well: what is there would pass for missing, and who loads it is told.
+    """List the folders that hold the file, and those where nobody may look: what is there would pass for missing, and
+    whoever loads it is told.
 
     Raises: UsageError for a name that would steer the terminal or the CI that shows it, and where `folder` can't be
     read."""
@@ -104,7 +105,7 @@ def _folders_with(folder: Path, file: str) -> list[str]:
 
 
 def _exists(path: Path) -> bool:
-    """True where that can't be told."""
+    """Say whether it exists; True where that can't be told."""
     try:
         path.stat()
     except PermissionError:

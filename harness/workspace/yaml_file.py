@@ -42,7 +42,7 @@ def read_yaml(cls: type[T], path: Path) -> T:
 
 
 def parse_yaml(cls: type[T], text: str, source: str) -> T:
-    """As read_yaml(), of a text; `source` is what complaints call it."""
+    """Parse a text like read_yaml(); `source` is what complaints call it."""
     return _validated(cls, _mapping(text, source), source)
 
 

@@ -1,1 +1,1 @@
-"""What referee and worker say to each other: frames and messages."""
+"""The language of referee and worker: frames and messages."""

@@ -1,7 +1,7 @@
-"""Messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
+"""The coding of messages, frozen dataclasses, to JSON and back, strictly: what doesn't fit its annotation is refused.
 
-Without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN and the
-infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
+It does without pydantic, which a worker would need a quarter of a second to import. A float that JSON can't carry (NaN
+and the infinities) travels as one of the strings 'NaN', 'Infinity', '-Infinity'.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _decode_scalar(hint: Any, data: Json, where: str) -> Any:
 
 
 def _readable(text: str) -> str:
-    """Without halves of surrogate pairs, which JSON can carry and no record can keep."""
+    """Replace halves of surrogate pairs, which JSON can carry and no record can keep."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -174,5 +174,5 @@ def _expect(kind: type, data: Json, where: str) -> Any:
 
 
 def _named(kind: Any) -> str:
-    """As whoever writes a YAML file calls it."""
+    """Name a type as writers of a YAML file call it."""
     return _NAMES[kind] if kind in _NAMES else str(getattr(kind, "__name__", kind))

@@ -1,4 +1,4 @@
-"""What the two sides tell each other about a device: shared buffers, how a turn is measured, what ran and was seen."""
+"""The words of the two sides about a device: shared buffers, how a turn is measured, what ran and was seen."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding:
     """A fault that the backend itself saw while a kernel ran."""
 
     kind: str
-    """Closed list, see harness/model/simulator_findings.py."""
+    """The kind, from a closed list: see harness/model/simulator_findings.py."""
     detail: str
     kernel: str | None = None
     file: str | None = None
@@ -47,8 +47,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Account:
-    """What the simulator has seen since its process began, by counts that nothing but the runtime itself keeps: what a
-    solution takes away before it is told is missing from the sum of what was told.
+    """The sum of what the simulator has seen since its process began, by counts that nothing but the runtime itself
+    keeps: what a solution takes away before it is told is missing from the sum of what was told.
 
     `findings` by their kind, as the runtime has it. `traces`: how often one was begun. `atomics`: launches whose
     threads changed memory atomically; without any, no element can honestly come of several blocks of a launch.
@@ -77,8 +77,8 @@ class KernelRun:
 
 @dataclass(frozen=True)
 class Conditions:
-    """How the calls of a turn are measured: as which metric, and with the device held for so long before each call;
-    without a hold gpu_cold calls begin on an idle device.
+    """The conditions under which the calls of a turn are measured: the metric, and how long the device is held before
+    each call; without a hold gpu_cold calls begin on an idle device.
 
     `late_inputs`: the beginning of each input holds its values only when the device is held no longer, and the current
     stream gets there; before, during a call that warms up or that a graph is captured of as well, it holds others.
@@ -91,7 +91,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class SeenGpu:
-    """What torch says of a GPU, for a process that doesn't hold it: properties by their names in torch."""
+    """A GPU as torch describes it, for a process that doesn't hold it: properties by their names in torch."""
 
     properties: dict[str, str | int]
 

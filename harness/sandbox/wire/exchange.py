@@ -1,4 +1,4 @@
-"""Messages in frames: a nonce, the name of the message, its content."""
+"""The form of messages in frames: a nonce, the name of the message, its content."""
 
 from __future__ import annotations
 

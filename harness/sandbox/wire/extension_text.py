@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _MOST_CHARS = 2**20
-"""Of a text: an eighth of what a message may have."""
+"""The most characters of a text: an eighth of what a message may have."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
 
@@ -53,9 +53,9 @@ _READS_FILES = re.compile(
     r"|\?\?[=/]"  # trigraphs, which older standards know: a # and a backslash
 )
 _REACHES_ASSEMBLER = re.compile(r"(?i)asm|__attribute|annotate__|__location__|\bgnu\b|__redirect|##|%:%:")
-"""What hands a string to the assembler, which has an .incbin, or can make up such a word: `as##m`."""
+"""A pattern of what hands a string to the assembler, which has an .incbin, or can make up such a word: `as##m`."""
 _SPLICE = re.compile(r"\\[ \t\r\f\v\0]*\n")
-"""g++ joins lines across all of these spaces."""
+"""A pattern of joined lines: g++ joins them across all of these spaces."""
 
 _IGNORED = {"verbose", "build_directory", "keep_intermediates", "use_pch"}
 _USUAL = {
@@ -99,18 +99,19 @@ class ExtensionText:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all who send it may have the same library. A string that reaches the assembler can name a file in
-        ways without end (escapes, macros, the assembler's own), so whoever has one gets a library of his own."""
+        """True where all who send it may have the same library. A string that reaches the assembler can name a file in
+        ways without end (escapes, macros, the assembler's own), so anyone who has one gets a library of their own."""
         written = (*self.cpp_sources, *self.cuda_sources, *self.cflags, *self.cuda_cflags)
         return not any(_REACHES_ASSEMBLER.search(_SPLICE.sub("", text)) for text in written)
 
     def key(self, compilers: str) -> str:
-        """32 hexadecimal digits by which its build is known; `compilers` stands for all of the machine that decides."""
+        """Return 32 hexadecimal digits by which its build is known; `compilers` stands for all of the machine that
+        decides."""
         text = json.dumps([compilers, asdict(self)], sort_keys=True)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
     def arguments(self) -> dict[str, Any]:
-        """For load_inline(), which changes the lists that it gets."""
+        """Return fresh arguments for load_inline(), which changes the lists that it gets."""
         return {
             "name": self.name,
             "cpp_sources": list(self.cpp_sources),
@@ -126,7 +127,8 @@ class ExtensionText:
 
 
 def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
-    """Of a call's arguments; None where it has none, as with files, or with flags that aren't on the list."""
+    """Make the text of a call's arguments; None where it has none, such as with files, or with flags that aren't on the
+    list."""
     rest = {name: value for name, value in arguments.items() if name not in _IGNORED}
     if any(name in rest and rest.pop(name) not in (usual, []) for name, usual in _USUAL.items()):
         return None
@@ -147,7 +149,7 @@ def text_of(arguments: Mapping[str, Any]) -> ExtensionText | None:
 
 
 def _reads_the_machine_alone(source: str) -> bool:
-    """Whether every include is spelt plainly and names a header of the machine's."""
+    """Say whether every include is spelt plainly and names a header of the machine's."""
     source = _SPLICE.sub("", source)
     if _READS_FILES.search(source):
         return False
@@ -160,7 +162,7 @@ def _reads_the_machine_alone(source: str) -> bool:
 
 
 def _in_one_word(flags: Sequence[str]) -> Iterator[str]:
-    """Flags that take the next word for their value, joined with it."""
+    """Yield the flags, those that take the next word for their value joined with it."""
     rest = iter(flags)
     for flag in rest:
         yield f"{flag}={next(rest, '')}" if flag in _TAKES_NEXT else flag

@@ -1,4 +1,4 @@
-"""What the referee asks of a fork server, and what that answers."""
+"""The requests of the referee to a fork server, and its answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Reap:
 
 @dataclass(frozen=True)
 class Reaped:
-    """`code` as subprocess has it: negative for a signal. None where the child, or a thread of it, goes on."""
+    """The end of a child. `code` is as in subprocess, negative for a signal; it is None where the child, or a thread of
+    it, goes on."""
 
     code: int | None
 
@@ -50,5 +51,5 @@ REPLIES: dict[str, type] = {kind.__name__: kind for kind in (Forked, Refused, Re
 MARK = "HARNESS_WORKER"
 """The variable that names the worker in the environment of all that it starts, so that what outlives it is found."""
 NO_MARK = "0" * 32
-"""What a fork server has in its place, as long as a mark: its children write theirs over it, for /proc shows the
-environment that a process was started with."""
+"""The value that a fork server has in its place, as long as a mark: its children write theirs over it, for /proc shows
+the environment that a process was started with."""

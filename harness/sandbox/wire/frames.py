@@ -14,7 +14,7 @@ from typing import Any
 
 MAX_FRAME_BYTES = 8 * 2**20
 LARGEST_CLAIM = 2**62
-"""No count of bytes or nanoseconds is larger, and the difference of two still fits into 64 bits."""
+"""The largest count of bytes or nanoseconds; the difference of two still fits into 64 bits."""
 _MAX_DESCRIPTORS = 8
 
 
@@ -39,7 +39,7 @@ def send_frame(sock: socket.socket, message: dict[str, Any], descriptors: Sequen
 
 
 def bounded_int(text: str) -> int:
-    """An integer of a worker's. Raises: ValueError beyond LARGEST_CLAIM."""
+    """Parse an integer of a worker's. Raises: ValueError beyond LARGEST_CLAIM."""
     number = int(text)
     if abs(number) > LARGEST_CLAIM:
         raise ValueError("an integer beyond 2^62")

@@ -17,14 +17,14 @@ from torch.nn import init
 _SPREAD = 0.5
 """A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
 _DEFAULT_SLOPE = math.sqrt(5)
-"""What torch's linear and convolution layers name: a third of the inputs' variance is left by each of them, and a deep
-net's output hardly depends on its input. Without it they have He's gain, which keeps a signal's size through a ReLU
-(He et al. 2015, arXiv:1502.01852)."""
+"""The slope that torch's linear and convolution layers name: each of them leaves a third of the inputs' variance, and a
+deep net's output hardly depends on its input. Without it they have He's gain, which keeps a signal's size through a
+ReLU (He et al. 2015, arXiv:1502.01852)."""
 
 
 @contextmanager
 def varied_initialisers(seed: int) -> Iterator[None]:
-    """While it lasts, layers that are made start with varied parameters. Running statistics stay as they are, and other
+    """Let layers that are made meanwhile start with varied parameters. Running statistics stay as they are, and other
     random values are drawn as they would be without it."""
     generator = torch.Generator(device="cpu").manual_seed(seed)
     vary = functools.partial(_fill_around, generator=generator)

@@ -1,4 +1,4 @@
-"""Where both sides look for a file; neither tells the other a path.
+"""The places where both sides look for a file; neither tells the other a path.
 
 A worker's folder holds `files`, which the referee writes and the worker reads, and `scratch`, which is the worker's.
 """
@@ -9,17 +9,17 @@ import re
 from pathlib import Path
 
 MANIFEST = "manifest.json"
-"""Of a built extension: the name of its library, and how to import it."""
+"""The file that says the name of a built extension's library, and how to import it."""
 NVCC_CALL = ".nvcc-call.json"
-"""Ends the name of what the simulator's nvcc writes of a call beside what it compiles: a messages.NvccCall."""
+"""The end of the name of what the simulator's nvcc writes of a call beside what it compiles: a messages.NvccCall."""
 READ_ONLY_FILES = "read-only files"
-"""Among a worker's protections: it writes to its own scratch alone, and no other worker writes there."""
+"""The name of a protection: a worker writes to its own scratch alone, and no other worker writes there."""
 WORKER_PLACE = "/harness-worker"
-"""Stands for a worker's folder in what is kept of its calls."""
+"""The stand-in for a worker's folder in what is kept of its calls."""
 
 
 def files_folder(folder: Path) -> Path:
-    """The sources that the worker loads, and extensions that were built for them earlier."""
+    """Return the folder of the sources that the worker loads, and of extensions that were built for them earlier."""
     return folder / "files"
 
 
@@ -28,12 +28,13 @@ def scratch_folder(folder: Path) -> Path:
 
 
 def lent_extensions(folder: Path) -> Path:
-    """Built earlier: a folder for each key, with a manifest and a library."""
+    """Return the folder of extensions built earlier: it has one for each key, with a manifest and a library."""
     return files_folder(folder) / "extensions"
 
 
 def own_extensions(folder: Path) -> Path:
-    """Built by this worker: as lent_extensions(), and logs/<key>.log."""
+    """Return the folder of extensions built by this worker: it is like lent_extensions(), with logs/<key>.log
+    besides."""
     return scratch_folder(folder) / "extensions"
 
 
@@ -42,24 +43,26 @@ def own_log(folder: Path, key: str) -> Path:
 
 
 def own_nvcc_calls(folder: Path, key: str) -> Path:
-    """How its build called nvcc: a JSON array of messages.NvccCall."""
+    """Return the file that says how its build called nvcc: a JSON array of messages.NvccCall."""
     return own_extensions(folder) / "calls" / calls_name(key)
 
 
 def extensions_folder(cache: Path, backend: str) -> Path:
-    """What is kept between runs: a folder for each namespace, laid out as own_extensions()."""
+    """Return the folder of extensions that are kept between runs: it has one for each namespace, laid out like
+    own_extensions()."""
     return cache / "extensions" / backend
 
 
 def log_name(key: str) -> str:
-    """The compiler's whole output for the extension of a key. Raises: ValueError where that is no key."""
+    """Name the file of the compiler's whole output for the extension of a key. Raises: ValueError where that is no
+    key."""
     if not is_key(key):
         raise ValueError(f"no key of an extension: {key[:80]!r}")
     return f"{key}.log"
 
 
 def calls_name(key: str) -> str:
-    """Raises: ValueError where that is no key."""
+    """Name the file of the calls of nvcc for a key. Raises: ValueError where that is no key."""
     return f"{log_name(key).removesuffix('.log')}.json"
 
 

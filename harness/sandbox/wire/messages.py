@@ -14,7 +14,7 @@ from harness.sandbox.wire.extension_text import ExtensionText
 
 Structure = Literal["tensor", "tuple", "list"]
 Flag = bool | str
-"""What a global switch of torch's is set to."""
+"""The setting of a global switch of torch's."""
 
 _MOST_FLAGS = 64
 _FLAG_WORD = re.compile(r"[A-Za-z0-9_]{1,60}")
@@ -60,9 +60,9 @@ class Load:
     """torch's global switches, set before the file is imported."""
     compilers: str | None = None
     """Part of the keys of texts that the referee has built: a text that it hasn't is reported, not built, unless
-    `builds_others`. None: all extensions are built by the worker."""
+    `builds_others`. None means that the worker builds all extensions."""
     seen_gpu: SeenGpu | None = None
-    """What the solution is told of a GPU that this worker doesn't hold."""
+    """The facts that the solution is told of a GPU that this worker doesn't hold."""
     builds_others: bool = False
 
 
@@ -94,7 +94,7 @@ class NamedTensor:
 
 @dataclass(frozen=True)
 class Optimization:
-    """What is done to a model as a whole before its turns, for baselines.
+    """The optimization of a model as a whole before its turns, for baselines.
 
     `compile_mode`: torch.compile()'s. `channels_last`: model and inputs in that layout, converted outside of what is
     timed. `dtype`: of parameters and buffers throughout; inputs are converted to it and outputs back within what is
@@ -160,7 +160,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class NvccCall:
-    """How the build of an extension called nvcc: its arguments, and the text of the file that it was to compile."""
+    """A call of nvcc by the build of an extension: its arguments, and the text of the file that it was to compile."""
 
     arguments: tuple[str, ...]
     source: str
@@ -173,7 +173,7 @@ class NvccCall:
 
 @dataclass(frozen=True)
 class NvccRun:
-    """What came of one call for one architecture. `refuses_command`: nvcc refuses it as the build gave it, whatever is
+    """The result of one call for one architecture. `refuses_command`: nvcc refuses it as the build gave it, whatever is
     in the file."""
 
     architecture: str
@@ -197,19 +197,20 @@ class CompileForGpu:
 
 @dataclass(frozen=True)
 class CompiledForGpu:
-    """Runs up to the first that fails."""
+    """The runs of nvcc, up to the first that fails."""
 
     runs: tuple[NvccRun, ...]
 
 
 @dataclass(frozen=True)
 class DescribeCompilers:
-    """Say what of this machine decides how a text's build comes out. Of a worker that has run nothing yet."""
+    """Say what of this machine decides how a text's build comes out. It is asked of a worker that has run nothing
+    yet."""
 
 
 @dataclass(frozen=True)
 class CompilersDescribed:
-    """As a digest."""
+    """A digest of what decides how a text's build comes out."""
 
     digest: str
 
@@ -237,7 +238,7 @@ class ExtensionReport:
 
 @dataclass(frozen=True)
 class TextBuilt:
-    """`words` are torch's where it failed."""
+    """The end of a text's build. `words` are torch's where it failed."""
 
     extension: ExtensionReport
     words: str = ""
@@ -261,8 +262,8 @@ class Constructed:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """What one output looked like. `type_name` is set, and the rest empty, where it is no plain tensor: of torch's own
-    class itself (or a Parameter), dense, with values that were computed."""
+    """The form of one output. `type_name` is set, and the rest empty, where it is no plain tensor: of torch's own class
+    itself (or a Parameter), dense, with values that were computed."""
 
     type_name: str | None
     dtype: str = ""
@@ -272,7 +273,7 @@ class OutputForm:
 
 @dataclass(frozen=True)
 class CallTaken:
-    """What one call returned, and the worker's claims about it.
+    """The return of one call, and the worker's claims about it.
 
     `structure` is a Structure or the name of another type. `gpu_ns`, `tail_ns`, `launch_ns` and `queued` are those of
     backends.base.Measured. `shares` names what an output's storage is shared with ("input 0", "output 0 of an earlier
@@ -311,8 +312,8 @@ class TurnTaken:
 
 @dataclass(frozen=True)
 class FlagChange:
-    """A global switch of torch's that isn't what it was. None where torch won't say, as of a precision that was set by
-    its old and by its new name."""
+    """A global switch of torch's that isn't what it was. It is None where torch won't say, such as for a precision that
+    was set by its old and by its new name."""
 
     name: str
     before: Flag | None
@@ -325,7 +326,7 @@ class FlagChange:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What torch.compile() did in a process, by torch's own counters; None of what this torch doesn't count."""
+    """The work of torch.compile() in a process, by torch's own counters; None of what this torch doesn't count."""
 
     graphs: int | None
     graph_breaks: int | None
@@ -339,7 +340,8 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Described:
-    """`compilation` is None where torch.compile() wasn't used. All of it is the worker's word."""
+    """The state of torch in the worker. `compilation` is None where torch.compile() wasn't used. All of it is the
+    worker's word."""
 
     flags: tuple[FlagChange, ...]
     compilation: Compilation | None
@@ -351,14 +353,15 @@ class Described:
 
 @dataclass(frozen=True)
 class Ready:
-    """Sent once, unasked: the worker stands. `protections` names the means that confine it, see worker.confinement."""
+    """The message that the worker stands, sent once, unasked. `protections` names the means that confine it, see
+    worker.confinement."""
 
     protections: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Done:
-    """Nothing to report."""
+    """A reply with nothing to report."""
 
 
 @dataclass(frozen=True)

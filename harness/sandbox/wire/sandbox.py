@@ -9,10 +9,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Sandbox:
-    """`folder` is the worker's own (wire.layout), or the folder in which a fork server's workers have theirs. Of the
-    `hidden` folders a worker may read nothing but what a Python environment or a compiler needs, and likewise of
-    entries of `home`, the user's, that begin with a dot. `referee` is the process that it works for. A worker
-    `for_build` gets no GPU; one that `builds_texts` gets no file that another worker could have written, either.
+    """The sandbox of a worker. `folder` is the worker's own (wire.layout), or the folder in which a fork server's
+    workers have theirs. Of the `hidden` folders a worker may read nothing but what a Python environment or a compiler
+    needs, and likewise of entries of `home`, the user's, that begin with a dot. `referee` is the process that it works
+    for. A worker `for_build` gets no GPU; one that `builds_texts` gets no file that another worker could have written,
+    either.
     """
 
     folder: str
@@ -36,11 +37,11 @@ class Sandbox:
 
 
 FIRST_USER = 0x78000000
-"""Users of workers begin here: above those that sssd makes of a directory's (sssd-ldap(5): up to 2,000,200,000) and
+"""The first of workers' users: above those that sssd makes of a directory's (sssd-ldap(5): up to 2,000,200,000) and
 those of systemd's containers (systemd's UIDS-GIDS: up to 0x6FFFFFFF), and below 2^31, which some programs take for a
 negative number."""
 USERS = 2**22
-"""So many there are."""
+"""The number of such users."""
 
 
 def user_of(worker: int) -> int:

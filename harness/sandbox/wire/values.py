@@ -14,7 +14,7 @@ class NotPlain(TypeError):
 
 
 def encode_value(value: Value) -> Encoded:
-    """Raises: NotPlain."""
+    """Encode a plain value as JSON. Raises: NotPlain."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -1,4 +1,5 @@
-"""What a worker gives up before it runs anything: done by itself, kept up by the kernel, and never to be undone.
+"""The rights that a worker gives up before it runs anything: it does so by itself, the kernel keeps it up, and it can
+never be undone.
 
 Each means stands in a module of its own. Where the machine lacks one the worker runs without it; the referee is told
 which were there.
@@ -34,7 +35,8 @@ LIMITS = "resource limits"
 _SIGNAL_ABI = 6
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _GPUS = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/dxg")
-"""Not for workers that build: those work while another one is measured. Compilers and torch's import need none."""
+"""Devices that workers get unless they build: those that build work while another one is measured. Compilers and
+torch's import need none."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Confined:
-    """Which means are in force, by name, and which are missing."""
+    """The means that are in force, by name, and those that are missing."""
 
     active: tuple[str, ...]
     missing: tuple[Missing, ...]
@@ -133,9 +135,9 @@ def _note_scope(abi: int, active: list[str], missing: list[Missing]) -> None:
 
 
 def _allowed(sandbox: Sandbox, needed: set[Path], has_own_user: bool) -> list[tuple[Path, int]]:
-    """CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of other processes' entries there only
-    those of the same user could be written, so without a user of its own a worker gets its own entry alone. What a
-    builder compiles must depend on nobody: it can't even read others' entries."""
+    """List what the worker may touch. CUDA names its threads in /proc, or doesn't start (measured, driver 580). Of
+    other processes' entries there only those of the same user could be written, so without a user of its own a worker
+    gets its own entry alone. What a builder compiles must depend on nobody: it can't even read others' entries."""
     processes = ("/proc",) if sandbox.builds_texts else ()
     hidden = hidden_places((*sandbox.hidden, sandbox.folder, *processes), sandbox.home)
     allowed = [(place, landlock.READ) for place in readable_places(hidden, needed)]

@@ -34,7 +34,7 @@ View = Literal["hidden", "readable", "writable"]
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Where this process is. `monitor` is the process of bubblewrap's that waits for it."""
+    """The place of this process. `monitor` is the process of bubblewrap's that waits for it."""
 
     monitor: int
 
@@ -71,7 +71,8 @@ def enter(argument: str) -> Bubblewrap | Unavailable | None:
 
 
 def options(sandbox: Sandbox, needed: Collection[Path]) -> list[str]:
-    """bwrap's: everything as it is but for writing, then by path where what may be seen or written changes.
+    """Return bwrap's options: everything as it is but for writing, then by path where what may be seen or written
+    changes.
 
     A user namespace keeps who isn't root from /proc/PID/root of processes outside, which a bwrap that is setuid would
     leave open to it; root has no need of one, and becomes another user later.
@@ -98,7 +99,7 @@ def options(sandbox: Sandbox, needed: Collection[Path]) -> list[str]:
 
 
 def _changes(views: dict[Path, View]) -> Iterator[tuple[Path, View]]:
-    """From the root on. What is needed below the temporary folder can be written as all there."""
+    """Yield the changes from the root on. What is needed below the temporary folder can be written as all there."""
     changes: dict[Path, View] = {}
     for place, view in sorted(views.items()):
         around = next((changes[parent] for parent in place.parents if parent in changes), "readable")

@@ -22,17 +22,18 @@ _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _OLDEST_ABI = 2
-"""Without REFER (ABI 1) no file can be moved between folders, which Triton and others do with what they have built."""
+"""The oldest ABI that will do: without REFER (ABI 1) no file can be moved between folders, which Triton and others do
+with what they have built."""
 _ALL_BY_ABI = {2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _ALL_SINCE_5 = (1 << 16) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-"""A rule on what is no folder may name only these."""
+"""The only rights that a rule may name for what is no folder."""
 _BIND_AND_CONNECT_TCP = 0b11
 _SIGNALS = 0b10
 
 READ = _READ_FILE | _READ_DIR | _EXECUTE
 USE = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-"""What is there already: opened, mapped, controlled; nothing is made or removed beside it."""
+"""Rights on what is there already: it is opened, mapped, controlled; nothing is made or removed beside it."""
 LIST = _READ_DIR
 OWN = _ALL_SINCE_5
 
@@ -55,7 +56,7 @@ def restrict(allowed: Iterable[tuple[Path, int]]) -> int:
 
 
 def version() -> int:
-    """Raises: Unavailable."""
+    """Return Landlock's version. Raises: Unavailable."""
     try:
         abi = syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION_FLAG))
     except OSError as error:

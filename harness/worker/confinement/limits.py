@@ -11,7 +11,8 @@ from pathlib import Path
 
 _FILE_BYTES = 16 * 2**30
 _TASKS = 8192
-"""Processes and threads: torch.compile on a large machine has some hundreds of threads in each of 32 processes."""
+"""The most processes and threads: torch.compile on a large machine has some hundreds of threads in each of 32
+processes."""
 _DESCRIPTORS = 65536
 
 
@@ -25,8 +26,8 @@ def limit_resources(has_own_user: bool) -> None:
 
 
 def end_first() -> None:
-    """When memory runs out the kernel ends a worker, never the referee (proc(5), oom_score_adj). Written by root it
-    can't be taken back."""
+    """Let the kernel end a worker, never the referee, when memory runs out (proc(5), oom_score_adj). What root has
+    written can't be taken back."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -26,13 +26,13 @@ class Unavailable(Exception):
 
 
 def prctl(option: int, *arguments: int) -> None:
-    """Raises: OSError."""
+    """Call prctl(2). Raises: OSError."""
     padded = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
     _check(_LIBC.prctl(option, *padded))
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Arguments are ctypes values. Raises: OSError."""
+    """Make a system call; arguments are ctypes values. Raises: OSError."""
     return _check(_LIBC.syscall(ctypes.c_long(number), *arguments))
 
 

@@ -57,8 +57,8 @@ def become_own_user(folder: Path, needed: Iterable[Path], uses_gpu: bool) -> Non
 
 
 def drop_rights() -> None:
-    """For a root that may not change users: it stays the owner of its files, and has no other rights. Raises:
-    Unavailable where it is no root."""
+    """Drop the rights of a root that may not change users: it stays the owner of its files, and has no other rights.
+    Raises: Unavailable where it is no root."""
     if os.geteuid() != 0:
         raise Unavailable("the referee isn't root, so there are none to drop", "nothing needs to be done")
     keeps = [_DAC_READ_SEARCH] if _held() >> _DAC_READ_SEARCH & 1 else []
@@ -92,7 +92,8 @@ def _is_mapped(kind: str, number: int) -> bool:
 
 
 def _is_open(place: Path) -> bool:
-    """Whether everybody may enter or read it. Below it the environment's files are believed to be like their root."""
+    """Say whether everybody may enter or read it. Below it the environment's files are believed to be like their
+    root."""
     try:
         mode = place.stat().st_mode
         return _is_passable(place.parents) and mode & 0o004 != 0 and (mode & 0o001 != 0 or not place.is_dir())
@@ -101,12 +102,12 @@ def _is_open(place: Path) -> bool:
 
 
 def _is_passable(folders: Iterable[Path]) -> bool:
-    """Whether everybody gets through to what lies below."""
+    """Say whether everybody gets through to what lies below."""
     return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def _groups_of_devices() -> list[int]:
-    """Groups whose members alone may use the GPU. Raises: Unavailable where root alone may."""
+    """List the groups whose members alone may use the GPU. Raises: Unavailable where root alone may."""
     groups = set()
     for name in glob.glob("/dev/nvidia[0-9c]*"):
         facts = os.stat(name)
@@ -121,7 +122,7 @@ def _groups_of_devices() -> list[int]:
 
 
 def _give(folder: Path, user: int) -> None:
-    """Its scratch is its own; what the referee lays beside that it may only read."""
+    """Give the user its scratch; what the referee lays beside that it may only read."""
     os.chown(folder, 0, user)
     os.chmod(folder, 0o710)
     scratch = scratch_folder(folder)
@@ -130,8 +131,8 @@ def _give(folder: Path, user: int) -> None:
 
 
 def _drop_bounds(keeps: list[int]) -> None:
-    """Nothing that it executes can bring a right back, and access(2), by which gcc chooses its temporary folder, goes
-    by the rights that are kept, as open(2) does."""
+    """Make sure that nothing it executes can bring a right back, and that access(2), by which gcc chooses its temporary
+    folder, goes by the rights that are kept, like open(2)."""
     with contextlib.suppress(OSError):  # CAP_SETPCAP isn't held
         prctl(PR_SET_SECUREBITS, _SECURE_BITS)
     for capability in range(_CAPABILITIES):
@@ -141,7 +142,7 @@ def _drop_bounds(keeps: list[int]) -> None:
 
 
 def _set_capabilities(keeps: list[int]) -> None:
-    """These and no others, for this process and, as ambient ones, for compilers that it starts."""
+    """Keep these capabilities and no others, for this process and, as ambient ones, for compilers that it starts."""
     low = sum(1 << capability for capability in keeps)
     header = struct.pack("<Ii", _VERSION_3, 0)
     data = struct.pack("<6I", low, low, low, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""What a worker may read: everything but what it must not see, and of that what Python and compilers need."""
+"""The files that a worker may read: everything but what it must not see, and of that what Python and compilers need."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FOLDER_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "C
 
 
 def hidden_places(named: Iterable[str], home: str) -> set[Path]:
-    """Folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of their
-    own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
+    """Return folders and files, resolved, of which nothing may be read: the named ones, devices, which have rules of
+    their own, the system's secrets, and of a home what begins with a dot: keys and credentials."""
     resolved = {Path(os.path.realpath(name)) for name in (*named, *_SECRETS, "/dev")}
     return resolved | set(_dot_entries(Path(home).resolve())) - {Path("/")}
 
 
 def needed_places() -> set[Path]:
-    """What this interpreter and the compilers of its environment are made of, and this very package, resolved."""
+    """List what this interpreter and the compilers of its environment are made of, and this very package, resolved."""
     names = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.executable, *sysconfig.get_paths().values()]
     names += [site.getuserbase(), *sys.path, str(Path(__file__).parents[2])]
     names += [entry for name in _PATH_VARIABLES for entry in os.environ.get(name, "").split(os.pathsep)]
@@ -33,8 +33,8 @@ def needed_places() -> set[Path]:
 
 
 def listed_places(hidden: set[Path]) -> set[Path]:
-    """Folders of modules in which something hidden lies, as in a checkout that is a workspace too: Python finds no
-    module where it may not list. That shows names of what is hidden, and no more."""
+    """Return folders of modules in which something hidden lies, such as a checkout that is a workspace too: Python
+    finds no module where it may not list. That shows names of what is hidden, and no more."""
     places = {Path(os.path.realpath(entry)) for entry in sys.path if os.path.isabs(entry)}
     return {place for place in places if any(place in other.parents for other in hidden)}
 
@@ -49,7 +49,7 @@ def readable_places(hidden: set[Path], needed: Iterable[Path]) -> list[Path]:
 
 
 def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
-    """`place`, or where something below it is hidden, its entries but for that."""
+    """Yield `place`, or where something below it is hidden, its entries but for that."""
     if place in hidden:
         return
     if not any(place in other.parents for other in hidden):
@@ -61,7 +61,8 @@ def _around(place: Path, hidden: set[Path]) -> Iterator[Path]:
 
 
 def _dot_entries(home: Path) -> Iterator[Path]:
-    """Where one leads out of the home it may lead anywhere, to /usr as well as to keys: it stays."""
+    """List the entries that begin with a dot. One that leads out of the home may lead anywhere, to /usr as well as to
+    keys: it stays."""
     places = (Path(os.path.realpath(entry)) for entry in _entries(home) if entry.name.startswith("."))
     return (place for place in places if home in place.parents)
 

@@ -61,9 +61,9 @@ _OF_ARGUMENT = 16
 @dataclass(frozen=True)
 class _Machine:
     index: int
-    """Into the pairs of numbers above."""
+    """The index into the pairs of numbers above."""
     audit: int
-    """AUDIT_ARCH_*, linux/audit.h."""
+    """The AUDIT_ARCH_* of linux/audit.h."""
 
 
 _MACHINES = {"x86_64": _Machine(0, 0xC000003E), "aarch64": _Machine(1, 0xC00000B7)}
