@@ -124,7 +124,7 @@ class Evaluator:
         return self._scratch
 
     def _ready_session(self) -> Session:
-        """Return the session, with a seed for this call; a new one where an iteration that ended early has stopped it."""
+        """Return the session with a seed for this call; a new one where an iteration that ended early stopped it."""
         if self._session is None or self._session.workers.stop.is_set():
             self._session = self._open()
         seed = secrets.randbits(63) if self._seed is None else self._seed

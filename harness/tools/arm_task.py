@@ -54,7 +54,7 @@ class InlineSource:
 
 @dataclass(frozen=True)
 class ArmReport:
-    """A report, written anew at each stage, since the solution may end the process; it is no more than the process's word.
+    """A report, written anew at each stage, since the solution may end the process; it is no more than a claim.
 
     `error`: the traceback of what the arm raised.
     """

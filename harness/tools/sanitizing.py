@@ -113,7 +113,7 @@ def judged(
 
 
 def _is_own(one: AlikeReports, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
-    """Tell by the kernel, as in a trace; tell a call by whether the solution's compiled code made it: torch and cuDNN try
+    """Tell by the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try
     calls that fail, and that they get over."""
     if one.kernel is None or name is None:
         return any(frame.endswith(libraries) for frame in one.frames)
