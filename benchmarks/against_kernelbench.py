@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def corpus() -> Iterator[Subject]:
-    """Where chance or a protection decides what becomes of a case, nothing is known."""
+    """Yield the corpus; nothing is known where chance or a protection decides what becomes of a case."""
     from tests.corpus import HONEST, read_families
 
     for group, config in (("cheats", "corpus"), ("faults", "patient")):
@@ -172,7 +172,7 @@ def run(subjects: Sequence[Subject], known: Sequence[dict[str, Any]], chosen: ar
 
 
 def by_kernelbench(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
-    """With empty caches, in a process of its own."""
+    """Judge with empty caches, in a process of its own."""
     reference, answer = folder / "reference.py", folder / "answer.json"
     text = subject.reference.read_text()
     none = "" if "def get_init_inputs" in text else "\n\ndef get_init_inputs():\n    return []\n"
@@ -198,7 +198,7 @@ def by_kernelbench(subject: Subject, folder: Path, checkout: Path) -> dict[str, 
 
 
 def by_harness(subject: Subject, folder: Path, checkout: Path) -> dict[str, Any]:
-    """From command to verdict, with an empty cache too."""
+    """Judge from command to verdict, with an empty cache too."""
     from harness.store.journal import read_journals
 
     command = [sys.executable, "-m", "harness", "-C", subject.workspace.resolve(), "run", "--quiet", "--no-source"]
@@ -239,7 +239,7 @@ def _run(command: Sequence[str], folder: Path) -> int | None:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """By evaluator. A solution counts once: as passed where any repeat passed it, as rejected where any rejected it."""
+    """Tabulate by evaluator. A solution counts once: as passed where any repeat passed it, likewise as rejected."""
     lines = [
         "| | false passes | false alarms | verdicts that changed | seconds a verdict | spread of repeated speed-ups |",
         "|---|---|---|---|---|---|",

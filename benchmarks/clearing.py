@@ -1,4 +1,4 @@
-"""What a GPU does after memory was freed, and after a rest: the measurements behind referee/timing/settling.py.
+"""Measurements behind referee/timing/settling.py: a GPU after memory was freed, and after a rest.
 
 The driver clears what a process frees in the background. Printed are: how fills of 256 MiB scatter on a device at rest;
 how long they take in the time after a rest, and after memory was freed; and a read of 16 GiB, again and again, after
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def course(probe: ProbeKernel) -> str:
-    """How long fills take from now on: 'ms: µs' at some moments."""
+    """Measure how long fills take from now on: 'ms: µs' at some moments."""
     began, found = time.perf_counter(), []
     while (now_s := time.perf_counter() - began) < _COURSE_S:
         found.append(f"{1e3 * now_s:.0f}: {probe.quickest_ns() / 1e3:.1f}")

@@ -1,4 +1,4 @@
-"""What the clock makes of equal arms, and what a second instrument says of it.
+"""The clock's ratios of equal arms, and a second instrument's view of them.
 
 Three workers run the very same reference, as baseline, control and 'solution', with fresh workers each time (as many
 times as the config has processes): every ratio should be 1. Beside it, of the traced turns: how much longer a call is
@@ -85,22 +85,22 @@ class Row:
     control: tuple[float, float, float] | None
     noise: str | None
     around_us: float | None
-    """Between events beyond what CUPTI says that the device worked, the median of the traced calls."""
+    """The time between events beyond the device's work by CUPTI, the median of the traced calls."""
     traced: float | None = None
-    """Between events, traced calls over all others."""
+    """The time between events, traced calls over all others."""
     empty_us: float | None = None
     """An empty kernel between events."""
     fills_us: dict[str, float] = field(default_factory=dict)
-    """Of each arm: what a fill of the device's memory took before its turns, the median."""
+    """The time of a fill of the device's memory before an arm's turns, by arm, the median."""
 
 
 @dataclass
 class Listener:
-    """In the auditor's place: keeps what traced turns show."""
+    """A stand-in for the auditor that keeps what traced turns show."""
 
     around: AroundCalls
     calls: list[tuple[float, float]] = field(default_factory=list)
-    """Of each: ns by CUPTI and by events."""
+    """The calls: ns by CUPTI and by events."""
 
     def turn(self, arm: ArmName, calls: int, reply: TurnTaken, wall_ns: int) -> None:
         """A timed turn."""
@@ -117,11 +117,11 @@ class Listener:
         self.calls += [(traced.busy_ns, call.gpu_ns) for traced, call in pairs if call.gpu_ns]
 
     def around_ns(self) -> float | None:
-        """Between events beyond CUPTI's time."""
+        """Return the median time between events beyond CUPTI's."""
         return median([gpu_ns - busy_ns for busy_ns, gpu_ns in self.calls]) if self.calls else None
 
     def median_ns(self) -> float | None:
-        """Between events, of traced calls."""
+        """Return the median time between events, of traced calls."""
         return median([gpu_ns for _, gpu_ns in self.calls]) if self.calls else None
 
 
@@ -236,8 +236,8 @@ def _line(row: Row) -> str:
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """Per problem: in how many runs the intervals hold 1, how far the estimates lie from it, what CUPTI says; then all
-    runs above the clock's floor together."""
+    """Say for each problem in how many runs the intervals hold 1, how far the estimates lie from it, what CUPTI says;
+    then for all runs above the clock's floor together."""
     yield ""
     usual_us = _usual_around_us(rows)
     yield (
@@ -267,7 +267,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _wanted(rows: Sequence[Row]) -> Iterator[str]:
-    """What a clock that may be trusted shows, and whether this one does."""
+    """Say what a clock that may be trusted shows, and whether this one does."""
     claimed = [row for row in rows if row.solution]
     yield f"intervals hold 1 in {_LEAST_HELD:.0%} of the runs: " + " and ".join(
         f"{which} {_met(sum(held) >= _LEAST_HELD * len(held))}"
@@ -287,12 +287,12 @@ def _wanted(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _usual_around_us(rows: Sequence[Row]) -> float:
-    """What starting and ending a kernel adds between events, told by short ones: of long ones a thousandth is more."""
+    """Return what starting and ending a kernel adds between events, by short ones: 0.1 % of a long one is more."""
     return _middle([row.around_us for row in rows if row.baseline_us < _SHORT_US]) or 0.0
 
 
 def _cupti(row: Row, off_us: float) -> float | None:
-    """By CUPTI over by events less what they add."""
+    """Return the time by CUPTI over that by events less what they add."""
     return None if row.around_us is None else (row.baseline_us - row.around_us) / (row.baseline_us - off_us)
 
 
@@ -309,7 +309,7 @@ def _met(is_met: bool) -> str:
 
 
 def _holds(row: Row, which: str) -> bool:
-    """Whether the interval holds 1; 'both': whether both do. A control that wasn't measured says nothing."""
+    """Say whether the interval holds 1; 'both': whether both do. A control that wasn't measured says nothing."""
     intervals = {"solution": [row.solution], "control": [row.control], "both": [row.solution, row.control]}[which]
     return all(low <= 1 <= high for _, low, high in (one for one in intervals if one))
 

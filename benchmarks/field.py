@@ -100,7 +100,7 @@ def _put(source: Path, target: Path) -> None:
 
 
 def judge(workspace: Path, problem: str, backend: str, minutes: float, jobs: int | None) -> None:
-    """Until all are judged or time is up: what was judged by then is in the journal."""
+    """Judge until all are done or time is up: what was judged by then is in the journal."""
     config = workspace / "configs/survey.yaml"
     config.parent.mkdir(exist_ok=True)
     config.write_text(SURVEY)
@@ -116,7 +116,7 @@ def judge(workspace: Path, problem: str, backend: str, minutes: float, jobs: int
 
 
 def merge(found: dict[str, Row], records: Iterable[Evaluation], claims: dict[str, float]) -> None:
-    """Of each kernel the newest evaluation; one that says nothing of the kernel gives way to any that does."""
+    """Keep each kernel's newest evaluation; one that says nothing of the kernel gives way to any that does."""
     for one in records:
         name = f"{one.problem.name}/{one.solution.name}"
         if name in claims:
@@ -145,7 +145,7 @@ def row_of(one: Evaluation, claimed: float) -> Row:
 
 
 def readings() -> dict[str, dict[str, str]]:
-    """By kernel: `truth`, right or wrong by a reading of its source, and `why` in a line."""
+    """Return for each kernel `truth`, right or wrong by a reading of its source, and `why` in a line."""
     known = yaml.safe_load(REASONS.read_text()) or {} if REASONS.exists() else {}
     for name, reading in known.items():
         if set(reading) != {"truth", "why"} or reading["truth"] not in ("right", "wrong"):

@@ -68,7 +68,7 @@ def rows_of(records: Iterable[Evaluation], gpu: Mapping[str, Row]) -> dict[str, 
 
 
 def table(found: Mapping[str, Row]) -> Iterator[str]:
-    """By level: how many verdicts are a GPU's, and how long a kernel took in the median."""
+    """Show by level how many verdicts are a GPU's, and how long a kernel took in the median."""
     yield "| level | kernels | a GPU's verdict | false passes | false alarms | not judged | compiling, s | judging, s |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for level in sorted({name.split("_")[0] for name in found}):
@@ -83,7 +83,7 @@ def table(found: Mapping[str, Row]) -> Iterator[str]:
 
 
 def outcome(row: Row) -> str:
-    """What is wrong with a verdict, beside a GPU's; '' where nothing is."""
+    """Say what is wrong with a verdict, beside a GPU's; '' where nothing is."""
     here, there = Verdict(row["verdict"]), Verdict(row["on_gpu"])
     if here.passed:
         return "" if there.passed else "false pass" if there.blames_solution else ""

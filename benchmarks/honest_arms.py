@@ -111,7 +111,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def rows_of(problem: Problem, options: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[Row]:
-    """What isn't done yet of a problem, a row at a time."""
+    """Do what isn't done yet of a problem, a row at a time."""
     seeds = {arm: options.compile_seeds if arm == "compiled" else options.seeds for arm in ARMS}
     shrink = options.shrink
     for first in range(0, max(1, *seeds.values()), SEEDS_OF_A_SETTING):
@@ -136,7 +136,7 @@ def rows_of(problem: Problem, options: argparse.Namespace, done: set[tuple[Any, 
 
 
 def shrunk(problem: Problem, scale: int, device: str) -> Problem:
-    """With each batch of a case divided; as it is where it has none, or can't be made smaller."""
+    """Divide each batch of a problem's case; leave it as it is where it has none, or can't be made smaller."""
     if scale == 1:
         return problem
     reference, _ = attempt(lambda: Reference(problem, FULL, device))
@@ -155,7 +155,7 @@ def _prepared(problem: Problem, first: int, device: str) -> Setting:
 
 
 def comparisons(setting: Setting, left: Sequence[tuple[int, str]]) -> Iterator[Row]:
-    """Of each seed the oracle's answer once, and every arm against it."""
+    """Compare every arm with the oracle's answer, which is made once for each seed."""
     never = set()
     answered = None
     for seed in dict.fromkeys(seed for seed, _ in left):
@@ -257,8 +257,8 @@ ARMS: dict[str, Callable[[Setting, Sequence[Any]], Outputs | None]] = {
 
 
 def mutant_rows(setting: Setting, names: Sequence[str]) -> Iterator[Row]:
-    """By mutant the error on inputs as drawn, in tolerances, and the first inputs that tell it from the right answer;
-    no row where it fits no output."""
+    """Yield for each mutant the error on inputs as drawn, in tolerances, and the first inputs that tell it from the
+    right answer; no row where it fits no output."""
     drawn: dict[str, float] = {}
     told: dict[str, str] = {}
 
@@ -290,7 +290,7 @@ def _wrong(seen: Examined, names: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 
 def attempt(make: Callable[[], Made]) -> tuple[Made | None, str | None]:
-    """What was made; or None and why not."""
+    """Return what was made; or None and why not."""
     try:
         return make(), None
     except _FAILURES as error:

@@ -16,7 +16,7 @@ CHEAPER = ("float16", "bfloat16")
 NOT_APPLICABLE = "doesn't apply"
 
 Row = dict[str, Any]
-"""Of an arm with its seed, or of a wrong answer, whose seed is None. Without an error there is a reason."""
+"""A row of an arm with its seed, or of a wrong answer, whose seed is None. It has an error or a reason."""
 
 
 def read(path: Path) -> list[Row]:
@@ -32,7 +32,7 @@ def read(path: Path) -> list[Row]:
 
 
 def append(path: Path, row: Row) -> None:
-    """In one write, since others append to the file."""
+    """Append in one write, since others append to the file."""
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
 
@@ -54,7 +54,7 @@ def is_comparison(row: Row) -> bool:
 
 
 def report(rows: Sequence[Row], arms: Sequence[str]) -> Iterator[str]:
-    """As Markdown. 'cleared': beyond the tolerance, which the reference's own error on these inputs excuses."""
+    """Report in Markdown. 'cleared': beyond the tolerance, which the reference's own error on these inputs excuses."""
     found = [row for row in rows if is_comparison(row)]
     alarms = [row for row in found if row["alarm"]]
     wrong = [row for row in rows if row["seed"] is None]
@@ -107,7 +107,7 @@ def _of_mutant(name: str, rows: Sequence[Row]) -> tuple[Any, ...]:
 
 
 def _told(row: Row) -> str | None:
-    """By which inputs; None where nobody knows."""
+    """Say which inputs told it; None where nobody knows."""
     if row["told_by"]:
         return "drawn" if row["told_by"] == "as drawn" else "variant"
     return None if "reason" in row else "not"

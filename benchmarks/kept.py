@@ -1,4 +1,4 @@
-"""Whether what was promised still holds: measures it anew, and compares it with results/kept.json.
+"""A check that what was promised still holds: measures it anew, and compares it with results/kept.json.
 
     python benchmarks/kept.py [--only WORD] [--accept]
 
@@ -66,11 +66,11 @@ class Measure:
     unit: str
     take: Callable[[], list[float]]
     place: str = ""
-    """Where it can be taken: 'gpu', 'simulator', or anywhere."""
+    """The place where it can be taken: 'gpu', 'simulator', or anywhere."""
 
 
 def loss_percent(now: Measured, kept: Measured) -> float:
-    """By how much it became worse; negative where it became better."""
+    """Return by how much it became worse; negative where it became better."""
     if now.unit in ("s", "ms"):
         return 100 * (now.median / kept.median - 1)
     return 100 * (1 - now.median / kept.median)
@@ -145,7 +145,7 @@ def help_s() -> list[float]:
 
 @dataclass(frozen=True)
 class Store:
-    """What the store did: records a second, and seconds."""
+    """The store's speed: records a second, and seconds."""
 
     alone: float
     together: float
@@ -161,7 +161,7 @@ def stores() -> list[Store]:
 
 
 def _short(model: Evaluation) -> Evaluation:
-    """As configs/quick.yaml measures: the headline's first blocks."""
+    """Shorten to what configs/quick.yaml measures: the headline's first blocks."""
     assert model.timing is not None
     turns = tuple(turn for turn in model.timing.turns if turn.block < 12)
     return replace(model, timing=replace(model.timing, turns=turns, rows=(), fresh_at=()))
@@ -191,7 +191,7 @@ def rates(kind: str) -> list[float]:
 
 @cache
 def runs(is_gpu: bool) -> list[tuple[float, float]]:
-    """Of a CUDA text that is new, then of the same again; on a GPU with an empty cache as well."""
+    """Time runs of a CUDA text that is new, then of the same again; on a GPU with an empty cache as well."""
     found = []
     for _ in range(2 if is_gpu else 3):
         with tempfile.TemporaryDirectory(prefix="harness-kept-") as name:

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def newest(files: Sequence[Path]) -> list[Evaluation]:
-    """Of each solution on each model of GPU, of what has work, ceilings and times; by name."""
+    """Return the newest of each solution on each model of GPU, of what has work, ceilings and times; by name."""
     found: dict[tuple[str, str, str], Evaluation] = {}
     for one in sorted(_read(files), key=lambda one: one.started_at):
         if one.timing and one.work and one.ceilings and one.share_of_light:

@@ -1,4 +1,4 @@
-"""Whether every problem of a workspace can be judged within so much memory of a GPU, and what it takes.
+"""A check whether every problem of a workspace can be judged within so much memory of a GPU, and what it takes.
 
 Another process holds the rest of the GPU's memory meanwhile. The solution is the reference itself, which isn't timed
 unless asked for, so `no_custom_kernel` is the verdict to expect: it comes after all comparisons. A line a problem: what
@@ -34,7 +34,7 @@ _SHARE, _ALL_GIB = 0.4, 80
 _JUDGED = ("passed", "no_custom_kernel", "too_slow")
 _PERIOD_S = 0.02
 _SMALL_BYTES = 2**26
-"""Of inputs and parameters: what a call of less needs isn't asked. A recurrent net takes meta tensors half a minute."""
+"""A size of inputs and parameters below which a call's need isn't asked. Meta tensors of a recurrent net take 30 s."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it has to be judged."""
+        """True where it has to be judged."""
         return self.cap_gib >= _ALL_GIB or (self.eager_gib is not None and self.eager_gib <= _SHARE * self.cap_gib)
 
     @property
@@ -94,7 +94,7 @@ def read(path: Path) -> list[Row]:
 
 
 def append(path: Path, row: Row) -> None:
-    """On a line of its own, whatever became of the line before."""
+    """Append on a line of its own, whatever became of the line before."""
     is_cut = path.exists() and not path.read_text().endswith("\n")
     with path.open("a") as file:
         file.write("\n" * is_cut + json.dumps(asdict(row)) + "\n")
@@ -150,7 +150,7 @@ class Ballast:
     @classmethod
     @contextmanager
     def laid(cls, cap_gib: int) -> Iterator[Ballast]:
-        """Raises: SystemExit where the GPU has less memory free than that."""
+        """Occupy all memory but `cap_gib`. Raises: SystemExit where the GPU has less memory free than that."""
         command = [sys.executable, __file__, "--ballast", str(cap_gib)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             try:

@@ -1,4 +1,4 @@
-"""How fast convolutions that take every parameter are where nobody tuned them: against cuDNN, at four other shapes.
+"""The speed of convolutions that take every parameter, where nobody tuned them: against cuDNN, at four other shapes.
 
 The problem conv2d_asymmetric with other parameters, in a temporary workspace: each shape is a case of its own, which
 is judged and timed like any other. A line for each solution and shape as it comes. Needs a GPU and nvcc; with quick a
@@ -94,7 +94,7 @@ def line_of(shape: str, evaluation: Evaluation) -> str:
 
 
 def row_of(shape: str, evaluation: Evaluation) -> dict[str, Any]:
-    """What of an evaluation is kept: times in microseconds, the ratio, where and by what it was measured."""
+    """Keep of an evaluation: times in microseconds, the ratio, where and by what it was measured."""
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
     return {

@@ -1,4 +1,4 @@
-"""Does compiling disturb what is timed? One solution, measured again and again in three conditions in turn.
+"""A test whether compiling disturbs what is timed: one solution, again and again in three conditions in turn.
 
 quiet       nothing else runs
 apart       compilers on the cores that the harness leaves to builds, at low priority: what `harness compare` does

@@ -1,4 +1,4 @@
-"""How long a measurement takes, and whether the same speed-up comes out again.
+"""The time that a measurement takes, and whether the same speed-up comes out again.
 
 sin(sin(…)) over tensors for which eager takes about 10 µs, 1 ms and 10 ms, against a kernel that does it all in one go,
 in a temporary workspace. Each is measured with configs/quick.yaml and configs/publish.yaml, again and again, every time
@@ -217,7 +217,7 @@ def line_of(row: Row) -> str:
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """Per size and config: seconds from the shortest to the longest run, and how the runs agree."""
+    """Say for each size and config the seconds from the shortest to the longest run, and how the runs agree."""
     yield ""
     yield " size config    runs      seconds   widest ±   furthest apart   agree"
     for size, config in dict.fromkeys((row.size, row.config) for row in rows):

@@ -46,7 +46,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What the four tools found in a solution's own kernels on one case; `complaint`: what kept one from looking to the
+    """The four tools' findings in a solution's own kernels on one case; `complaint`: what kept one from looking to the
     end, None where nothing did."""
 
     problem: str
@@ -91,7 +91,7 @@ def row_of(found: Sanitizing, sha256: str) -> Row:
 
 
 def sanitize(problem: str, solution: str, case: str, folder: Path) -> Sanitizing | str:
-    """What `harness sanitize` says, or the last line of why it couldn't. With a lock of the GPU of its own."""
+    """Return what `harness sanitize` says, or the last line of why it couldn't. The run has its own lock of the GPU."""
     locks = folder / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     names = [problem, solution, "--case", case, "--output", str(folder)]

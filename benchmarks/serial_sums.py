@@ -1,4 +1,4 @@
-"""What the referee's serial sums are on a GPU, one thread an output, and convolutions as products in tf32.
+"""The referee's serial sums on a GPU, one thread an output, and convolutions as products in tf32.
 
 `TF32` replaces convolutions that torch computes in tf32.
 """
@@ -18,7 +18,7 @@ import torch
 from harness.referee.answers.serial_sums import SerialSums, convolution
 
 _TF32 = 1e-5
-"""Of the largest value: float32 in another algorithm stays below it, tf32 doesn't."""
+"""A share of the largest value: float32 in another algorithm stays below it, tf32 doesn't."""
 _KERNELS = r"""
 __global__ void product_(const float* a, const float* b, float* c, long long groups, long long batch, long long m,
                          long long k, long long n) {
@@ -56,7 +56,7 @@ extern "C" int sum(const float* x, float* y, long long outer, long long length, 
 
 
 class QuickSums(SerialSums):
-    """On a GPU by kernels of two seconds' compilation; elsewhere as they are."""
+    """Serial sums by kernels of two seconds' compilation on a GPU; elsewhere as they are."""
 
     def add_products(self, a: torch.Tensor, b: torch.Tensor, result: torch.Tensor) -> None:
         if a.is_cuda:
@@ -87,7 +87,7 @@ def tf32_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def tf32_convolution(*given: Any) -> Any:
-    """By tf32 products, where torch itself computes this one in tf32."""
+    """Convolve by tf32 products, where torch itself computes this one in tf32."""
     return convolution(tf32_product, *given) if _is_in_tf32(*given) else NotImplemented
 
 

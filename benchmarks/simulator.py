@@ -1,4 +1,4 @@
-"""How many CUDA threads a second the simulator runs, and how long it compiles: needs no GPU.
+"""The CUDA threads a second that the simulator runs, and the time that it compiles: needs no GPU.
 
     python benchmarks/simulator.py [--cores 1,2] [--repeats 50] [--no-compile] [--json]
 
@@ -107,7 +107,7 @@ KINDS = {
     "atomics": 1 << 19,
     "64 multiply-adds": 1 << 18,
 }
-"""How many threads a launch of each has: ten milliseconds or so, that one of them is left alone on a busy machine."""
+"""The threads of a launch, by kind. It takes 10 ms or so: some launch is then left alone on a busy machine."""
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def run_on(cores: int, build: str, repeats: int) -> dict[str, dict[str, float]]:
 
 
 def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, float]]:
-    """By kind: million threads a second at best, and nanoseconds of CPU time for a thread."""
+    """Measure by kind: million threads a second at best, and nanoseconds of CPU time for a thread."""
     from harness.cudasim import ensure_toolkit
     from harness.devices.sim.device import activate
     from harness.run.cache import cache_folder
@@ -188,7 +188,7 @@ def measure(build: Path, repeats: int, is_checked: bool) -> dict[str, dict[str, 
 
 
 def compile_times() -> dict[str, tuple[float, float]]:
-    """By solution: seconds of the build stage for a source that is new, and for the same once more."""
+    """Measure by solution: seconds of the build stage for a source that is new, and for the same once more."""
     from harness import Config, Evaluator
     from harness.model.config import NvccConfig, TimingConfig
 

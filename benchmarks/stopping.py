@@ -1,4 +1,4 @@
-"""Does measuring until the interval is narrow enough cost coverage, and are three processes precise enough in the end?
+"""A test whether measuring until the interval is narrow costs coverage, and whether three processes are precise enough.
 
 Simulated, with the harness's own statistics and its own rule for when measuring ends: needs no GPU. Blocks' ratios are
 normally distributed; coverage is that of the interval before it is widened by what workers differ by.
@@ -21,13 +21,13 @@ from harness.referee.timing.measure import LEAST_BLOCKS, looks, measure
 from harness.referee.timing.series import Series, joined
 
 SCATTERS = (0.3, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0)
-"""Of blocks' ratios: standard deviations, in units of the precision."""
+"""Standard deviations of blocks' ratios, in units of the precision."""
 UNTIL = ((0.0025, 1000), (0.01, 24), (0.01, 100))
 """A precision, and at most how many blocks."""
 PROCESSES = ((0.002, 0.0), (0.004, 0.0), (0.008, 0.0), (0.002, 0.0005), (0.002, 0.0015))
 """The jitter of a call, and by how much processes differ: standard deviations."""
 _MS = 1e6
-"""In ns."""
+"""A millisecond in ns."""
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def coverage(scatter: float, precision: float, most: int, look_at: Sequence[int]
 
 
 def _measured_until(ratios: Sequence[float], precision: float, look_at: Sequence[int]) -> tuple[int, Sequence[float]]:
-    """How many blocks, and their ratios."""
+    """Return how many blocks were measured, and their ratios."""
     for taken in (*(count for count in look_at if count < len(ratios)), len(ratios)):
         interval = pairs(ratios[:taken], [1.0] * taken)
         assert interval is not None

@@ -1,4 +1,4 @@
-"""How fast the store is, and whether it survives kills: python benchmarks/store.py [--evaluations N] [--kills N].
+"""The speed of the store, and whether it survives kills: python benchmarks/store.py [--evaluations N] [--kills N].
 
 Makes N evaluations out of the committed H100 records, in a folder that is removed at the end, and prints the rates of
 appending and reading, the time for building the index and the time of each query on it. The records are cut to what
@@ -35,7 +35,7 @@ from tests.store.fault_injection import kill_at_random  # noqa: E402
 
 PROBLEMS, SOLUTIONS, EDITS, SYNCED_ALONE, GROUP, A_RUN = 250, 32, 2, 1000, 500, 5000
 BLOCKS, BLOCKS_OF_A_ROW, ROWS, CHECKS, READ = 12, 6, 2, 40, 10_000
-"""What a run by configs/default.yaml leaves; and how many records are read whole."""
+"""The numbers that a run by configs/default.yaml leaves; and that of records that are read whole."""
 
 
 def main() -> None:
@@ -95,7 +95,7 @@ def _measure(results: Path, evaluations: Iterator[Evaluation]) -> None:
 
 
 def _command(*words: str) -> None:
-    """In a process of its own, as people call it."""
+    """Run in a process of its own, as people call it."""
     subprocess.run([sys.executable, "-m", "harness", *words], cwd=ROOT, check=True, capture_output=True)
 
 
@@ -126,7 +126,7 @@ def _query(results: Path, some: Sequence[Evaluation]) -> None:
 
 
 def _board(results: Path) -> Board:
-    """As `harness leaderboard` makes it, before it is printed."""
+    """Make the board like `harness leaderboard`, before it is printed."""
     with open_index(results) as index:
         return make_board(index.tallies(), index.newest(), Wanted())
 
@@ -143,7 +143,7 @@ def _models(published: bool) -> list[Evaluation]:
 
 
 def _evaluations(count: int, seed: int, models: Sequence[Evaluation]) -> Iterator[Evaluation]:
-    """Like `models`: of two environments and 250 problems with 32 solutions each, edited once; a third didn't pass."""
+    """Vary `models`: two environments and 250 problems with 32 solutions each, edited once; a third didn't pass."""
     chance = random.Random(seed)
     for number in range(count):
         problem, solution, edit = (chance.randrange(count) for count in (PROBLEMS, SOLUTIONS, EDITS))

@@ -1,4 +1,4 @@
-"""How long an evaluation takes, cold and warm, and fifty of them against plain load_inline: needs a CUDA GPU and nvcc.
+"""The time of an evaluation, cold and warm, and of fifty against plain load_inline: needs a CUDA GPU and nvcc.
 
     python benchmarks/throughput.py [--solutions 50] [--plain 5] [--json]
 
@@ -103,7 +103,7 @@ class Outcome:
 
     @property
     def plain_total_s(self) -> float:
-        """Of all solutions, extrapolated where not all were measured."""
+        """The time of all solutions, extrapolated where not all were measured."""
         return statistics.mean(self.plain_s) * self.solutions
 
     @property

@@ -81,7 +81,7 @@ def iter_evaluations(
     results: Path | None = None,
     workspace: Path | None = None,
 ) -> Iterator[Evaluation]:
-    """As compare(), but each evaluation as soon as it is there. Ending the iteration early ends what is under way."""
+    """Work like compare(), but yield each evaluation as soon as it is there. An early end stops what is under way."""
     place = find_workspace((workspace or Path.cwd()).absolute())
     tasks = select_tasks(place, _patterns(problems), _patterns(solutions), cases)
     with Evaluator(backend=backend, config=config, seed=seed, results=results, workspace=place.root) as evaluator:

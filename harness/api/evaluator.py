@@ -124,7 +124,7 @@ class Evaluator:
         return self._scratch
 
     def _ready_session(self) -> Session:
-        """With a seed for this call. An iteration that was ended early has stopped the session: then a new one."""
+        """Return the session with a seed for this call; a new one where an iteration that ended early stopped it."""
         if self._session is None or self._session.workers.stop.is_set():
             self._session = self._open()
         seed = secrets.randbits(63) if self._seed is None else self._seed
@@ -182,7 +182,7 @@ class _SolutionStream:
                 yield Task(self._problem, solution, self._cases)
 
     def in_order(self, evaluation: Evaluation) -> Iterator[Evaluation]:
-        """What can be handed on now that this evaluation is there."""
+        """Yield what can be handed on now that this evaluation is there."""
         with self._lock:
             self._found[evaluation.solution.name, evaluation.solution.sha256] = evaluation
         while (ready := self._next()) is not None:

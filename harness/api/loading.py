@@ -111,7 +111,7 @@ class Scratch:
 
 
 def _require_text(given: object, kind: str) -> None:
-    """For callers who don't check types."""
+    """Refuse other types, for callers who don't check them."""
     if not isinstance(given, (str, Path)):
         raise UsageError(f"a {kind} is a {kind.capitalize()}, a Path or a str; not {type(given).__name__}")
 

@@ -65,7 +65,7 @@ PANELS = {
     ),
     **dict.fromkeys(("init", "new", "import", "list", "prompt", "check-problem", "config", "doctor"), _WORKSPACE),
 }
-"""Where `harness --help` lists each command."""
+"""The panel in which `harness --help` lists each command."""
 
 app = typer.Typer(
     name="harness",

@@ -1,4 +1,4 @@
-"""What a shell offers after a Tab: names of the workspace, and identifiers of results. Without torch."""
+"""Completions after a Tab: names of the workspace, and identifiers of results. None imports torch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def configs(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def baselines(incomplete: str) -> list[str]:
-    """Another one behind those that the word holds already."""
+    """Offer another one behind those that the word holds already."""
     from harness.model.arms import BASELINES
 
     before, comma, last = incomplete.rpartition(",")
@@ -85,7 +85,7 @@ def evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]
 
 
 def problems_and_evaluations(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """What `harness plot` draws."""
+    """Complete what `harness plot` draws."""
     return [(name, "problem") for name in problems(context, incomplete)] + evaluations(context, incomplete)
 
 
@@ -113,7 +113,7 @@ def _results(context: typer.Context) -> Path | None:
 
 
 def _given(context: typer.Context, parameter: str) -> list[str]:
-    """What the line says for a parameter so far: one value, several, or none."""
+    """Return what the line says for a parameter so far: one value, several, or none."""
     value = context.params.get(parameter)
     return [] if value is None else [value] if isinstance(value, str) else [str(item) for item in value]
 

@@ -20,7 +20,7 @@ config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and wh
 
 @dataclass(frozen=True)
 class _Effective:
-    """What an option is set to where the command line says nothing."""
+    """The value of an option where the command line says nothing."""
 
     command: str
     option: str

@@ -1,4 +1,4 @@
-"""What `harness run` and `harness compare` do once they know what to evaluate: plan, evaluate, print."""
+"""The common part of `harness run` and `harness compare`, once they know what to evaluate: plan, evaluate, print."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LOADED_AT_ONCE = 500
 
 MakesReport = Callable[[Sequence[Evaluation], frozenset[str]], "RenderableType"]
-"""Of a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
+"""A report on a run's evaluations; the set holds the ids of those that were kept from earlier runs."""
 
 
 def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOptions, report: MakesReport) -> None:
@@ -170,7 +170,7 @@ def _load(results: Path, ids: Sequence[str]) -> Iterator[Evaluation]:
 
 
 def _list(planned: Sequence[Planned], options: EvaluatingOptions) -> None:
-    """What a run would do, a line each."""
+    """Print what a run would do, a line each."""
     from harness.reports import one_line
 
     for one in planned:

@@ -1,4 +1,4 @@
-"""What the process's exit code says; documented in the README."""
+"""The process's exit codes; the README documents them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ INTERRUPTED = 130
 
 
 def of_evaluations(evaluations: Sequence[Evaluation]) -> int:
-    """What ends as its solution.yaml expects is no failure; a failed solution outweighs everything, an expected failure
-    that passes is one; then come the problem's faults, then what nobody could judge."""
+    """Return the exit code. A verdict that solution.yaml expects is no failure. A failed solution outweighs everything,
+    an expected failure that passes is one; then come the problem's faults, then what nobody could judge."""
     verdicts = {e.verdict for e in evaluations if e.verdict is not e.solution.expected_verdict}
     if any(verdict.blames_solution or verdict.passed for verdict in verdicts):
         return FAILED

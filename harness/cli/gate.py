@@ -117,7 +117,7 @@ def gate(
 def _opener(
     backend: Literal["auto", "cuda", "sim"], root: Path, results: Path, seed: int | None, quiet: bool
 ) -> Opener:
-    """Opens a session on this machine, with progress on stderr."""
+    """Open a session on this machine, with progress on stderr."""
 
     @contextmanager
     def opened(config: Config) -> Iterator[_InSession]:

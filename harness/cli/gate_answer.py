@@ -1,4 +1,4 @@
-"""Where the gate's answer goes: the terminal, files, GitHub."""
+"""The places where the gate's answer goes: the terminal, files, GitHub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GateOutputs:
-    """Which forms of the answer are asked for."""
+    """The forms of the answer that are asked for."""
 
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.", show_default=False)] = None
     sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.", show_default=False)] = None

@@ -1,4 +1,4 @@
-"""What `harness profile` and `harness sanitize` share: options, progress, and how a failed arm is told."""
+"""Options, progress, and the words on a failed arm, which `harness profile` and `harness sanitize` share."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ RunName = Annotated[
 
 @dataclass(frozen=True)
 class JudgingOptions:
-    """How solutions are judged: options of run, compare and watch."""
+    """Options of run, compare and watch: how solutions are judged."""
 
     case: CaseNames = None
     backend: BackendOption = BackendChoice.AUTO
@@ -119,7 +119,7 @@ class JudgingOptions:
 
 @dataclass(frozen=True)
 class EvaluatingOptions(JudgingOptions):
-    """What is measured, and how a run goes on: options of run and compare."""
+    """Options of run and compare: what is measured, and how a run goes on."""
 
     baseline: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""How commands print what they found, and write it into files."""
+"""Output of commands: printed, and written into files."""
 
 from __future__ import annotations
 

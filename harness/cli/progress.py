@@ -1,4 +1,4 @@
-"""What is happening, on stderr: a live table on a terminal, plain lines elsewhere, nothing when quiet."""
+"""Progress on stderr: a live table on a terminal, plain lines elsewhere, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Progress:
         self._is_live = self._console.is_terminal and not quiet
 
     def say(self, what: str) -> None:
-        """Something that takes long before the first evaluation, or ends all of them."""
+        """Show what takes long before the first evaluation, or ends all of them."""
         self._console.print(Text(f"… {one_line(what)}", style="dim"))
 
     def expect(self, total: int, across_problems: bool) -> None:
-        """So many evaluations will come; across several problems a solution's name alone says too little."""
+        """Expect `total` evaluations; across several problems a solution's name alone says too little."""
         self._total = total
         self._has_problems = across_problems
 

@@ -12,7 +12,7 @@ from harness.cli.tree import Command, SettableOption, settable_options
 from harness.errors import UsageError
 
 FOLDER = Path(".harness", "schemas")
-"""In a workspace; the first line of each scaffolded YAML file points there."""
+"""The folder in a workspace; the first line of each scaffolded YAML file points there."""
 
 
 def schema_texts(command_line: Command) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _file(title: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    """What a value of a type looks like in YAML, by pydantic; without its titles, which only repeat the keys."""
+    """Describe a type's values in YAML, by pydantic; leave out its titles, which only repeat the keys."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 

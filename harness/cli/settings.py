@@ -24,12 +24,12 @@ from harness.workspace.settings import SettingsFile
 DEFAULTS = "defaults"
 
 META_KEY = "harness.settings"
-"""Where the context of a command keeps (Options, Settings)."""
+"""The key under which the context of a command keeps (Options, Settings)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What files set: the value of an option, by command and parameter, and the file that says so."""
+    """The options' values that files set, by command and parameter, and the file that says so."""
 
     files: tuple[str, ...] = ()
     values: dict[tuple[CommandPath, str], tuple[Any, str]] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def _command(
 
 
 def _value(file: SettingsFile, option: SettableOption, value: Any, context: typer.Context) -> Any:
-    """What the command line's parser takes: text, a list of texts, or a boolean for a flag."""
+    """Return what the command line's parser takes: text, a list of texts, or a boolean for a flag."""
     where = f"{file.label}: {'.'.join(option.command)}.{option.name}"
     if option.is_list:
         given: Any = [_text(where, option, file, item) for item in (value if isinstance(value, list) else [value])]

@@ -1,4 +1,4 @@
-"""How a command ends that is told to from outside."""
+"""The end of a command that is told to end from outside."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 def end_politely(*, then_at_once: bool = False) -> None:
-    """A polite kill, and a terminal that is gone, end a command as Ctrl-C does: results are kept, tools are ended,
-    clocks put back. Who has it run on without a terminal (nohup) keeps that.
+    """A polite kill, and a terminal that is gone, end a command like Ctrl-C: results are kept, tools are ended, and
+    clocks are put back. A command that ignores the loss of its terminal (nohup) still does.
 
     `then_at_once`: a Ctrl-C after the first signal waits for nothing, whatever torch or a problem is busy with. Further
     signals of the other kinds are ignored: a terminal that is closed may send several.

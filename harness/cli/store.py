@@ -1,4 +1,4 @@
-"""What the commands that read results have in common: the folder, and its index."""
+"""The results folder and its index, for all commands that read results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chosen_entries(
     run: str | None = None,
     backend: str | None = None,
 ) -> Sequence[Entry]:
-    """Oldest first. Raises: UsageError, with a suggestion, where nothing fits."""
+    """Choose entries, oldest first. Raises: UsageError, with a suggestion, where nothing fits."""
     from harness.suggest import did_you_mean
 
     found = index.entries(problem=problem, solution=solution, run=run, backend=backend)

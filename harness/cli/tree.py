@@ -44,7 +44,7 @@ class SettableOption:
 
 
 Options = Mapping[CommandPath, Mapping[str, SettableOption]]
-"""By command, by name."""
+"""The options by command, then by name."""
 
 
 def prepare(app: typer.Typer, panels: Mapping[str, str]) -> Command:

@@ -1,4 +1,4 @@
-"""May this change be merged? Decisions over evaluations, a snapshot and a policy; nothing here runs a kernel.
+"""Decisions over evaluations, a snapshot and a policy: may this change be merged? Nothing here runs a kernel.
 
 Other rooms may use what is named here. A name is imported when it is first used: some of them import pydantic.
 """

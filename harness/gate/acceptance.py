@@ -19,7 +19,7 @@ from harness.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What was done: `accepted` entries of `run` are new in the file at `path`, `gone` left it, `kept` are in it."""
+    """The result: `accepted` entries of `run` are new in the file at `path`, `gone` left it, `kept` are in it."""
 
     run: str
     accepted: int
@@ -78,13 +78,13 @@ def _needs_gpu(evaluation: Evaluation, workspace: Workspace) -> bool:
 
 
 def _without(old: Iterable[Accepted], not_judged: Sequence[Evaluation]) -> list[Accepted]:
-    """What was accepted of them on the same device goes: they can't be judged there any more."""
+    """Remove what was accepted of them on the same device: they can't be judged there any more."""
     gone = {(e.problem.name, e.solution.name, device_of(e.environment)) for e in not_judged}
     return [entry for entry in old if (entry.problem, entry.solution, entry.device) not in gone]
 
 
 def _refusal(evaluation: Evaluation, workspace: Workspace) -> str | None:
-    """Why an evaluation is nothing to compare with; None where it is."""
+    """Say why an evaluation is nothing to compare with; None where it is."""
     about, problem = evaluation.solution, evaluation.problem
     if evaluation.verdict is not about.expected_verdict:
         return f"{evaluation.verdict.value}, expected {about.expected_verdict.value}"

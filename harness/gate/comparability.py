@@ -1,4 +1,4 @@
-"""What of a snapshot an evaluation may be compared with, and why not."""
+"""The entry of a snapshot that an evaluation may be compared with, or the reason why not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def differences(accepted: Environment, here: Environment) -> list[str]:
 
 
 def other_environments(snapshot: Snapshot, solutions: Iterable[tuple[str, str]], here: Environment) -> list[str]:
-    """What differs between here and where the named solutions were accepted; empty where nothing does."""
+    """List what differs between here and where the named solutions were accepted; empty where nothing does."""
     found: dict[str, None] = {}
     for problem, solution in solutions:
         entry = nearest(snapshot, problem, solution, here)

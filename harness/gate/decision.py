@@ -27,7 +27,7 @@ from harness.workspace.workspace import Workspace, select_cases
 
 @dataclass(frozen=True)
 class GateRequest:
-    """What is to be judged, and by what; None and empty: the default."""
+    """The request: what is to be judged, and by what; None and empty mean the default."""
 
     problems: Sequence[str] = ()
     solutions: Sequence[str] = ()
@@ -60,7 +60,7 @@ Opener = Callable[[Config], AbstractContextManager[EvaluatesTasks]]
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """What evaluating, or reading a run, came to."""
+    """The result of evaluating, or of reading a run."""
 
     found: Evaluations
     terms: Terms
@@ -206,7 +206,7 @@ def _terms_on(environment: Environment, terms: Terms) -> Terms:
 
 
 def _different_environment(tasks: Sequence[Task], terms: Terms, here: Environment) -> list[str]:
-    """What differs. Raises: UsageError where the policy allows no comparison across environments."""
+    """List what differs. Raises: UsageError where the policy allows no comparison across environments."""
     if terms.not_judged or terms.snapshot is None:
         return []
     timed = [t for t in tasks if not terms.policy.demands(t.problem.name).correctness_only]

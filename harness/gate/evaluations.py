@@ -13,7 +13,7 @@ from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 
 Evaluations = dict[tuple[str, str], list[Evaluation]]
-"""By the names of problem and solution, in the order of time."""
+"""Evaluations by the names of problem and solution, in the order of time."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from harness.model.verdict import Verdict
 
 @dataclass(frozen=True)
 class Terms:
-    """What every solution is judged by. `not_judged`: why nobody's performance is, None where it is."""
+    """The terms by which every solution is judged. `not_judged`: why nobody's performance is, None where it is."""
 
     policy: Policy
     snapshot: Snapshot | None
@@ -100,7 +100,7 @@ def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.dat
 
 
 def _expectation(subject: Judged, snapshot: Snapshot | None) -> list[GateFinding]:
-    """Whoever changes what is expected changes what is green."""
+    """Report a changed expectation: to change what is expected is to change what is green."""
     accepted = {entry.verdict for entry in snapshot.of(subject.problem, subject.solution)} if snapshot else set()
     if snapshot is None or not accepted - {subject.expected}:
         return []
@@ -140,8 +140,8 @@ def _first(evaluations: Sequence[Evaluation], verdict: Verdict) -> Evaluation | 
 
 
 def _unsupported(evaluation: Evaluation, snapshot: Snapshot | None) -> GateFinding:
-    """Tolerated where it needs a GPU, or another one, and wasn't run on such, unless it was accepted as passed on this
-    very device: what could be judged here before isn't excused by a word in its solution.yaml."""
+    """Tolerate it where it needs a GPU, or another one, and wasn't run on such, unless it was accepted as passed on
+    this very device: what could be judged here before isn't excused by a word in its solution.yaml."""
     needs_gpu = evaluation.solution.expected_verdict is Verdict.UNSUPPORTED
     what = "a GPU" if evaluation.environment.backend == "sim" else "another GPU"
     message = f"unsupported: {_reason(evaluation)}"

@@ -1,4 +1,4 @@
-"""Where in a solution's files its failure lies, as far as compilers and tracebacks tell."""
+"""The places of a failure in a solution's files, as far as compilers and tracebacks show them."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ class WaiverEntry:
     solution: Words
     """A name or a pattern."""
     what: WaiverScope
-    """What is waived."""
+    """The scope that is waived."""
     reason: Words
-    """Why."""
+    """The reason."""
     owner: Words
-    """Who sees to it."""
+    """The owner, who sees to it."""
     expires: datetime.date
     """The last day, such as 2026-12-31."""
 
@@ -48,7 +48,7 @@ class WaiverEntry:
 
 @dataclasses.dataclass(frozen=True)
 class Demands:
-    """What is asked of one problem's solutions.
+    """The demands on one problem's solutions.
 
     `least_speedup` is baseline's time over the solution's, `largest_slowdown` a share: with 0.05 a solution may take
     5 % longer than in the snapshot.
@@ -61,12 +61,12 @@ class Demands:
 
 @dataclass(frozen=True, config=SETTINGS)
 class ProblemDemands:
-    """What a policy says of the problems that a pattern names; None: the same as for all."""
+    """A policy's demands on the problems that a pattern names; None: the same as for all."""
 
     least_speedup: Speedup | None = None
     """The least speed-up, for these problems."""
     largest_slowdown: Share | None = None
-    """How much longer than in the snapshot a solution may take, for these problems."""
+    """The share by which a solution may take longer than in the snapshot, for these problems."""
     correctness_only: bool | None = None
     """Don't judge performance, for these problems."""
 
@@ -78,21 +78,21 @@ class Policy:
     least_speedup: Speedup | None = None
     """The least speed-up, the baseline's time over the solution's."""
     largest_slowdown: Share = 0.05
-    """How much longer than in the snapshot a solution may take: 0.05 for 5 %."""
+    """The share by which a solution may take longer than in the snapshot: 0.05 for 5 %."""
     correctness_only: bool = False
     """Don't judge performance."""
     remeasure: Annotated[int, Field(ge=0, le=10)] = 2
-    """How often a suspect is measured again before it fails."""
+    """The number of repeated measurements of a suspect before it fails."""
     inconclusive: Literal["allow", "forbid"] = "allow"
-    """Whether performance that couldn't be judged ends the gate with exit code 4."""
+    """The rule for performance that couldn't be judged: 'forbid' ends the gate with exit code 4."""
     unsupported: Literal["allow", "forbid"] = "forbid"
-    """Whether what the backend can't run is let through."""
+    """The rule for what the backend can't run: 'allow' lets it through."""
     other_environment: Literal["refuse", "allow"] = "refuse"
-    """Whether a snapshot of another environment is compared with."""
+    """The rule for a snapshot of another environment: 'allow' compares with it."""
     problems: dict[str, ProblemDemands] = field(default_factory=dict)
-    """By the pattern of the problems' names; the last that says a thing decides it."""
+    """Demands by the pattern of the problems' names; the last that says a thing decides it."""
     waivers: tuple[WaiverEntry, ...] = ()
-    """What is let through, why, by whom, and how long."""
+    """Exceptions that are let through: what, why, by whom, and how long."""
 
     def demands(self, problem: str) -> Demands:
         found = Demands(self.least_speedup, self.largest_slowdown, self.correctness_only)

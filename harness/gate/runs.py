@@ -23,7 +23,7 @@ class GateRun:
 
 
 def read_run(results: Path, name: str) -> GateRun:
-    """What a run's journals hold; `name` may be 'latest', or the unique beginning of a name.
+    """Read what a run's journals hold; `name` may be 'latest', or the unique beginning of a name.
 
     Raises: UsageError where no run, or several, have that name, or it holds no evaluation; JournalError where a file
     can't be read.
@@ -50,7 +50,7 @@ def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
 
 
 def _read(path: Path, found: dict[str, tuple[Evaluation, bytes]]) -> list[JournalProblem]:
-    """Adds to `found`; what is no evaluation, or says something else than one before, comes back."""
+    """Add to `found`; return what is no evaluation, or says something else than one before."""
     problems = []
     for line in read_lines(path):
         try:

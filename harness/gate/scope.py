@@ -1,4 +1,4 @@
-"""What a gate has to judge: what there is, what of it changed, and what should be there and isn't."""
+"""The scope of a gate: what there is, what of it changed, and what should be there and isn't."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ prose, in a solution."""
 
 @dataclass(frozen=True)
 class FoundTasks:
-    """What the patterns name: solutions that can be evaluated, and those where a file breaks its rules."""
+    """The solutions that the patterns name: those that can be evaluated, and those where a file breaks its rules."""
 
     tasks: tuple[Task, ...]
     broken: tuple[Judged, ...]
@@ -33,7 +33,7 @@ class FoundTasks:
 
 @dataclass(frozen=True)
 class ChangedTasks:
-    """What of the tasks a change concerns; `because` is a file that concerns all of them, None where there is none."""
+    """The tasks that a change concerns; `because` is a file that concerns all of them, None where there is none."""
 
     tasks: tuple[Task, ...]
     because: PurePosixPath | None

@@ -32,7 +32,7 @@ class Snapshot:
     source: str
     accepted: tuple[Accepted, ...]
     remarks: tuple[str, ...] = ()
-    """On what couldn't be read."""
+    """Remarks on what couldn't be read."""
 
     def of(self, problem: str, solution: str) -> list[Accepted]:
         return [entry for entry in self.accepted if (entry.problem, entry.solution) == (problem, solution)]

@@ -1,4 +1,4 @@
-"""Is a solution slower than it was? Three answers from one measurement, and one from several."""
+"""Answers on whether a solution is slower than it was: three from one measurement, and one from several."""
 
 from __future__ import annotations
 

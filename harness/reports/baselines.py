@@ -1,4 +1,4 @@
-"""How solutions do against each of several baselines, and what compiling those took."""
+"""Speed-ups of solutions over each of several baselines, and the time that compiling those took."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def over_fastest_of(entry: Entry) -> OverBaseline | None:
 
 
 def over_like_of(entry: Entry) -> OverBaseline | None:
-    """Against the reference in the precision that the solution declares; None where that wasn't measured."""
+    """Compare with the reference in the precision that the solution declares; None where that wasn't measured."""
     if entry.like_baseline is None or entry.like_ns is None:
         return None
     speedup = interval_of(entry.like_speedup, entry.like_speedup_low, entry.like_speedup_high)
@@ -91,7 +91,7 @@ def baselines_blocks(evaluations: Sequence[Evaluation]) -> list[Block]:
 
 
 def remarks_on_baselines(evaluations: Sequence[Evaluation]) -> list[Block]:
-    """Which ratios aren't to be quoted, and what compiling took."""
+    """Name the ratios that aren't to be quoted, and what compiling took."""
     noisy: list[Block] = [Line(line, "unsure") for line in noisy_lines(evaluations)]
     return [*noisy, *(Line(line, "faint") for line in compiled_lines(evaluations))]
 

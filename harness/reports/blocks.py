@@ -1,4 +1,4 @@
-"""What a report is made of: lines, tables, facts and sections.
+"""The parts of a report: lines, tables, facts and sections.
 
 Reports are composed of these once. The terminal, Markdown and the page render them, derive nothing, and see to it that
 no text in them steers anything.
@@ -55,7 +55,7 @@ class Column:
     is_number: bool = False
     is_name: bool = False
     is_extra: bool = False
-    """Left out where there is little room: on the terminal."""
+    """True for a column that is left out where there is little room: on the terminal."""
     wraps: bool = True
     """A cell may take two lines there."""
 

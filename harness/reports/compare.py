@@ -1,4 +1,4 @@
-"""What `harness compare` answers: ranks per problem, and a summary of all."""
+"""The answer of `harness compare`: ranks per problem, and a summary of all."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
 
 
 def _times_of_baseline(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
-    """What the times, those of the leading metric, are compared with."""
+    """Show the baseline's times that those of the leading metric are compared with."""
     metric = leading_metric(map(metric_of, evaluations))
     timings = [e.timing for e in evaluations if e.timing and e.timing.metric == metric]
     if timings:
@@ -134,7 +134,7 @@ def _note(evaluation: Evaluation, kept: frozenset[str]) -> Span:
 
 
 def _other_baselines(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """How each solution does against every baseline; nothing where there is just one."""
+    """Compare each solution with every baseline; show nothing where there is just one."""
     timed = [(evaluation.solution.name, evaluation.timing) for evaluation in evaluations if evaluation.timing]
     names = list(dict.fromkeys(baseline for _, timing in timed for baseline in timing.baselines))
     if len(names) < 2:

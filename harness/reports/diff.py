@@ -1,4 +1,4 @@
-"""What differs between two evaluations."""
+"""The differences between two evaluations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def judgement(self) -> str:
-        """What the intervals say of the two."""
+        """The conclusion that the interval allows."""
         if self.speed is None:
             return "not both were timed"
         if self.speed.low > 1:
@@ -121,7 +121,7 @@ def _source(old: Evaluation, new: Evaluation) -> Iterator[str]:
 
 
 def _speed(old: Evaluation, new: Evaluation) -> Interval | None:
-    """Over the first baseline that both have."""
+    """Compare the speed-ups over the first baseline that both have."""
     if old.timing is None or new.timing is None:
         return None
     for baseline in old.timing.baselines:

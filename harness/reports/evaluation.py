@@ -57,7 +57,7 @@ def source_text(evaluation: Evaluation) -> str:
 
 
 def log_text(evaluation: Evaluation) -> str:
-    """What the compilers said of each extension."""
+    """Return what the compilers said of each extension."""
     if not evaluation.builds:
         return "nothing was built\n"
     return "\n".join(f"# ==== {harmless(build.name)}\n{_output(build)}\n" for build in evaluation.builds)
@@ -74,14 +74,14 @@ def solution_ns(evaluation: Evaluation) -> float | None:
 
 
 def simulated_words(evaluation: Evaluation) -> str:
-    """What a verdict of the simulator is worth."""
+    """Say what a verdict of the simulator is worth."""
     how = "simulated with --sanitize" if evaluation.config.correctness.sanitize else "simulated"
     return f"{how}, not verified on a GPU; times are not measured"
 
 
 def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> Iterator[Block]:
-    """Why it failed and what to do next; the details when asked for. Where the simulator has seen a fault, its line and
-    what else was seen are no details."""
+    """Say why it failed and what to do next; the details when asked for. Where the simulator has seen a fault, its line
+    and what else was seen are no details."""
     yield Prose(failure.reason)
     if checks := seen_by(failure):
         yield Line(f"seen by: {checks} (see 'harness explain {failure.evidence[0].check}')")
@@ -94,7 +94,7 @@ def failure_blocks(evaluation: Evaluation, failure: Failure, verbose: bool) -> I
 
 
 def record(evaluation: Evaluation) -> Pairs:
-    """What was judged, when, and under which names."""
+    """Say what was judged, when, and under which names."""
     solution, problem = evaluation.solution, evaluation.problem
     expected = solution.expected_verdict
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in evaluation.stages_s.items())
@@ -113,7 +113,7 @@ def record(evaluation: Evaluation) -> Pairs:
 
 
 def findings(evaluation: Evaluation) -> Iterator[Section]:
-    """What was found: failure, evidence, times, errors, kernels."""
+    """Show what was found: failure, evidence, times, errors, kernels."""
     if failure := evaluation.failure:
         where = f", case {failure.case}" if failure.case else ""
         seed = f", seed {evaluation.seed}" if failure.seed is not None else ""
@@ -205,7 +205,7 @@ def changed_settings(config: Config) -> str | None:
 
 
 def build_blocks(build: ExtensionBuild) -> Iterator[Block]:
-    """How long it took, what nvcc said, and what the compiler says of each kernel."""
+    """Show how long it took, what nvcc said, and what the compiler says of each kernel."""
     yield Line(f"{build.name}: {'found built' if build.was_cached else f'built in {build.seconds:.1f} s'}")
     if build.nvcc:
         yield Line(nvcc_words(build.nvcc))
@@ -238,7 +238,7 @@ def _resources(kernel: KernelResources) -> tuple[str, ...]:
 
 
 def _light(evaluation: Evaluation, work: Work) -> Iterator[Block]:
-    """What a call can't do without, how long the device takes for it at best, and how near each arm comes."""
+    """Show what a call can't do without, how long the device takes for it at best, and how near each arm comes."""
     yield Line(f"a call has {work_words(work)}")
     light, timing = evaluation.speed_of_light, evaluation.timing
     if light is None:

@@ -1,4 +1,4 @@
-"""What was seen of a deception, and which kernels ran."""
+"""Evidence of a deception, and the kernels that ran."""
 
 from __future__ import annotations
 

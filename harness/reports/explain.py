@@ -1,4 +1,4 @@
-"""What verdicts, checks, the words of a timing and the simulator's findings mean, by explanations.yaml."""
+"""Explanations of verdicts, checks, the words of a timing and the simulator's findings, from explanations.yaml."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Explanation:
 
     meaning: str
     observed: str
-    """How the referee comes to know it, and from which source."""
+    """The way in which the referee learns it, and the source."""
     causes: str
-    """What usually is behind it."""
+    """The usual causes."""
     avoid: str
-    """What an honest author does."""
+    """The advice to an honest author."""
     look: str
 
 

@@ -75,7 +75,7 @@ _BASELINE_FILES = {
 
 
 _NEVER_RAN = {Verdict.COMPILE_ERROR, Verdict.LOAD_ERROR}
-"""What KernelBench calls not compiled: it can't load the module."""
+"""The verdicts that KernelBench calls not compiled: it can't load the module."""
 
 
 def kernelbench_files(fields: Sequence[KernelBenchLevel], ks: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -29,7 +29,7 @@ def gate_json(report: GateReport) -> str:
 
 
 def snapshot_table(accepted: Sequence[Accepted]) -> Report:
-    """What a snapshot holds."""
+    """List what a snapshot holds."""
     columns: tuple[ColumnOf[Accepted], ...] = (
         (Column("solution", is_name=True), lambda one: f"{one.problem}/{one.solution}"),
         (Column("on"), lambda one: one.device),

@@ -1,4 +1,4 @@
-"""How a solution did over time."""
+"""The results of a solution over time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Moment:
     entry: Entry
     change: float | None
     is_comparable: bool
-    """There is one before that was timed, and this one is."""
+    """True where this evaluation was timed and one before it was."""
 
 
 @dataclass(frozen=True)

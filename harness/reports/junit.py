@@ -41,7 +41,7 @@ def _counts(numbers: list[int]) -> dict[str, str]:
 
 
 def _properties(report: GateReport) -> ElementTree.Element:
-    """What holds for the whole gate."""
+    """Return what holds for the whole gate."""
     element = ElementTree.Element("properties")
     lines = [("setting", line) for line in setting_lines(report)] + [("remark", remark) for remark in report.remarks]
     for name, value in lines:

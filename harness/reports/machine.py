@@ -1,4 +1,4 @@
-"""What the doctor says of a machine: findings, and the device's ceilings."""
+"""The doctor's report on a machine: findings, and the device's ceilings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judging a problem found, for people and for programs."""
+"""The findings of judging a problem, for people and for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.reports.numbers import derived_words, light_words, work_words
 from harness.reports.terminal import Report
 
 _FEW = 2
-"""So many labels stand in a cell of the table; more are a number."""
+"""The most labels in a cell of the table; further ones are a number."""
 
 
 def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _draws(draws: Sequence[Draw]) -> Table:
 
 
 def _reference(check: ProblemCheck) -> Iterator[str]:
-    """Says whether it agrees with itself."""
+    """Say whether it agrees with itself."""
     if not check.draws:
         return
     worst = max(check.draws, key=lambda draw: draw.reference_worst)

@@ -93,7 +93,7 @@ def _times(evaluation: Evaluation, timing: Timing) -> Iterator[str]:
 
 
 def _kernels(evaluation: Evaluation) -> Iterator[str]:
-    """What the compiler says of each: spills and registers bound the occupancy."""
+    """Say what the compiler says of each: spills and registers bound the occupancy."""
     for build in evaluation.builds:
         for kernel in build.kernels:
             yield (

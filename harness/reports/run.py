@@ -1,4 +1,4 @@
-"""What `harness run` answers: the solutions of one problem, side by side."""
+"""The answer of `harness run`: the solutions of one problem, side by side."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def caveats(evaluations: Iterable[Evaluation]) -> Iterator[Line]:
 
 
 def resources(evaluations: Iterable[Evaluation]) -> Iterator[Section]:
-    """What the compiler said of each kernel, and where its whole output lies."""
+    """Show what the compiler said of each kernel, and where its whole output lies."""
     for evaluation in evaluations:
         if evaluation.builds:
             title = f"{evaluation.solution.name}: built in {evaluation.stages_s.get('build', 0):.1f} s"

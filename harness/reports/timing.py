@@ -69,7 +69,7 @@ def timing_blocks(evaluation: Evaluation) -> list[Block]:
 
 
 def timing_json(evaluation: Evaluation) -> dict[str, Any]:
-    """What is derived from an evaluation's timing, as `harness show --statistics` prints it; empty without one."""
+    """Return what is derived from an evaluation's timing, as `harness show --statistics` prints it; {} without one."""
     timing = evaluation.timing
     if timing is None:
         return {}

@@ -1,4 +1,4 @@
-"""What NVIDIA's tools saw: a profile of one arm, and what compute-sanitizer found."""
+"""The findings of NVIDIA's tools: a profile of one arm, and what compute-sanitizer found."""
 
 from __future__ import annotations
 

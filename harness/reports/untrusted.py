@@ -18,17 +18,17 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Harmless, and without line breaks and runs of blanks: a name in a table."""
+    """Make a text harmless, without line breaks and runs of blanks: a name in a table."""
     return " ".join(harmless(text).split())
 
 
 def quoted(text: str, mark: str) -> str:
-    """Harmless, with `mark` before each line: none can begin with '::', which commands GitHub's runner."""
+    """Make a text harmless, with `mark` before each line: none can begin with '::', which commands GitHub's runner."""
     return "\n".join(f"{mark}{line}" for line in harmless(text).split("\n"))
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Harmless, and with the middle of a very long text left out, which is said."""
+    """Make a text harmless; leave out the middle of a very long one, and say so."""
     plain = harmless(text)
     if len(plain) <= longest:
         return plain

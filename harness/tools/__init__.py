@@ -1,4 +1,4 @@
-"""What looks at a kernel or a problem and decides nothing: profile, sanitize, check-problem, ceilings, doctor.
+"""Tools that look at a kernel or a problem and decide nothing: profile, sanitize, check-problem, ceilings, doctor.
 
 Other rooms may use what is named here. A name is imported when it is first used: some of them import torch.
 """

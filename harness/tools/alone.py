@@ -1,4 +1,4 @@
-"""What has the GPU to itself: measuring its ceilings, and judging problems."""
+"""Tools that have the GPU to themselves: measuring its ceilings, and judging problems."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def find_ceilings(again: bool, notify: Callable[[str], None]) -> FoundCeilings:
 def check_problems(
     problems: Sequence[Problem], cases: Sequence[str], backend: Choice, seed: int | None, notify: Callable[[str], None]
 ) -> Iterator[ProblemCheck]:
-    """What mutants find in each problem, one after the other. `cases`: all of each where none is named.
+    """Yield what mutants find in each problem, one after the other. `cases`: all of each where none is named.
 
     The simulator plays no part: references are torch's and run on the CPU where no GPU does. Raises: MachineError;
     UsageError for a case that a problem doesn't have.

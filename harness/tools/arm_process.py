@@ -28,7 +28,7 @@ _LINES_OF_TORCH = 3
 
 
 class _Protocol:
-    """What the process says of itself: the report on the disk is always that of now."""
+    """The process's report on itself: the one on the disk is always that of now."""
 
     def __init__(self, folder: Path) -> None:
         self._path = scratch_folder(folder) / REPORT

@@ -1,4 +1,4 @@
-"""What the process under a tool is told to do, and what it says of it."""
+"""The task of the process under a tool, and its report."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from harness.sandbox.wire.sandbox import Sandbox
 
 Mode = Literal["plain", "marked", "traced"]
-"""How the calls are run: as they are, between cudaProfilerStart() and cudaProfilerStop(), under torch's profiler."""
+"""The way to run calls: as they are, between cudaProfilerStart() and cudaProfilerStop(), under torch's profiler."""
 Reached = Literal["start", "load", "construct", "call", "end"]
-"""How far the process has come."""
+"""The stage that the process has reached."""
 
 REPORT = "report.json"
 TRACE = "trace.json"
@@ -19,7 +19,7 @@ TRACE = "trace.json"
 
 @dataclass(frozen=True)
 class Calls:
-    """How often the arm is called, and how: `warm_ups` come first and aren't observed."""
+    """The number of calls of the arm, and their mode: `warm_ups` come first and aren't observed."""
 
     mode: Mode
     count: int
@@ -54,7 +54,7 @@ class InlineSource:
 
 @dataclass(frozen=True)
 class ArmReport:
-    """Written anew at each stage, since what a solution does may end the process; no more than its word.
+    """A report, written anew at each stage, since the solution may end the process; it is no more than a claim.
 
     `error`: the traceback of what the arm raised.
     """

@@ -34,7 +34,7 @@ from harness.tools.target import Target
 from harness.tools.tool_process import Ended, run_tool
 
 _SEED = 0
-"""Of the inputs: what is shown is the same at every call, and decides nothing."""
+"""The inputs' seed: what is shown is the same at every call, and decides nothing."""
 _FILE_BYTES = 512 * 2**20
 _DETAILS_CHARS = 20_000
 _WHERE: dict[Reached, str] = {
@@ -94,7 +94,7 @@ class Bench:
         return run_tool(command, {**self.environment, **(variables or {})}, work, self.mark, log, timeout_s)
 
     def report(self) -> ArmReport:
-        """What the last process said of itself, the empty report where it said nothing that can be read."""
+        """Return the last process's report on itself, the empty one where it said nothing that can be read."""
         with contextlib.suppress(OSError, ValueError, RecursionError, CodecError):
             return decode(ArmReport, json.loads(self._scratch_file(REPORT)))
         return ArmReport()
@@ -182,7 +182,7 @@ def _build(
 
 
 def _copy(target: Target, folder: Path, compilers: str | None) -> Path | None:
-    """As a worker gets it: read-only, with what was built for the very same files, and of the same texts."""
+    """Copy it like a worker's: read-only, with what was built for the very same files, and of the same texts."""
     if target.solution is None:
         return None
     place = files_folder(folder) / "solutions" / target.problem.name / target.solution.name

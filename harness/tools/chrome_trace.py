@@ -16,7 +16,7 @@ _KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {
     "gpu_memcpy": "copy",
     "gpu_memset": "fill",
 }
-"""By category (libkineto's ActivityType.cpp)."""
+"""The kinds by category (libkineto's ActivityType.cpp)."""
 _NS_PER_TICK = 1_000
 """Times in a Chrome trace are microseconds, with three digits behind the point."""
 _NAME_CHARS = 2_000

@@ -134,7 +134,7 @@ def _nvml() -> MachineFinding:
 
 
 def _told(sample: Sample) -> str:
-    """What can be watched while a solution is measured, and what can't."""
+    """Say what can be watched while a solution is measured, and what can't."""
     values = {
         "SM clock": (sample.sm_mhz, "MHz"),
         "memory clock": (sample.memory_mhz, "MHz"),

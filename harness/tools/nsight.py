@@ -17,8 +17,8 @@ _SECTIONS = (
     *("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats", "ComputeWorkloadAnalysis"),
     *("MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables"),
 )
-"""What the table needs. Sections instead of metrics: NVIDIA's files know what each of them is called on each GPU, and a
-metric that a GPU hasn't got ends the tool."""
+"""The sections that the table needs. They are used instead of metrics: NVIDIA's files know each metric's name on each
+GPU, and a metric that a GPU lacks ends the tool."""
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(?P<reason>\w+)_per_issue_active\.ratio")
 _ISSUING = "selected"
 _TENSOR = re.compile(r"sm__(inst_executed_)?pipe_tensor\w*\.avg\.pct_of_peak_sustained_active")
@@ -35,7 +35,7 @@ _FIRST_COLUMN = '"ID"'
 
 @dataclass(frozen=True)
 class CounterRequest:
-    """What is to be counted. `kernel`: a regular expression for kernels' names; `launches`: so many at most."""
+    """A request to count. `kernel`: a regular expression for kernels' names; `launches`: so many at most."""
 
     metrics: MetricSet
     kernel: str | None
@@ -43,7 +43,7 @@ class CounterRequest:
 
 
 def counting_command(ncu: Path, counting: CounterRequest, report: Path, log: Path, sources: Path) -> list[str]:
-    """What the program's command is to follow; it counts between cudaProfilerStart() and cudaProfilerStop().
+    """Return what goes before the program's command; it counts between cudaProfilerStart() and cudaProfilerStop().
 
     Clocks are left as they are: fixed ones would outlast a tool that is killed, and aren't those of the timing.
     `sources`: a folder with the files that line numbers name.
@@ -59,7 +59,7 @@ def counting_command(ncu: Path, counting: CounterRequest, report: Path, log: Pat
 
 
 def reading_command(ncu: Path, report: Path) -> list[str]:
-    """Prints what read_counters() reads: every number of a report, in base units, with kernels' symbols."""
+    """Return a command that prints what read_counters() reads: all numbers, in base units, with kernels' symbols."""
     return [
         *(str(ncu), "--import", str(report), "--csv", "--page", "raw"),
         *("--print-units", "base", "--print-kernel-base", "mangled"),

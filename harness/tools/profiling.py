@@ -22,7 +22,7 @@ from harness.tools.target import Inspection
 from harness.tools.toolbox import refusal
 
 _CALLS = 3
-"""In the timeline: the pauses between calls show as well."""
+"""The calls in the timeline: the pauses between them show as well."""
 _NOTHING = "No kernels were profiled"
 _LAST_WORDS = 2_000
 
@@ -113,7 +113,7 @@ def named(kernels: Sequence[KernelCounters], builds: Iterable[ExtensionBuild]) -
 
 
 def remarks(kernels: Sequence[KernelCounters], timeline: DeviceTimeline, counting: CounterRequest) -> Iterable[str]:
-    """What of a call wasn't counted, and why."""
+    """Say what of a call wasn't counted, and why."""
     launched = math.ceil(sum(row.launches for row in timeline.rows if row.kind == "kernel") / timeline.calls)
     if not launched and kernels:
         yield (

@@ -1,4 +1,4 @@
-"""Which means of confinement this machine has: a child of ours confines itself and says."""
+"""The means of confinement that this machine has: a child of ours confines itself and says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def examine_protections() -> list[MachineFinding]:
 
 
 def _try_out() -> dict[str, Any] | str:
-    """What the child says, or how it failed."""
+    """Return what the child says, or how it failed."""
     folder = make_folder()
     home = os.path.expanduser("~")
     sandbox, server = (Sandbox(place, (), home, os.getpid()) for place in (str(folder), tempfile.gettempdir()))

@@ -32,7 +32,7 @@ _AFTERMATH = {
     *("cudaErrorInvalidAddressSpace", "cudaErrorHardwareStackError", "cudaErrorInvalidPc", "cudaErrorAssert"),
     *("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_MISALIGNED_ADDRESS"),
 }
-"""What every call returns after a kernel has failed (cudaError_t's 'sticky' errors)."""
+"""Errors that every call returns after a kernel has failed (cudaError_t's 'sticky' ones)."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 
 def _report(block: Sequence[str]) -> AlikeReports | None:
-    """None for what names neither a kernel nor a call."""
+    """Return None for what names neither a kernel nor a call."""
     headline, *rest = block
     frames = tuple(line.removeprefix(_FRAME).strip() for line in rest if line.startswith(_FRAME))
     lines = [line for line in rest if not line.startswith((_FRAME, "Saved host backtrace"))]
@@ -107,7 +107,7 @@ def _report(block: Sequence[str]) -> AlikeReports | None:
 
 
 def _innermost_line(frames: Sequence[str]) -> str | None:
-    """Of Python, whose frames come behind all native ones, the innermost first."""
+    """Return the innermost line of Python, whose frames come behind all native ones, the innermost first."""
     return next((match["source"] for frame in frames if (match := _PYTHON_FRAME.search(frame))), None)
 
 

@@ -22,10 +22,10 @@ from harness.tools.tool_process import Ended
 from harness.tools.toolbox import refusal
 
 _VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-"""Else torch cuts tensors out of blocks of 2 MiB, where an access beside a tensor is still inside of an allocation, and
-memory that was somebody's before counts as initialised."""
+"""The variable that keeps torch from cutting tensors out of blocks of 2 MiB, where an access beside a tensor is still
+inside of an allocation, and memory that was somebody's before counts as initialised."""
 _PADDING_BYTES = 4096
-"""Between allocations, so that what lies beside one belongs to none."""
+"""The padding between allocations, so that what lies beside one belongs to none."""
 _LINE = re.compile(r"(\S+?\.\w+:\d+)$")
 _LAST_WORDS = 500
 
@@ -53,7 +53,7 @@ def run_sanitizer(asked: Inspection, tools: Iterable[SanitizerTool], say: Callab
 
 
 def sanitizer_command(program: Path, tool: SanitizerTool, log: Path) -> list[str]:
-    """What the program's command is to follow. Kernels are named by their symbols, which tell whose they are."""
+    """Return what goes before the program's command. Kernels are named by their symbols, which show whose they are."""
     padding = ["--padding", str(_PADDING_BYTES)] if tool == "memcheck" else []
     return [str(program), "--tool", tool, "--demangle", "no", "--log-file", str(log), *padding]
 
@@ -85,7 +85,7 @@ def judged(
     sources: Sequence[InlineSource],
     target: Target,
 ) -> tuple[SanitizerFinding, ...]:
-    """What was reported, in the solution's own lines, and whose it is."""
+    """Say what was reported, in the solution's own lines, and whose it is."""
     folder = target.solution.folder if target.solution else None
     written = Written(builds, target.solution.texts() if target.solution else {})
     origins = Origins(own_kernels(builds), (), in_framework_libraries, written.leaves_to_torch)
@@ -113,15 +113,15 @@ def judged(
 
 
 def _is_own(one: AlikeReports, name: str | None, origins: Origins, libraries: tuple[str, ...]) -> bool:
-    """By the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try calls
-    that fail, and that they get over."""
+    """Tell by the kernel, as in a trace; a call by whether the solution's compiled code made it: torch and cuDNN try
+    calls that fail, and that they get over."""
     if one.kernel is None or name is None:
         return any(frame.endswith(libraries) for frame in one.frames)
     return origins.of(KernelRun(one.kernel, 0, 0, 0, "kernel"), name) == "own"
 
 
 def _complaint(said: SanitizerLog, ended: Ended, printed: Path) -> str | None:
-    """Why the tool didn't see all there is; None where it did."""
+    """Say why the tool didn't see all there is; None where it did."""
     words = printed.read_text(encoding="utf-8", errors="replace")
     if said.complaints:
         text = "; ".join(said.complaints)

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.tools.arm_task import InlineSource
 
 _OF_TORCH = "cuda.cu"
-"""What load_inline() calls it."""
+"""The name that load_inline() gives it."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is to be looked at, by the names that the user gave, and where what is found is kept."""
+"""The target of a tool, by the names that the user gave, and the place where findings are kept."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ENDING_S = 10
 
 @dataclass(frozen=True)
 class Ended:
-    """How a tool ended. `code` as subprocess has it; None where it was ended by us, for it took too long."""
+    """The end of a tool. `code` is that of subprocess; None where we ended it, for it took too long."""
 
     code: int | None
     seconds: float

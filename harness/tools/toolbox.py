@@ -15,7 +15,7 @@ _PACKAGES = {"ncu": "Nsight Compute (package nsight-compute)", "compute-sanitize
 _USED_BY = {"ncu": "harness profile", "compute-sanitizer": "harness sanitize"}
 _USUAL = ("/usr/local/cuda",)
 _OWN_FOLDERS = Path("/opt/nvidia/nsight-compute")
-"""With a folder for each version of Nsight Compute."""
+"""A place with a folder for each version of Nsight Compute."""
 _REFUSALS = (
     (
         "ERR_NVGPUCTRPERM",
@@ -37,7 +37,7 @@ _REFUSALS = (
         "another ncu holds its lock, or may not share it: wait, or remove the file",
     ),
 )
-"""What the tools say, and the remedy (NVIDIA's page on ERR_NVGPUCTRPERM; Nsight Compute's manual, FAQ)."""
+"""The tools' messages and their remedies (NVIDIA's page on ERR_NVGPUCTRPERM; Nsight Compute's manual, FAQ)."""
 
 
 def find_tool(name: str, environment: Mapping[str, str] = os.environ) -> Path:
@@ -63,7 +63,7 @@ def examine_tools() -> list[MachineFinding]:
 
 
 def refusal(said: str) -> str | None:
-    """What to do about a tool that printed this; None where it says nothing that is known."""
+    """Say what to do about a tool that printed this; None where it says nothing that is known."""
     return next((remedy for pattern, remedy in _REFUSALS if re.search(pattern, said)), None)
 
 

@@ -43,7 +43,7 @@ class Standing:
     is_older_source: bool
     """The solution has been edited since; what is shown is its former source."""
     is_comparable: bool
-    """It has the board's environment, config and version of the problem, which is valid; and is meant to pass."""
+    """True where it has the board's environment, config and valid version of the problem, and is meant to pass."""
 
     @property
     def speedup(self) -> Interval | None:
@@ -51,12 +51,12 @@ class Standing:
 
     @property
     def control(self) -> Interval | None:
-        """What equal arms measured (A/A)."""
+        """The ratio of equal arms (A/A)."""
         return interval_of(self.entry.control, self.entry.control_low, self.entry.control_high)
 
     @property
     def is_sample(self) -> bool:
-        """Counts in fast_p and in the verdicts: judged under the board's rules, and meant to pass."""
+        """True where it counts in fast_p and in the verdicts: judged under the board's rules, and meant to pass."""
         return self.rank is not None or (self.is_comparable and self.entry.verdict.blames_solution)
 
 
@@ -75,7 +75,7 @@ class ProblemBoard:
     metric: Metric | None
     """The metric by which its solutions are ranked; None where none was measured."""
     is_invalid: bool = False
-    """Nobody can be judged by it: in no rank and no total."""
+    """True where nobody can be judged by it: it is in no rank and no total."""
 
 
 @dataclass(frozen=True)

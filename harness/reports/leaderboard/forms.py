@@ -35,7 +35,7 @@ from harness.reports.untrusted import one_line
 
 
 def leaderboard_table(board: Board) -> Report:
-    """Per problem and class the ranked solutions, under them what isn't ranked and why."""
+    """List the ranked solutions by problem and class, and under them what isn't ranked and why."""
     head = Line((Span("leaderboard", "strong"), f" {board.environment.label}, config {board.config.key}"))
     rule = Line("ranked: newest problem files, passed on all cases, not noisy; ties share ranks", "faint")
     sums = [Line(total_sentence(total)) for total in totals(board)]
@@ -151,7 +151,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
 
 
 def _over_json(row: OverBaseline | None) -> dict[str, Any] | None:
-    """Null where there is no such baseline beside the first."""
+    """Return null where there is no such baseline beside the first."""
     if row is None:
         return None
     return {

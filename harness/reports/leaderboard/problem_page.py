@@ -1,4 +1,4 @@
-"""What the page says of one problem: its pictures and tables."""
+"""The page's section on one problem: its pictures and tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_MEASUREMENTS = 200
 
 @dataclass(frozen=True)
 class ArmRate:
-    """What an arm achieved on the work that a call can't do without; `solution` is None for the baseline."""
+    """The rate of an arm on the work that a call can't do without; `solution` is None for the baseline."""
 
     name: str
     solution: SolutionView | None
@@ -98,7 +98,7 @@ class ProblemView:
 
     @property
     def limit(self) -> str:
-        """What the GPU's ceilings make of that work: by class of arithmetic, where solutions are held against
+        """The time of that work at the GPU's ceilings: by class of arithmetic, where solutions are held against
         several."""
         lights = [view.evaluation.speed_of_light for view in self._ranked if view.evaluation.work]
         if words := dict.fromkeys(light_words(light) for light in lights if light):

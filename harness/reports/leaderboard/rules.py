@@ -1,4 +1,4 @@
-"""What an evaluation must be to be ranked, and among which it is."""
+"""The conditions for an evaluation to be ranked, and the class in which it is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TITLES: dict[PrecisionClass, str] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the reader asked for. None: the board chooses."""
+    """The reader's choice. Where a field is None, the board chooses."""
 
     environment: str | None = None
     """A fingerprint, or a part of a label that only one environment has."""
@@ -82,7 +82,7 @@ def chosen(what: str, candidates: Sequence[Candidate], wanted: str | None) -> Ca
 
 @dataclass(frozen=True)
 class BoardConditions:
-    """What the evaluations of one problem are held against."""
+    """The conditions that the evaluations of one problem are held against."""
 
     environment: str
     config: str
@@ -135,7 +135,7 @@ def _broken_rules(entry: Entry, conditions: BoardConditions) -> Iterator[str]:
 
 
 def class_of(entry: Entry) -> PrecisionClass:
-    """What the solution declares that it computes in; the problem's precision where it declares nothing.
+    """Return the class of the precision that the solution declares; the problem's where it declares nothing.
 
     A word that this version doesn't know counts as half: the class in which it can wrong nobody.
     """

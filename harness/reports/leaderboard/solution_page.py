@@ -1,4 +1,4 @@
-"""What the page says of one solution."""
+"""The page's section on one solution."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SolutionView:
 
     @property
     def short(self) -> str:
-        """What a small cell says."""
+        """The text of a small cell."""
         if self.kind == "ranked":
             return self.estimate
         return "simulated" if self.kind == "passed" and self.entry.backend == "sim" else self.entry.verdict.value

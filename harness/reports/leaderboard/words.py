@@ -90,8 +90,8 @@ _OWN = "own: the share of the device's time in the solution's own kernels, copie
 
 @dataclass(frozen=True)
 class StandingRow:
-    """What all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—' for what
-    can't be compared."""
+    """The texts that all forms write of a solution. `speedup` with its bounds, the times and the share of light are '—'
+    for what can't be compared."""
 
     rank: str
     time: str
@@ -104,7 +104,7 @@ class StandingRow:
     note: str
     """Says that the source shown is not today's; '' where it is."""
     reason: str
-    """Why it isn't ranked; the verdict stands before a reason that doesn't say it."""
+    """The reason why it isn't ranked; the verdict stands before a reason that doesn't say it."""
 
 
 def row_of(standing: Standing) -> StandingRow:
@@ -126,7 +126,7 @@ def row_of(standing: Standing) -> StandingRow:
 
 
 def rules(board: Board) -> tuple[str, ...]:
-    """Which evaluations are ranked, and how: a sentence each."""
+    """Say which evaluations are ranked, and how: a sentence each."""
     baseline = board.baseline or "the baseline"
     return (
         f"Environment: {board.environment.label}. {_others(len(board.other_environments), 'environment')}",
@@ -165,7 +165,7 @@ def left_out_note(total: ClassTotal) -> str | None:
 
 
 def problem_note(problem: ProblemBoard) -> str | None:
-    """What a reader must know about the problem's version and its times; None where there is nothing to say."""
+    """Return what a reader must know about the problem's version and its times; None where there is nothing to say."""
     notes = []
     if problem.has_newer_version:
         notes.append("A newer version of this problem has results in another environment; here it has none yet.")

@@ -35,7 +35,7 @@ _SPEEDS: dict[SpeedVerdict, str] = {
 
 @dataclass(frozen=True)
 class Pictures:
-    """What the pictures of an evaluation show. `roofline` is None in records that don't say how much work a call is."""
+    """The content of an evaluation's pictures. `roofline` is None in records that don't say how much work a call is."""
 
     evaluation: Evaluation
     timing: Timing
@@ -44,7 +44,7 @@ class Pictures:
 
 
 def pictures_of(evaluation: Evaluation) -> Pictures:
-    """What the pictures show. Raises: UsageError where nothing was timed."""
+    """Collect what the pictures show. Raises: UsageError where nothing was timed."""
     timing = evaluation.timing
     if timing is None:
         raise UsageError(_untimed(evaluation))

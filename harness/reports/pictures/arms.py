@@ -68,7 +68,7 @@ class ArmSamples:
 
     @cached_property
     def close_up_ns(self) -> tuple[float, float]:
-        """What an axis of this arm alone spans: all calls but those so far out that the rest would be a line."""
+        """The span of an axis of this arm alone: all calls but those so far out that the rest would be a line."""
         low, high = quartiles(self.ns)
         reach = max(_CLOSE_UP * (high - low), _LEAST_CLOSE_UP * self.median_ns)
         near = [ns for ns in (*self.ns, *(block.ns for block in self.blocks)) if low - reach <= ns <= high + reach]
@@ -79,7 +79,7 @@ class ArmSamples:
 
     @property
     def beyond(self) -> int:
-        """Calls that the close-up doesn't span."""
+        """The number of calls that the close-up doesn't span."""
         low, high = self.close_up_ns
         return sum(not low <= ns <= high for ns in self.ns)
 
@@ -113,7 +113,7 @@ class Samples:
 
     @cached_property
     def is_log(self) -> bool:
-        """Calls lie so far apart that a linear axis would show the slowest alone."""
+        """True where calls lie so far apart that a linear axis would show the slowest alone."""
         return self._slowest / self._fastest > _FAR_APART
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a roofline shows: what each arm achieved of the work that a call can't do without, and the device's ceilings.
+"""The content of a roofline: each arm's rates on the work that a call can't do without, and the device's ceilings.
 
 S. Williams, A. Waterman, D. Patterson, Roofline: an insightful visual performance model (CACM 52:4, 2009).
 """
@@ -66,7 +66,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Achieved:
-    """What an arm achieved in the median of its blocks. `share` is that of what it could, and `bound` what bounds it:
+    """The rates of an arm in the median of its blocks. `share` is that of what it could do, and `bound` what bounds it:
     'memory' or an arithmetic. Both are None where the ceilings aren't known."""
 
     arm: ArmSamples
@@ -109,7 +109,7 @@ def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
 
 
 def roofline_of(evaluation: Evaluation, arms: Sequence[ArmSamples]) -> Roofline | None:
-    """None for a record that doesn't say how much work a call is. The reference is held against the problem's
+    """Return None for a record that doesn't say how much work a call is. The reference is held against the problem's
     precision, as records.roofline has it."""
     work, ceilings, light = evaluation.work, evaluation.ceilings, evaluation.speed_of_light
     if work is None:
@@ -131,7 +131,7 @@ def roofline(arms: Sequence[ArmSamples], work: Work, roof: Roof | None, referenc
 
 
 def grouped(ceilings: Sequence[CeilingLine], close: float) -> list[tuple[CeilingLine, ...]]:
-    """Highest first; those of a kind whose neighbours' ratio is below `close` stand together, to share a label."""
+    """Sort, highest first; those of a kind whose neighbours' ratio is below `close` are grouped, to share a label."""
     groups: list[tuple[CeilingLine, ...]] = []
     for ceiling in sorted(ceilings, key=lambda one: -one.rate):
         last = groups[-1] if groups else ()

@@ -20,7 +20,7 @@ _UNKNOWN = "no ceilings of the device in this record"
 
 @dataclass(frozen=True)
 class Rate:
-    """What a solution, or the baseline, achieved: operations per byte, and per second."""
+    """The rate of a solution, or of the baseline: operations per byte, and per second."""
 
     name: str
     intensity: float

@@ -189,7 +189,7 @@ def _sample(series: int) -> LegendSample:
 
 
 def _marker(series: int) -> str:
-    """Differs where colours begin anew."""
+    """Choose another marker where colours begin anew."""
     return MARKERS[(series + series // 7) % 7]
 
 
