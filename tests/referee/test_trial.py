@@ -141,7 +141,7 @@ def test_a_trace_is_kept_where_it_convicts(
 ) -> None:
     auditor.accuses = accused
     trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
-    with pytest.raises(SolutionFailed, match="only the framework's kernels ran") as caught:
+    with pytest.raises(SolutionFailed, match="framework's") as caught:
         trial.check()
     assert (found.trace, caught.value.failure.case) == (replace(TRACE, case=convicted), convicted)
 
@@ -462,7 +462,7 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
 @pytest.mark.usefixtures("auditor")
 def test_a_failure_in_a_shrunk_case_alone_blames_nobody(tmp_path: Path) -> None:
     trial, _ = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
-    with pytest.raises(SolutionFailed, match="fits the full shape only") as caught:
+    with pytest.raises(SolutionFailed, match="full shape") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -501,7 +501,7 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
     monkeypatch.setattr(sampling_module, "take_turn", take_turn)
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
     trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
-    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+    with pytest.raises(SolutionFailed, match="60 s") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
     assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
@@ -522,7 +522,7 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
         trial.check()
         assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
         return
-    with pytest.raises(SolutionFailed, match="the problem fits the full shape only: zeros") as caught:
+    with pytest.raises(SolutionFailed, match="full shape only: zeros") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -583,7 +583,7 @@ def test_an_author_s_case_that_would_take_too_long_is_sampled(
         trial.check()
         assert ("odd", "sampled_blocks") in {(check.case, check.scope) for check in found.checks}
         return
-    with pytest.raises(SolutionFailed, match="odd: more than the simulator can bear") as caught:
+    with pytest.raises(SolutionFailed, match=r"^odd: .* simulator") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -606,7 +606,7 @@ def test_a_full_shape_that_never_ends_is_a_timeout_where_a_shrunk_one_never_ends
             return super().ask(request, timeout_s, descriptors)
 
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest, worker=Endless)
-    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+    with pytest.raises(SolutionFailed, match="60 s") as caught:
         trial.check()
     assert caught.value.verdict is verdict
 

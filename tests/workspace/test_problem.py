@@ -196,7 +196,7 @@ def test_a_folder_without_problem_py_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     folder = problem_folder(tmp_path)
     (folder / "problem.py").write_bytes(SOURCE.encode() + b"# \xe4\n")
-    with pytest.raises(InvalidFile, match=r"problem\.py: can't be read"):
+    with pytest.raises(InvalidFile, match=r"problem\.py: .* read"):
         load_problem(folder)
 
 

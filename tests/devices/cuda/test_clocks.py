@@ -90,21 +90,21 @@ def test_who_may_not_lock_is_told_and_nothing_is_left_behind(tmp_path: Path, err
 
 def test_an_instance_of_a_gpu_is_not_locked(tmp_path: Path) -> None:
     nvml = ScriptedNvml((UUID.replace("GPU-", "MIG-"),), **STEPS)
-    with pytest.raises(MachineError, match="an instance of it"), clock(nvml, tmp_path).locked(1410):
+    with pytest.raises(MachineError, match="instance"), clock(nvml, tmp_path).locked(1410):
         pass
     assert nvml.calls == []
 
 
 def test_without_nvml_clocks_cannot_be_locked(tmp_path: Path) -> None:
     nvml = ScriptedNvml(Init=NvmlError(9, "Driver Not Loaded"))
-    with pytest.raises(MachineError, match="through NVML, and NVML doesn't answer"), clock(nvml, tmp_path).locked(1410):
+    with pytest.raises(MachineError, match="NVML doesn't answer"), clock(nvml, tmp_path).locked(1410):
         pass
 
 
 def test_without_a_place_for_the_note_nothing_is_locked(tmp_path: Path) -> None:
     nvml = ScriptedNvml(**STEPS)
     (tmp_path / "locked-clocks").write_text("a file where a folder belongs")
-    with pytest.raises(MachineError, match="nobody would reset them"), clock(nvml, tmp_path).locked(1410):
+    with pytest.raises(MachineError, match="reset"), clock(nvml, tmp_path).locked(1410):
         pass
     assert nvml.calls == []
 

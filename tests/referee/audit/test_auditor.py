@@ -130,7 +130,7 @@ def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
     play(auditor, "eager", 1_000)
     play(auditor, "solution", 200)
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_700, 198))), 10_000 * US)
-    with pytest.raises(SolutionFailed, match="200 µs are claimed for a traced call that lasted 900 µs") as caught:
+    with pytest.raises(SolutionFailed, match=r"200 µs .* 900 µs") as caught:
         auditor.finish(200 * US)
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
 
@@ -219,7 +219,7 @@ def test_traces_that_are_left_out_are_counted_by_turn() -> None:
     auditor.check(reply(1, 200, kernels=(*marked(2_000, 200), kernel(2_001, 198))), 10_000 * US, is_traced=True)
     auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
     auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
-    with pytest.raises(SolutionFailed, match="no trace came from 2 of the 4 turns") as caught:
+    with pytest.raises(SolutionFailed, match=r"no trace .*2 of the 4") as caught:
         auditor.finish(200 * US)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("trace", {"traced_turns": 4, "turns_without": 2})
@@ -230,7 +230,7 @@ def test_a_trace_that_is_left_out_where_an_untouched_worker_has_one_is_cheating(
     """As on the simulator, which always has one; no baseline is there to show it."""
     auditor = Auditor("full", facts=facts)
     auditor.check(reply(3, 100 if facts.on_gpu else 0), 900 * US, is_traced=True)
-    with pytest.raises(SolutionFailed, match="no trace came from 1 of the 1 turns") as caught:
+    with pytest.raises(SolutionFailed, match=r"no trace .*1 of the 1") as caught:
         auditor.finish()
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
 
@@ -251,14 +251,14 @@ def test_tails_that_are_left_out_are_evidence() -> None:
     auditor = audited([kernel(2_001, 198)])
     auditor.turn("solution", 5, tailless(5, 200), 3_800 * US)
     auditor.check(tailless(2, 200), 3_800 * US, is_traced=False)
-    with pytest.raises(SolutionFailed, match=r"of 7 of 34 calls") as caught:
+    with pytest.raises(SolutionFailed, match="7 of 34") as caught:
         auditor.finish(200 * US)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("tail", {"calls": 34, "calls_without": 7})
 
 
 def test_times_that_are_left_out_on_an_idle_device_end_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match="0 times were reported for 2 timed calls"):
+    with pytest.raises(SolutionFailed, match=r"0 times .* 2"):
         Auditor("full").check(reply(2), 900 * US, is_traced=False)
 
 
@@ -294,5 +294,5 @@ def test_a_kernel_that_is_called_as_torchs_is_own_by_the_solutions_text_alone() 
 def test_on_the_simulator_torch_alone_is_no_custom_kernel() -> None:
     auditor = Auditor("small", facts=Facts(on_gpu=False))
     auditor.trace("solution", 1, reply(1, kernels=(KernelRun("aten::max_pool2d", 0, 0, 0, "kernel"),)), 900 * US)
-    with pytest.raises(SolutionFailed, match=r"only the framework's: aten::max_pool2d"):
+    with pytest.raises(SolutionFailed, match="framework's: aten::max_pool2d"):
         auditor.finish()

@@ -94,7 +94,7 @@ def test_a_kernel_of_hardly_any_time_may_stand_for_a_part_of_the_reference(found
     ],
 )
 def test_a_kernel_of_hardly_any_time_beside_all_of_the_work_is_a_decoy(found: Trace) -> None:
-    with pytest.raises(SolutionFailed, match="did all that the reference consists of"):
+    with pytest.raises(SolutionFailed, match="all that the reference"):
         require_custom(found, REFERENCE)
 
 
@@ -105,7 +105,7 @@ def test_without_a_reference_a_small_share_accuses_nobody() -> None:
 def test_a_config_may_ask_for_more() -> None:
     found = trace(("own", "own", 1, 300), ("sigmoid", "framework", 1, 500))
     assert require_custom(found, EAGER, 0.375) == ()
-    with pytest.raises(SolutionFailed, match=r"took 37.50% of the device's time; 40.00% are asked for"):
+    with pytest.raises(SolutionFailed, match=r"37.50% .*40.00%"):
         require_custom(found, EAGER, 0.4)
 
 
@@ -115,7 +115,7 @@ def test_what_a_config_asks_for_is_said_to_be_unjudged_on_the_simulator() -> Non
 
 
 def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
-    with pytest.raises(SolutionFailed, match="the device only moved data"):
+    with pytest.raises(SolutionFailed, match="only moved data"):
         require_custom(trace(("copy", "move", 1, 5)), None)
 
 
@@ -145,7 +145,7 @@ OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
 def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is_a_decoy(
     reference: Trace, found: Trace
 ) -> None:
-    with pytest.raises(SolutionFailed, match="did all that the reference consists of itself: aten::"):
+    with pytest.raises(SolutionFailed, match=r"all that the reference .*: aten::"):
         require_custom(found, reference)
 
 

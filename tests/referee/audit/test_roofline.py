@@ -79,7 +79,7 @@ def test_inputs_have_left_the_cache() -> None:
 
 
 def test_more_bytes_than_memory_can_move_is_cheating() -> None:
-    with pytest.raises(SolutionFailed, match=r"30\.00 TB/s; the device's memory moves 3\.00 TB/s") as caught:
+    with pytest.raises(SolutionFailed, match=r"30\.00 TB/s; .* 3\.00 TB/s") as caught:
         judge(0.1 * MS, Work(3_000_000_000, None), lambda: 2e9, 1_000_000_000, baseline_ns=1.2 * MS)
     (evidence,) = caught.value.failure.evidence
     assert evidence.check == "roofline"

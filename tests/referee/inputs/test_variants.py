@@ -246,7 +246,7 @@ def test_integers_are_left_alone(tmp_path: Path) -> None:
 def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
     assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, signed, nan]\n"))[0] == {"NaN", *NEGATIVE}
     assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
-    with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
+    with pytest.raises(InvalidFile, match=r"'negatve' .*negative"):
         made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")
 
 

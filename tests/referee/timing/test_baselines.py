@@ -142,7 +142,7 @@ def test_another_baseline_that_fails_is_left_out_with_a_remark(monkeypatch: pyte
 
 def test_a_first_baseline_that_fails_is_the_problems_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {name: Worker() for name in ("eager", "compile", "channels-last")}
-    with pytest.raises(InvalidProblem, match=r"\(eager\): no memory left"):
+    with pytest.raises(InvalidProblem, match=r"\(eager\): .*memory"):
         made_ready(monkeypatch, "eager", workers)
 
 

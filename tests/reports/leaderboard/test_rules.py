@@ -51,7 +51,7 @@ def test_an_unknown_environment_is_an_error_that_lists_the_known() -> None:
 
 
 def test_an_ambiguous_environment_is_an_error() -> None:
-    with pytest.raises(UsageError, match="names several of the environments"):
+    with pytest.raises(UsageError, match="several"):
         board(timed(), timed(environment=other_gpu()), wanted=Wanted(environment="torch"))
 
 
