@@ -15,6 +15,7 @@ from harness.model.verdict import Verdict
 from harness.suggest import did_you_mean
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 
@@ -59,7 +60,7 @@ def test_a_problem_is_a_folder_with_problem_py(workspace: Workspace) -> None:
 def test_a_mistyped_problem_gets_a_suggestion(workspace: Workspace) -> None:
     with pytest.raises(UsageError) as caught:
         workspace.problem("maxpol2d")
-    assert str(caught.value) == (f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?")
+    assert tells(str(caught.value), "'maxpol2d'", f"{workspace.root}/problems", "Did you mean 'maxpool2d'?")
 
 
 @pytest.mark.parametrize("name", ["\x1b[2Jx", "a\n::warning file=x::spoofed", "a::b", "##[error]x", "a\u202eb"])

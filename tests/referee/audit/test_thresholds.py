@@ -8,6 +8,7 @@ from harness.referee.audit import idle_gpu, phases, tail
 from harness.referee.audit.observed import ArmTurns
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.audit.observed import busy, observed
+from tests.wording import tells
 
 US, MS = 1_000, 1_000_000
 
@@ -93,12 +94,12 @@ def test_a_gpu_that_works_between_turns_is_cheating() -> None:
 def test_on_a_gpu_that_others_use_nobody_is_accused() -> None:
     """One quiet canary among the baseline's doesn't make the GPU an idle one."""
     (remark,) = require_idle([2400 * US] * 9, [2300 * US] * 8 + [93 * US])
-    assert remark.startswith("the GPU is shared with another process: after the baseline's turns, too")
+    assert tells(remark, "shared", "another process", "baseline's turns")
 
 
 def test_a_neighbour_that_works_by_fits_and_starts_is_no_accusation() -> None:
     (remark,) = require_idle([2400 * US] * 5 + [93 * US] * 4, [2300 * US] * 3 + [93 * US] * 6)
-    assert "shared with another process" in remark
+    assert tells(remark, "shared", "another process")
 
 
 def test_a_few_busy_canaries_of_the_baselines_excuse_nobody() -> None:

@@ -12,6 +12,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import KernelRun
 from tests.referee.audit.observed import observed
 from tests.referee.audit.traces import OUTPUT_BYTES, US, around, kernel, marked, move
+from tests.wording import tells
 
 SHARED = [2_400_000]
 
@@ -115,7 +116,7 @@ def test_what_happens_to_the_baseline_too_is_no_cheating(held_up: int, calls: in
     honest = lasted(*[(289, 5)] * 5, *[(6, 5)] * 3)
     baseline = lasted(*[(2_005, 5)] * held_up, *[(6, 5)] * (calls - held_up))
     (remark,) = require_measured(honest, baseline, is_shared)
-    assert remark.startswith("5 of 8 traced calls lasted longer between the marks")
+    assert tells(remark, "5 of 8", "lasted longer")
     assert f"and {held_up} of {calls} of the baseline's" in remark
 
 

@@ -13,6 +13,7 @@ from harness.referee.audit.traced_turn import TracedTurn
 from harness.referee.audit.wall_clock import hidden_times
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.audit.observed import observed
+from tests.wording import tells
 
 MS = 1_000_000
 
@@ -148,7 +149,7 @@ def test_pauses_at_random_excuse_no_hidden_work() -> None:
 def test_where_both_arms_are_noisy_the_noise_counts() -> None:
     solution, baseline = (jittered(turns(MS, besides, noise_ns=60_000), 20 * MS) for besides in (700_000, 400_000))
     (remark,) = require_explained(solution, baseline)
-    assert remark.startswith("the wall clock can't bound what is claimed: turns vary so much")
+    assert tells(remark, "wall clock can't", "vary")
 
 
 def test_a_quiet_measurement_needs_no_remark() -> None:
