@@ -13,6 +13,7 @@ from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
 from harness.cudasim.compiler import find_torch
 from harness.cudasim.diagnose import BuildDiagnosis, diagnose_build_log
 from harness.cudasim.toolkit import Toolkit
+from tests.wording import tells
 
 pytestmark = pytest.mark.sim
 
@@ -97,7 +98,8 @@ def test_inline_ptx_is_unsupported(toolkit: Toolkit, tmp_path: Path) -> None:
     )
     assert run.returncode != 0
     diagnosis = diagnose_build_log(run.stderr)
-    assert (diagnosis.kind, diagnosis.summary) == ("unsupported", "inline PTX (asm) at line 5")
+    assert diagnosis.kind == "unsupported"
+    assert tells(diagnosis.summary, "PTX", "line 5")
 
 
 def test_mistake_in_a_kernel_is_a_compile_error(toolkit: Toolkit, cuda_source: Path) -> None:
@@ -121,21 +123,21 @@ def test_too_much_static_shared_memory_is_a_compile_error(toolkit: Toolkit, cuda
     cuda_source.write_text("__global__ void k(float* x) {\n  __shared__ float s[12289];\n  x[0] = s[0];\n}\n")
     diagnosis = compile_alone(toolkit.nvcc, cuda_source)
     assert diagnosis.kind == "compile_error"
-    assert "uses too much shared data" in diagnosis.summary
+    assert "shared data" in diagnosis.summary
 
 
 def test_cuda_name_that_we_lack_is_unsupported(toolkit: Toolkit, cuda_source: Path) -> None:
     cuda_source.write_text("__global__ void k(int* x) {\n  *x = __vavgs2(x[1], x[2]);\n}\n")
     diagnosis = compile_alone(toolkit.nvcc, cuda_source)
     assert diagnosis.kind == "unsupported"
-    assert diagnosis.summary.startswith("cuda.cu:2: ‘__vavgs2’ was not declared")
+    assert tells(diagnosis.summary, "cuda.cu:2:", "‘__vavgs2’", "not declared")
 
 
 def test_cuda_code_in_cpp_sources_is_a_compile_error(toolkit: Toolkit, main_source: Path) -> None:
     main_source.write_text("#include <torch/extension.h>\n#include <cuda_runtime.h>\n__global__ void k() {}\n")
     diagnosis = compile_alone(toolkit.cxx, main_source)
     assert diagnosis.kind == "compile_error"
-    assert diagnosis.summary.startswith("main.cpp:2: cuda_runtime.h: No such file or directory")
+    assert tells(diagnosis.summary, "main.cpp:2:", "cuda_runtime.h", "No such file")
 
 
 def test_missing_declaration_is_a_compile_error(toolkit: Toolkit, main_source: Path) -> None:
@@ -144,4 +146,4 @@ def test_missing_declaration_is_a_compile_error(toolkit: Toolkit, main_source: P
     )
     diagnosis = compile_alone(toolkit.cxx, main_source)
     assert diagnosis.kind == "compile_error"
-    assert diagnosis.summary.startswith("main.cpp:4: ‘run’ was not declared in this scope")
+    assert tells(diagnosis.summary, "main.cpp:4:", "‘run’", "not declared")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.cudasim.diagnose import diagnose_build_log
+from tests.wording import tells
 
 
 def device_error(message: str, code: str = "x = y;") -> str:
@@ -189,7 +190,7 @@ def test_unknown_option_is_the_solution_s() -> None:
 def test_refused_construct_is_unsupported() -> None:
     log = "FAILED: cuda.cuda.o\nharness-sim-unsupported: inline PTX (asm) at line 12\nninja: build stopped\n"
     assert diagnose_build_log(log).kind == "unsupported"
-    assert diagnose_build_log(log).summary == "inline PTX (asm) at line 12"
+    assert tells(diagnose_build_log(log).summary, "PTX", "line 12")
 
 
 def test_many_errors_are_cut() -> None:

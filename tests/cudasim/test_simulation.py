@@ -10,6 +10,7 @@ import pytest
 from harness.devices.sim.findings import counted_as
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.sandbox.wire.device import Finding
+from tests.wording import tells
 
 pytestmark = pytest.mark.sim
 
@@ -127,7 +128,7 @@ def test_error_reads_as_torch_words_it(outcomes: Outcomes, scenario: str, error:
 def test_checked_launch_failure_raises_with_its_numbers(outcomes: Outcomes) -> None:
     outcome = outcomes["unopted_shared_checked"]
     assert outcome["error"].startswith("CUDA error: invalid argument")
-    assert "102400 bytes of dynamic shared memory, 49152 are allowed" in outcome["error"]
+    assert tells(outcome["error"], "102400", "dynamic shared memory", "49152")
     assert outcome["findings"] == []
 
 
@@ -207,7 +208,7 @@ def test_launches_of_kernels_are_unsupported_where_no_source_shows_them(
 ) -> None:
     line = next(i for i, text in enumerate(kernel_lines, 1) if "void start_leaf" in text)
     outcome = outcomes["nested_launch"]
-    assert outcome["error"] == f"harness-sim-unsupported: dynamic parallelism at line {line} of cuda.cu"
+    assert tells(outcome["error"], "harness-sim-unsupported: dynamic parallelism", f"line {line}", "cuda.cu")
     assert outcome["findings"] == []
 
 
@@ -216,7 +217,7 @@ def test_triton_is_absent_even_where_it_is_installed(outcomes: Outcomes) -> None
 
 
 def test_mixed_devices_are_refused(outcomes: Outcomes) -> None:
-    assert outcomes["mixed_devices"]["error"].startswith("Expected all tensors to be on the same device")
+    assert "same device" in outcomes["mixed_devices"]["error"]
 
 
 def test_torch_s_operators_run_on_the_device(outcomes: Outcomes) -> None:
@@ -226,4 +227,4 @@ def test_torch_s_operators_run_on_the_device(outcomes: Outcomes) -> None:
 
 def test_operator_that_cannot_be_simulated_says_so(outcomes: Outcomes) -> None:
     error = outcomes["operator_without_cpu_kernel"]["error"]
-    assert error == "harness-sim-unsupported: torch operator aten::_thnn_fused_lstm_cell has no CPU kernel"
+    assert tells(error, "harness-sim-unsupported:", "aten::_thnn_fused_lstm_cell")

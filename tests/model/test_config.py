@@ -44,7 +44,7 @@ def test_a_value_that_cannot_work_is_refused(kind: type, values: dict[str, Any])
 def test_a_precision_that_no_interval_reaches_is_refused(precision: float) -> None:
     with pytest.raises(
         ValueError,
-        match=r"precision must be 0\.0038 at least and below 1, .* differ by ±0\.3 %, which only more",
+        match=r"precision .*0\.0038 .*±0\.3 %",
     ):
         TimingConfig(precision=precision)
     assert TimingConfig(precision=0.0038).precision == 0.0038
@@ -52,7 +52,7 @@ def test_a_precision_that_no_interval_reaches_is_refused(precision: float) -> No
 
 def test_more_processes_reach_a_finer_precision() -> None:
     assert TimingConfig(precision=0.0025, processes=3).precision == 0.0025
-    with pytest.raises(ValueError, match=r"0\.0025 at least and below 1"):
+    with pytest.raises(ValueError, match=r"0\.0025 "):
         TimingConfig(precision=0.0024, processes=3)
 
 

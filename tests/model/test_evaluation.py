@@ -35,7 +35,7 @@ def test_nothing_passes_without_checks() -> None:
 
 
 def test_nothing_passes_with_a_failed_check() -> None:
-    with pytest.raises(ValueError, match="a failed check can't pass"):
+    with pytest.raises(ValueError, match="failed check"):
         passed(checks=(check(), check(comparison(), wrong_comparison())))
 
 
@@ -43,7 +43,7 @@ def test_what_is_fragile_passes_with_the_checks_that_failed() -> None:
     assert passed(fragile=(far_out(),)).fragile[0].outputs[0].mismatches == 1
     assert TypeAdapter(Evaluation).validate_python(as_json(passed(fragile=(far_out(),)))).fragile == (far_out(),)
     for none in (replace(far_out(), variant=None), replace(check(), variant="rescaled (times 2^20)")):
-        with pytest.raises(ValueError, match="fragile is what failed under a variant"):
+        with pytest.raises(ValueError, match="fragile"):
             passed(fragile=(none,))
 
 
@@ -59,23 +59,23 @@ def test_what_did_not_pass_has_a_failure(verdict: Verdict) -> None:
 
 
 def test_a_simulated_run_has_no_timing() -> None:
-    with pytest.raises(ValueError, match="a simulated run has no timing"):
+    with pytest.raises(ValueError, match="simulated"):
         passed(environment=sim_environment(), timing=timing())
 
 
 def test_only_what_passed_is_timed() -> None:
-    with pytest.raises(ValueError, match="only what passed is timed"):
+    with pytest.raises(ValueError, match="only what passed"):
         failed(timing=timing())
 
 
 @pytest.mark.parametrize("facts", [{}, {"timing": timing()}])
 def test_only_a_baseline_that_was_measured_was_compiled(facts: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="only a baseline that was measured"):
+    with pytest.raises(ValueError, match="baseline"):
         passed(compiled=(CompiledBaseline("compile", 5.0, 1, 0, 0),), **facts)
 
 
 def test_another_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="schema 1 is not 3"):
+    with pytest.raises(ValueError, match=r"schema 1 .*3"):
         passed(schema=1)
 
 

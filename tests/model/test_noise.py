@@ -12,6 +12,7 @@ import pytest
 from harness.model.arms import ArmName, Metric
 from harness.model.timing import GpuState, Row, TimerOverhead, Timing, Turn
 from tests.examples import measured, timing
+from tests.wording import tells
 
 QUIET = GpuState((1755, 1980), 2619, 412.5, 90.5, 48, (), 0)
 
@@ -35,14 +36,15 @@ def test_an_older_record_has_none_either() -> None:
 
 
 def test_too_few_blocks() -> None:
-    assert measured(blocks=5).noises == ("too few blocks for an interval",)
+    (noise,) = measured(blocks=5).noises
+    assert tells(noise, "too few blocks")
     assert measured(blocks=6).noise is None
 
 
 def test_a_wide_interval() -> None:
     rng = random.Random(4)
     found = measured(turns=slowed(lambda turn: rng.uniform(0.7, 1.3) if turn.arm == "solution" else 1.0))
-    assert found.noise == "the interval of the speed-up is ±15.4 % wide; at most ±5 % is ranked"
+    assert tells(found.noise, "interval", "speed-up", "15.4", "5")
     assert measured(turns=slowed(lambda turn: rng.uniform(0.97, 1.03))).noise is None
 
 
@@ -51,10 +53,8 @@ def test_calls_below_the_floor() -> None:
         ns = {"eager": 21_000, "control": 21_000, "solution": 7_100}[turn.arm]
         return replace(turn, call_ns=(ns, ns), wall_ns=3 * ns)
 
-    assert measured(turns=short).noises == (
-        "the median of the solution, 7.1 µs, is below three times that of an empty kernel (2.4 µs): no ratio is "
-        "claimed",
-    )
+    (noise,) = measured(turns=short).noises
+    assert tells(noise, "solution", "7.1 µs", "empty kernel", "2.4 µs")
     assert measured(turns=short, floors=None).noise is None
 
 
@@ -66,18 +66,15 @@ def test_each_clock_has_a_floor_of_its_own() -> None:
     assert measured(turns=short, floors=floors).noise is None
     by_host = measured(turns=short, floors=floors, metric="end_to_end")
     assert by_host.speedup is None
-    assert by_host.noise == (
-        "the median of eager, 21 µs, is below three times that of an empty kernel (7.1 µs): no ratio is claimed"
-    )
+    assert tells(by_host.noise, "eager", "21 µs", "empty kernel", "7.1 µs")
     older = TimerOverhead(1_500.0, 2_400.0)
     assert measured(turns=short, floors=older, metric="end_to_end").noise is None
 
 
 def test_a_control_that_is_not_1() -> None:
     found = measured(turns=slowed(lambda turn: 0.98 if turn.arm == "control" else 1.0))
-    assert found.noises == (
-        "eager against itself (A/A) measures 1.0205 [1.0164, 1.0247] at 99.4 %, and 1 isn't in there",
-    )
+    (noise,) = found.noises
+    assert tells(noise, "eager", "A/A", "1.0205 [1.0164, 1.0247]", "99.4 %")
 
 
 def test_a_control_is_held_to_99_percent() -> None:
@@ -91,24 +88,27 @@ def test_a_control_is_held_to_99_percent() -> None:
 def test_a_wide_control() -> None:
     rng = random.Random(4)
     found = measured(turns=slowed(lambda turn: rng.uniform(0.75, 1.25) if turn.arm == "control" else 1.0))
-    assert [reason.partition(" measures")[0] for reason in found.noises] == ["eager against itself (A/A)"]
-    assert found.noises[0].endswith("wide; at most ±5 % is ranked")
+    (noise,) = found.noises
+    assert tells(noise, "eager", "A/A", "wide", "5 %")
 
 
 def test_a_ratio_that_drifts() -> None:
     found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block if turn.arm == "solution" else 1.0))
-    assert found.noises == ("the speed-up drifted by -4.3 % over the run; at most 2.0 % is ranked",)
+    (noise,) = found.noises
+    assert tells(noise, "speed-up", "drifted", "-4.3 %", "2.0 %")
 
 
 def test_drift_that_falls_on_all_arms_is_a_remark() -> None:
     found = measured(turns=slowed(lambda turn: 1 + 0.004 * turn.block))
     assert found.noise is None
-    assert found.oddities == ("eager drifted by +4.4 % over the run; ratios are paired by block, where drift cancels",)
+    (remark,) = found.oddities
+    assert tells(remark, "eager", "drifted", "+4.4 %")
 
 
 def test_times_that_drift_too_far_are_one_moments() -> None:
     found = measured(turns=slowed(lambda turn: 1 + 0.008 * turn.block))
-    assert found.noises == ("eager drifted by +8.5 % over the run; at most 5.0 % is ranked",)
+    (noise,) = found.noises
+    assert tells(noise, "eager", "drifted", "+8.5 %", "5.0 %")
     assert found.oddities == ()
 
 
@@ -119,10 +119,9 @@ def test_scatter_is_no_drift() -> None:
 
 def test_two_clock_modes() -> None:
     found = measured(turns=slowed(lambda turn: 1.04 if turn.block % 3 == 0 else 1.0))
-    assert found.noises == (
-        "eager runs at two speeds: 3000 µs in 67 % of the blocks, 3123 µs in the others, nothing between",
-        "the solution runs at two speeds: 999.8 µs in 67 % of the blocks, 1040 µs in the others, nothing between",
-    )
+    of_eager, of_solution = found.noises
+    assert tells(of_eager, "eager", "two speeds", "3000 µs", "67 %", "3123 µs")
+    assert tells(of_solution, "solution", "two speeds", "999.8 µs", "67 %", "1040 µs")
 
 
 @pytest.mark.parametrize(
@@ -139,10 +138,8 @@ def test_one_clock_mode(by: Callable[[Turn], float]) -> None:
 
 def test_a_canary_that_moved() -> None:
     slow = measured(turns=lambda turn: replace(turn, canary_ns=160_000 + 30_000 * (turn.block > 6)))
-    assert slow.noises == (
-        "a fill of the referee's own took 160 µs in the first third of the run and 190 µs in the last; at most 15 % of "
-        "difference is ranked",
-    )
+    (noise,) = slow.noises
+    assert tells(noise, "fill", "160 µs", "190 µs", "15 %")
     fast = measured(turns=lambda turn: replace(turn, canary_ns=190_000 - 30_000 * (turn.block > 6)))
     assert fast.noise is not None
 
@@ -163,10 +160,8 @@ def test_memory_that_was_busy_before_the_turns_of_one_side() -> None:
     def busy(arm: ArmName, slow_ns: int) -> tuple[str, ...]:
         return measured(turns=lambda turn: replace(turn, fill_ns=slow_ns if turn.arm == arm else 90_000)).noises
 
-    assert busy("eager", 94_000) == (
-        "before turns of eager a fill of the device's memory took 94 µs, before those of the solution 90 µs: somebody "
-        "else was using it, if only the driver, which clears what is freed; at most 2 % of difference is ranked",
-    )
+    (noise,) = busy("eager", 94_000)
+    assert tells(noise, "eager", "94 µs", "solution", "90 µs", "2 %")
     assert busy("solution", 92_000) != ()
     assert busy("eager", 91_700) == busy("control", 99_000) == ()
 
@@ -180,10 +175,8 @@ def test_memory_that_is_busy_since_the_solution_was_loaded() -> None:
         floors = TimerOverhead(1_500.0, 2_400.0, still_ns)
         return measured(turns=lambda turn: replace(turn, fill_ns=96_000), floors=floors).noises
 
-    assert since(90_000) == (
-        "before turns of eager a fill of the device's memory took 96 µs, before the solution was loaded 90 µs: "
-        "somebody else was using it, if only the driver, which clears what is freed; at most 5 % more is ranked",
-    )
+    (noise,) = since(90_000)
+    assert tells(noise, "eager", "96 µs", "loaded", "90 µs", "5 %")
     assert since(92_000) == since(None) == ()
 
 
@@ -193,7 +186,9 @@ def test_memory_that_is_busy_since_the_solution_was_loaded() -> None:
 def test_clocks_held_back_by_heat_or_hardware(word: str) -> None:
     hot = replace(QUIET, throttled=("sw power cap", word))
     found = measured(turns=lambda turn: replace(turn, gpu=hot if turn.block < 2 else QUIET))
-    assert found.noises == (f"clocks were held back in 12 of 72 turns ({word}): cool the GPU, or measure on another",)
+    (noise,) = found.noises
+    assert tells(noise, "clocks", "12 of 72", word)
+    assert "power cap" not in noise
 
 
 def test_a_moment_of_heat_is_none() -> None:
@@ -205,13 +200,15 @@ def test_a_power_cap_is_how_gpus_work() -> None:
     capped = replace(QUIET, throttled=("sw power cap",))
     found = measured(turns=lambda turn: replace(turn, gpu=capped if turn.block else QUIET))
     assert found.noises == ()
-    assert found.oddities == ("clocks were held back in 66 of 72 turns (sw power cap), which is usual under load",)
+    (remark,) = found.oddities
+    assert tells(remark, "clocks", "66 of 72", "sw power cap")
 
 
 def test_another_program_on_the_gpu() -> None:
     shared = replace(QUIET, other_processes=2)
     found = measured(turns=lambda turn: replace(turn, gpu=shared if turn.block == 4 else QUIET))
-    assert found.noises == ("another program was on the GPU in 6 of 72 turns: end it, or measure on another",)
+    (noise,) = found.noises
+    assert tells(noise, "another program", "6 of 72")
 
 
 @pytest.mark.parametrize("state", [None, GpuState(), QUIET])
@@ -231,16 +228,15 @@ def unqueued(arm: ArmName, turns: int) -> Callable[[Turn], Turn]:
 
 @pytest.mark.parametrize(("arm", "name"), [("solution", "the solution"), ("eager", "eager")])
 def test_a_device_that_waited_for_the_host(arm: ArmName, name: str) -> None:
-    assert measured(turns=unqueued(arm, 5)).noises == (
-        f"in 5 of 48 calls of {name} the device waited for the host, so that their times hold launches; at most 10 % "
-        "are ranked as gpu_cold",
-    )
+    (noise,) = measured(turns=unqueued(arm, 5)).noises
+    assert tells(noise, "5 of 48", name, "waited for the host", "10 %", "gpu_cold")
 
 
 def test_a_few_late_calls_are_a_remark() -> None:
     found = measured(turns=unqueued("solution", 4))
     assert found.noises == ()
-    assert found.oddities == ("in 4 of 48 calls of the solution the device waited for the host",)
+    (remark,) = found.oddities
+    assert tells(remark, "4 of 48", "solution", "waited")
 
 
 @pytest.mark.parametrize(("late", "noisy"), [(1, False), (2, True)])
@@ -254,9 +250,11 @@ def test_of_short_calls_fewer_may_be_late(late: int, noisy: bool) -> None:
 
     found = measured(turns=short, floors=TimerOverhead(1_500.0, 2_400.0))
     assert found.is_averaged
-    words = f"in {late} of 72 calls of eager the device waited for the host"
-    assert any(words in reason for reason in found.noises) is noisy
-    assert (words in found.oddities) is not noisy
+
+    def is_told_in(reasons: tuple[str, ...]) -> bool:
+        return any(tells(reason, f"{late} of 72", "eager", "waited") for reason in reasons)
+
+    assert (is_told_in(found.noises), is_told_in(found.oddities)) == (noisy, not noisy)
 
 
 def slow_first_call(*arms: ArmName, by: float = 0.01) -> Callable[[Turn], Turn]:
@@ -269,10 +267,7 @@ def slow_first_call(*arms: ArmName, by: float = 0.01) -> Callable[[Turn], Turn]:
 
 def test_a_speed_up_that_depends_on_how_many_calls_a_turn_has_says_so() -> None:
     (remark,) = measured(turns=slow_first_call("solution")).oddities
-    assert remark == (
-        "the first call of a turn differs from the later ones by +0.99 % for the solution, by +0.02 % for eager: with "
-        "turns of one call the speed-up would be about 2.971, of later calls alone 3"
-    )
+    assert tells(remark, "first call", "+0.99 %", "solution", "+0.02 %", "eager", "2.971", "3")
     assert measured(turns=slow_first_call("solution")).noises == ()
 
 
@@ -321,9 +316,8 @@ def test_a_further_metric_between_events_that_holds_launches_says_so(
     found = measured(metric=metric)
     late = unqueued(arm, 3)
     row = Row(further, tuple(late(turn) for turn in found.rows[0].turns))
-    assert replace(found, rows=(row,)).oddities == (
-        f"{further}: in 3 of 24 calls of {name} the device waited for the host, so that their times hold launches",
-    )
+    (remark,) = replace(found, rows=(row,)).oddities
+    assert tells(remark, further, "3 of 24", name, "waited")
     assert replace(found, rows=(row,)).noises == ()
 
 
@@ -367,28 +361,28 @@ def test_a_further_baseline_is_noisy_by_itself() -> None:
     """The headline isn't over it."""
     assert compiled_too().noises_over("compile") == ()
     late = compiled_too(unqueued("compile", 24))
-    assert late.noises_over("compile") == (
-        "in 24 of 48 calls of compile the device waited for the host, so that their times hold launches; at most 10 % "
-        "are ranked as gpu_cold",
-    )
+    (noise,) = late.noises_over("compile")
+    assert tells(noise, "24 of 48", "compile", "waited", "10 %")
     assert (late.noises, late.noises_over("eager")) == ((), ())
     drifts = compiled_too(slowed(lambda turn: 1 + 0.1 * turn.block / 11))
-    assert [reason[:16] for reason in drifts.noises_over("compile")] == ["the speed-up dri", "compile drifted "]
+    of_ratio, of_times = drifts.noises_over("compile")
+    assert tells(of_ratio, "speed-up", "drifted")
+    assert tells(of_times, "compile", "drifted")
     wanders = compiled_too(slowed(lambda turn: 1 + 0.045 * turn.block / 11))
-    assert "the speed-up drifted by +4.4 %" in wanders.noises_over("compile")[0]
+    assert tells(wanders.noises_over("compile")[0], "speed-up", "drifted", "+4.4 %")
     rng = random.Random(4)
     wide = compiled_too(slowed(lambda turn: rng.uniform(0.7, 1.3)))
-    assert any("wide; at most ±5 % is ranked" in reason for reason in wide.noises_over("compile"))
+    assert any(tells(reason, "wide", "5 %") for reason in wide.noises_over("compile"))
     jumps = compiled_too(slowed(lambda turn: 1.1 if turn.block % 3 else 1.0))
-    assert [reason[:28] for reason in jumps.noises_over("compile")] == ["compile runs at two speeds: "]
+    (noise,) = jumps.noises_over("compile")
+    assert tells(noise, "compile", "two speeds")
     short = compiled_too(lambda turn: replace(turn, call_ns=(7_000, 7_000)))
-    assert "the median of compile, 7 µs, is below three times" in short.noises_over("compile")[0]
+    assert tells(short.noises_over("compile")[0], "compile", "7 µs", "empty kernel")
 
 
 def test_a_few_late_calls_of_a_further_baseline_are_a_remark() -> None:
-    assert compiled_too(unqueued("compile", 3)).oddities == (
-        "in 3 of 48 calls of compile the device waited for the host",
-    )
+    (remark,) = compiled_too(unqueued("compile", 3)).oddities
+    assert tells(remark, "3 of 48", "compile", "waited")
 
 
 def test_below_the_floor_equal_arms_have_no_ratio_either() -> None:
@@ -405,10 +399,8 @@ def test_what_starting_a_kernel_makes_of_a_ratio_is_a_remark(eager_ns: int, solu
     def short(turn: Turn) -> Turn:
         return replace(turn, call_ns=(solution_ns if turn.arm == "solution" else eager_ns,) * 2)
 
-    assert measured(turns=short).oddities == (
-        "starting and ending a kernel takes about 2.4 µs of either time on an H100: without it the speed-up would be "
-        f"about {about}",
-    )
+    (remark,) = measured(turns=short).oddities
+    assert tells(remark, "2.4 µs", "H100", "speed-up", about)
     assert measured(turns=short, metric="end_to_end").oddities == ()
     assert measured(turns=short, floors=None).oddities == ()
 

@@ -10,6 +10,7 @@ import pytest
 from harness.model.config import TimingConfig
 from harness.model.timing import TimerOverhead, Timing, Turn, missed_precision
 from tests.examples import measured
+from tests.wording import tells
 
 PUBLISH = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)
 
@@ -33,38 +34,27 @@ def test_what_is_as_narrow_as_asked_has_missed_nothing() -> None:
 
 
 def test_processes_that_lie_apart() -> None:
-    assert missed_precision(three(2, 2, 2.02), PUBLISH) == (
-        "the interval is ±0.61 %, ±0.25 % was asked for: its processes' own speed-ups lie ±0.50 % apart, which no more "
-        "blocks change"
-    )
+    assert tells(missed_precision(three(2, 2, 2.02), PUBLISH), "0.61 %", "0.25 %", "processes", "0.50 %")
 
 
 def test_short_calls() -> None:
     missed = missed_precision(three(2, 2, 2, solution_ns=12_000), PUBLISH)
-    assert missed == (
-        "the interval is ±1.01 %, ±0.25 % was asked for: workers that run the very same may differ by ±1.01 % where "
-        "calls are so short, which no more blocks change; more timing.processes do"
-    )
+    assert tells(missed, "1.01 %", "0.25 %", "1.01 %", "timing.processes")
 
 
 @pytest.mark.parametrize(
-    ("blocks", "why"),
-    [
-        (12, "the config allows no more than 12 blocks of each process (timing.blocks)"),
-        (13, "the 300 s for it were spent (timing.budget_s)"),
-    ],
+    ("blocks", "limit", "key"),
+    [(12, "12 blocks", "timing.blocks"), (13, "300 s", "timing.budget_s")],
 )
-def test_scatter_that_there_was_no_time_for(blocks: int, why: str) -> None:
+def test_scatter_that_there_was_no_time_for(blocks: int, limit: str, key: str) -> None:
     missed = missed_precision(three(2, 2, 2, scatter=0.01), replace(PUBLISH, blocks=blocks))
-    assert missed is not None
-    assert missed.endswith(f"±0.25 % was asked for: {why}")
+    assert tells(missed, "0.25 %", limit, key)
 
 
 def test_short_calls_that_scatter_as_well() -> None:
     """Wider than what workers differ by: more blocks would have helped."""
     missed = missed_precision(three(2, 2, 2, scatter=0.03, solution_ns=12_000), PUBLISH)
-    assert missed is not None
-    assert missed.endswith("the 300 s for it were spent (timing.budget_s)")
+    assert tells(missed, "300 s", "timing.budget_s")
 
 
 def scattered(processes: int, blocks: int, scatter: float, outlier: float = 0.0) -> Timing:

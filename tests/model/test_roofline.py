@@ -187,10 +187,10 @@ def test_the_limit_of_a_record_of_before_is_a_measured_one() -> None:
 
 
 def test_a_limit_without_what_it_follows_from_is_refused() -> None:
-    with pytest.raises(ValueError, match="follows from work and ceilings"):
+    with pytest.raises(ValueError, match="work and ceilings"):
         passed(speed_of_light=SpeedOfLight(1.0, None, None))
     data = {**json.loads(to_line(convolution())), "ceilings": None}
-    with pytest.raises(NoRecord, match="follows from work and ceilings"):
+    with pytest.raises(NoRecord, match="work and ceilings"):
         from_line(json.dumps(data))
 
 

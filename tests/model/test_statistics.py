@@ -37,7 +37,7 @@ def test_median(values: list[float], middle: float) -> None:
 
 
 def test_no_values_have_no_median() -> None:
-    with pytest.raises(ValueError, match="no values, no median"):
+    with pytest.raises(ValueError, match="no median"):
         median([])
 
 
@@ -242,7 +242,7 @@ def test_the_interval_of_a_median_agrees_with_scipy() -> None:
 
 
 def test_an_interval_holds_its_estimate() -> None:
-    with pytest.raises(ValueError, match="an interval holds its estimate"):
+    with pytest.raises(ValueError, match="estimate"):
         Interval(3.0, 1.0, 2.0, 0.95)
 
 
@@ -269,7 +269,7 @@ def test_each_side_has_its_own_width() -> None:
 
 
 def test_no_ratios_have_no_mean() -> None:
-    with pytest.raises(ValueError, match="no ratios, no mean"):
+    with pytest.raises(ValueError, match="no mean"):
         geometric_mean([])
 
 

@@ -81,17 +81,17 @@ def test_a_turn_has_positive_times(call_ns: tuple[int, ...], wall_ns: int) -> No
 
 @pytest.mark.parametrize("arm", ["eager", "solution"])
 def test_a_timing_has_both_arms(arm: ArmName) -> None:
-    with pytest.raises(ValueError, match="all arms have turns"):
+    with pytest.raises(ValueError, match="all arms"):
         Timing("full", (turn(arm, 0, 5),))
 
 
 def test_a_block_that_lacks_an_arm_is_refused() -> None:
-    with pytest.raises(ValueError, match="every block has all arms"):
+    with pytest.raises(ValueError, match="every block"):
         Timing("full", (turn("eager", 0, 5), turn("solution", 0, 5), turn("eager", 1, 5)))
 
 
 def test_blocks_that_each_lack_another_arm_are_refused() -> None:
-    with pytest.raises(ValueError, match="every block has all arms"):
+    with pytest.raises(ValueError, match="every block"):
         Timing("full", (turn("eager", 0, 5), turn("solution", 1, 5)))
 
 
@@ -216,7 +216,7 @@ def test_a_row_knows_its_processes_and_keeps_them_in_the_journal() -> None:
 def test_a_row_has_the_arms_of_the_headline() -> None:
     (row,) = measured().rows
     lacks = Row("graph", tuple(turn for turn in row.turns if turn.arm != "solution"))
-    with pytest.raises(ValueError, match="all arms have turns"):
+    with pytest.raises(ValueError, match="all arms"):
         measured(rows=(lacks,))
 
 

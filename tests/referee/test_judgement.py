@@ -16,6 +16,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding
 from harness.sandbox.wire.messages import CallTaken, OutputForm
 from tests.examples import check, comparison
+from tests.wording import tells
 
 ONE = OutputSpec("tensor", (torch.float32,), ((2, 3),))
 TWO = OutputSpec("tuple", (torch.float32, torch.int64), ((2, 3), ()))
@@ -127,9 +128,8 @@ def test_wrong_values_are_said_in_numbers() -> None:
     with pytest.raises(SolutionFailed) as caught:
         require_passed(check(comparison(), wrong))
     assert caught.value.verdict is Verdict.WRONG_VALUES
-    assert caught.value.failure.reason == (
-        "output 1: 1,500 of 2,000 values (75.00%) are outside the tolerance; first at [0, 7]: got 2.5, want -1"
-    )
+    reason = caught.value.failure.reason
+    assert tells(reason, "output 1:", "1,500 of 2,000", "75.00%", "[0, 7]:", "got 2.5", "want -1")
     assert caught.value.failure.details == (
         "largest absolute error 3.5, relative 0.25, 35 times the tolerance; first mismatches:\n"
         "  [0, 7]: got 2.5, want -1\n"
@@ -142,17 +142,16 @@ REMARK = Finding("barrier-after-exit", "threads had exited")
 
 
 def test_a_finding_is_said_with_its_place() -> None:
-    assert describe_finding(FAULT) == (
-        "illegal-address in relu at line 12, block [1, 0, 0], thread [31, 0, 0]: 4 bytes past the end (3 times)"
-    )
-    assert describe_finding(REMARK) == "barrier-after-exit: threads had exited"
+    place = ("relu", "line 12", "block [1, 0, 0]", "thread [31, 0, 0]:")
+    assert tells(describe_finding(FAULT), "illegal-address", *place, "4 bytes past the end", "3 times")
+    assert describe_finding(REMARK) == f"barrier-after-exit: {REMARK.detail}"
 
 
 def test_a_fault_leads_to_its_verdict() -> None:
     fault = fault_among([REMARK, FAULT])
     assert fault is not None
     assert fault.verdict is Verdict.MEMORY_ERROR
-    assert fault.failure.next_step.startswith("compare the index with the tensor's size")
+    assert "index" in fault.failure.next_step
 
 
 def test_a_fault_quotes_its_line_and_names_what_else_was_seen() -> None:

@@ -15,6 +15,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
 from tests.examples import environment
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 
@@ -36,9 +37,7 @@ def test_it_is_unsupported_as_expected(tmp_path: Path, compute_capability: str) 
     found = evaluated(tmp_path, compute_capability)
     assert found.failure is not None
     assert (found.verdict, found.solution.expected_verdict) == (Verdict.UNSUPPORTED, Verdict.UNSUPPORTED)
-    assert found.failure.reason == (
-        "it runs on GPUs of compute capability 9.0, says solution.yaml; this one (a GPU) has " + compute_capability
-    )
+    assert tells(found.failure.reason, "9.0", "solution.yaml", "a GPU", compute_capability)
     assert "such a GPU" in found.failure.next_step
 
 

@@ -100,7 +100,7 @@ def test_a_solution_that_leaves_the_reference_no_memory_is_blamed(
     evaluation, (attempt,) = evaluated(tmp_path, monkeypatch, works_alone=True, stages=stages)
     assert evaluation.verdict is Verdict.OUT_OF_MEMORY
     assert evaluation.failure is not None
-    assert "too little is left for the others" in evaluation.failure.reason
+    assert "too little is left" in evaluation.failure.reason
     assert (attempt.case, attempt.is_timed) == ("full", is_timed)
 
 

@@ -37,6 +37,7 @@ from tests.referee import in_process
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
+from tests.wording import tells
 
 TRACE = Trace("full", 1, ())
 CASES = "independent_batch: true\ncases: {small: {constants: {rows: 2}}, odd: {constants: {rows: 3}}}\n"
@@ -141,7 +142,7 @@ def test_a_trace_is_kept_where_it_convicts(
 ) -> None:
     auditor.accuses = accused
     trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
-    with pytest.raises(SolutionFailed, match="only the framework's kernels ran") as caught:
+    with pytest.raises(SolutionFailed, match="framework's") as caught:
         trial.check()
     assert (found.trace, caught.value.failure.case) == (replace(TRACE, case=convicted), convicted)
 
@@ -154,7 +155,7 @@ def test_a_case_that_is_left_to_the_framework_is_remarked_on(
     auditor.accuses = ("odd",)
     trial, found, _ = tried(tmp_path, Honest, CONFIG, cases)
     trial.check()
-    assert found.remarks[-1] == "odd: not the solution's own work: only the framework's kernels ran"
+    assert tells(found.remarks[-1], "odd: not the solution's own", "framework's")
 
 
 @pytest.mark.parametrize(
@@ -314,8 +315,8 @@ def test_a_later_process_that_waits_has_all_measured_anew(tmp_path: Path, audito
     assert (found.timing.metric, found.timing.fresh_at) == ("end_to_end", (8, 16))
     assert [metrics_of(worker)[-1] for worker in loaded] == ["gpu_cold", "end_to_end", "end_to_end", "end_to_end"]
     (remark,) = [remark for remark in found.remarks if "anew" in remark]
-    assert remark.endswith("what 1 process before it gave as gpu_cold isn't used")
-    assert sum("measured end to end, from the call" in remark for remark in set(found.remarks)) == 1
+    assert tells(remark, "1 process", "gpu_cold isn't used")
+    assert sum("end to end, from" in remark for remark in set(found.remarks)) == 1
 
 
 def test_further_metrics_and_memory_are_those_of_all_processes(tmp_path: Path, auditor: type[ScriptedAuditor]) -> None:
@@ -374,10 +375,9 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
     with ExitStack() as stack:
         trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     told = [remark.partition("account ")[2] for remark in found.remarks if "flags" in remark]
-    assert told == [
-        "the solution, on import, changed torch's flags: cudnn_benchmark off → on",
-        "the solution, after its import, changed torch's flags: flash_sdp on → off",
-    ]
+    on_import, later = told
+    assert tells(on_import, "on import", "cudnn_benchmark off → on")
+    assert tells(later, "after its import", "flash_sdp on → off")
     assert [(one.baseline, one.graphs) for one in found.compiled] == [("compile", 1)]
     assert len(started) == 3
     assert all(worker.accounts == [] for worker in (*solutions, *started))  # type: ignore[attr-defined]
@@ -456,13 +456,13 @@ def test_a_shape_too_large_to_simulate_is_judged_in_a_shrunk_case(tmp_path: Path
     trial, found = tried_at_a_large_shape_alone(tmp_path, Honest)
     trial.check()
     assert {(check.case, check.passed) for check in found.checks} == {("shrunk", True)}
-    assert "shrunk: shrunk by the referee to rows = 256, columns = 296" in found.remarks
+    assert any(tells(remark, "shrunk:", "rows = 256", "columns = 296") for remark in found.remarks)
 
 
 @pytest.mark.usefixtures("auditor")
 def test_a_failure_in_a_shrunk_case_alone_blames_nobody(tmp_path: Path) -> None:
     trial, _ = tried_at_a_large_shape_alone(tmp_path, MadeForItsShape)
-    with pytest.raises(SolutionFailed, match="fits the full shape only") as caught:
+    with pytest.raises(SolutionFailed, match="full shape") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -501,7 +501,7 @@ def test_a_mismatch_at_the_full_shape_that_cannot_be_judged_is_not_acquitted_by_
     monkeypatch.setattr(sampling_module, "take_turn", take_turn)
     monkeypatch.setattr(InProcessDevice, "take_findings", lambda self: ((), 1))
     trial, found = tried_at_a_large_shape_alone(tmp_path, WrongAtItsShape)
-    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+    with pytest.raises(SolutionFailed, match="60 s") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
     assert [(check.case, check.passed) for check in found.checks] == [("full", False)]
@@ -522,7 +522,7 @@ def test_a_shrunk_case_that_tells_nothing_is_no_fault_of_the_problem(
         trial.check()
         assert [(check.case, check.passed) for check in found.checks] == [("full", True)]
         return
-    with pytest.raises(SolutionFailed, match="the problem fits the full shape only: zeros") as caught:
+    with pytest.raises(SolutionFailed, match="full shape only: zeros") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -560,13 +560,11 @@ def test_a_case_that_would_take_too_long_is_sampled_with_a_shrunk_one_beside_it(
     checks = [(check.case, check.scope) for check in found.checks]
     assert checks[0] == ("full", "sampled_blocks")
     assert set(checks[1:]) == {("shrunk", "complete")}
-    assert [remark for remark in found.remarks if "sampled, since" in remark] == [
-        "full: sampled, since too-much-work: 2 of 9 blocks took 1.0 s"
-    ]
-    assert [remark for remark in found.remarks if "by the referee" in remark] == [
-        "shrunk: shrunk by the referee to rows = 64, columns = 616",
-        "shrunk: shrunk by the referee to rows = 32, columns = 296",
-    ]
+    (sampled,) = [remark for remark in found.remarks if "sampled" in remark]
+    assert tells(sampled, "full: sampled", "too-much-work", "2 of 9", "1.0 s")
+    once, twice = [remark for remark in found.remarks if "by the referee" in remark]
+    assert tells(once, "shrunk:", "rows = 64", "columns = 616")
+    assert tells(twice, "shrunk:", "rows = 32", "columns = 296")
 
 
 @pytest.mark.parametrize("can_compare", [True, False])
@@ -583,7 +581,7 @@ def test_an_author_s_case_that_would_take_too_long_is_sampled(
         trial.check()
         assert ("odd", "sampled_blocks") in {(check.case, check.scope) for check in found.checks}
         return
-    with pytest.raises(SolutionFailed, match="odd: more than the simulator can bear") as caught:
+    with pytest.raises(SolutionFailed, match=r"^odd: .* simulator") as caught:
         trial.check()
     assert caught.value.verdict is Verdict.UNSUPPORTED
 
@@ -606,7 +604,7 @@ def test_a_full_shape_that_never_ends_is_a_timeout_where_a_shrunk_one_never_ends
             return super().ask(request, timeout_s, descriptors)
 
     trial, _ = tried_at_a_large_shape_alone(tmp_path, Honest, worker=Endless)
-    with pytest.raises(SolutionFailed, match="no answer within 60 s") as caught:
+    with pytest.raises(SolutionFailed, match="60 s") as caught:
         trial.check()
     assert caught.value.verdict is verdict
 

@@ -14,6 +14,7 @@ from harness.referee.unchanged import change_meanwhile, remember_harness
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.sandbox import FIRST_USER
 from harness.workspace.problem import Problem, load_problem
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 
@@ -52,7 +53,7 @@ def test_an_edit_of_the_harness_spoils_the_result(package: Path, problem: Proble
     (package / "judge.py").write_text("RIGHT = 1 > 0")
     found = change_meanwhile(problem, problem.sha256)
     assert isinstance(found, HarnessError)
-    assert str(found) == f"{package / 'judge.py'} was changed while the solution was judged; evaluate it again"
+    assert tells(str(found), str(package / "judge.py"), "changed", "again")
 
 
 def test_an_edit_of_the_problem_spoils_the_result(package: Path, problem: Problem) -> None:

@@ -15,6 +15,7 @@ from harness.model.verdict import Verdict
 from harness.reports.compare import compare_report, rank_labels
 from tests.examples import environment, failed, far_out, measured, passed, sim_environment, timing
 from tests.reports.printed import printed
+from tests.wording import tells
 
 
 def report(evaluations: Sequence[Evaluation], kept: Sequence[str] = (), verbose: bool = False, width: int = 80) -> str:
@@ -102,9 +103,9 @@ def test_several_problems_are_ranked_apart_and_summed_up_together() -> None:
         ["1", "simple"],
         ["1", "tiled"],
     ]
-    assert "3 solutions of 3 problems: 2 passed, 1 wrong_values" in text
+    assert tells(text, "3 solutions", "3 problems", "2 passed", "1 wrong_values")
     assert "geometric mean: 1.5000× [1.4968, 1.5032]\nover 2 speed-ups (eager over solution), of 3" in text
-    assert "over the best of each of 2 problems, of 3: 1.5000× [1.4968, 1.5032]" in text
+    assert tells(text, "best of each", "2", "of 3: 1.5000×")
 
 
 def test_every_baseline_has_its_column_and_the_first_leads() -> None:
@@ -117,28 +118,28 @@ def test_every_baseline_has_its_column_and_the_first_leads() -> None:
         solution=1_000_000,
     )
     text = report([passed("tiled", timing=timed), failed("broken")])
-    assert "compile: 2.000 ms; speed-up is compile over solution" in text
-    assert "1  tiled     passed        1.000  2.0000× [1.9940, 2.0060]" in text
-    assert "speed-up over each baseline:" in text
+    assert tells(text, "compile: 2.000 ms", "compile over solution")
+    assert tells(text, "1 tiled passed", "1.000", "2.0000×")
+    assert "over each baseline:" in text
     assert ["tiled", "2.000×", "3.000×", "1.500×", "2.500×", "1.000×"] in [line.split() for line in text.splitlines()]
     assert "(compile over solution)" in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "tiled channels-last 1.000 1.0000× [0.9970, 1.0030]" in rows
-    assert "over the fastest baseline of each of 1 solution: 1.0000× [0.9970, 1.0030]" in rows
+    assert any(tells(row, "fastest baseline", "1 solution: 1.0000×") for row in rows)
 
 
 def test_a_ratio_over_a_further_baseline_that_is_not_to_be_quoted_says_so() -> None:
     both = several_baselines(eager=3_000_000, compile=2_000_000, solution=1_000_000)
     late = tuple(replace(turn, queued=(turn.arm != "compile",)) for turn in both.turns)
     text = " ".join(report([passed("a", timing=replace(both, turns=late))]).split())
-    assert "a over compile: noisy: in 6 of 6 calls of compile the device waited for the host" in text
+    assert tells(text, "a over compile: noisy:", "6 of 6", "waited")
     assert "noisy" not in report([passed("a", timing=both)])
 
 
 def test_an_interval_that_is_wider_than_was_asked_for_says_why() -> None:
     asked = replace(Config(), timing=replace(Config().timing, precision=0.01, blocks=6))
     text = " ".join(report([passed("a", timing=spread(900_000, 1_100_000), config=asked)]).split())
-    assert "±1.00 % was asked for: the config allows no more than 6 blocks of each process" in text
+    assert tells(text, "1.00 %", "6 blocks")
 
 
 def end_to_end(solution_ns: int) -> Timing:
@@ -149,9 +150,9 @@ def test_what_waits_for_the_device_is_not_compared_with_what_does_not() -> None:
     text = report([passed("plain", timing=timing()), passed("waits", timing=end_to_end(100_000)), failed("broken")])
     lines = text.splitlines()
     assert [line.split()[:2] for line in lines if " passed " in line] == [["1", "plain"], ["waits", "passed"]]
-    assert "not ranked: waits: measured end to end: it waits for the device itself" in lines
+    assert any(tells(line, "not ranked: waits:", "end to end") for line in lines)
     assert "geometric mean: 3.0000× [2.9910, 3.0090]\nover 1 speed-up (eager over solution), of 3" in text
-    assert "fast_p, the share of 2 samples" in text
+    assert tells(text, "fast_p", "2 samples")
     assert max(map(len, lines)) <= 80
 
 
@@ -164,19 +165,19 @@ def test_a_problem_whose_reference_waits_is_compared_within_itself_and_left_out_
         ["1", "a"],
         ["2", "b"],
     ]
-    assert "all measured end to end, since the reference waits for the device itself" in text
-    assert "left out of these and of fast_p, since not measured as gpu_cold: sync" in text
-    assert "fast_p, the share of 1 samples" in text
+    assert "all measured end to end" in text
+    assert tells(text, "left out", "fast_p", "gpu_cold: sync")
+    assert tells(text, "fast_p", "1 samples")
     alone = report(waiting)
-    assert "no speed-ups: nothing was measured as gpu_cold" in alone
-    assert "left out of these and of fast_p, since not measured as gpu_cold: sync" in alone
+    assert tells(alone, "no speed-ups:", "gpu_cold")
+    assert tells(alone, "left out", "gpu_cold: sync")
 
 
 def test_compiling_is_summed_up_over_the_solutions_of_a_problem() -> None:
     both = several_baselines(eager=3_000_000, compile=2_000_000, solution=1_000_000)
     took = [(CompiledBaseline("compile", seconds, 1, 0, 0),) for seconds in (4.04, 5.13)]
     text = report([passed(name, timing=both, compiled=one) for name, one in zip("ab", took, strict=True)])
-    assert "compile: compiled in 4.0 to 5.1 s; 1 graph, no graph breaks, no recompilations" in text
+    assert tells(text, "compile:", "4.0", "5.1 s", "1 graph", "no graph breaks", "no recompilations")
 
 
 def test_one_baseline_alone_is_no_fastest_one() -> None:
@@ -198,7 +199,7 @@ def test_a_noisy_timing_is_marked_and_says_why() -> None:
     (row,) = [line for line in text.splitlines() if line.split()[1:2] == ["wild"]]
     assert row.endswith(", noisy")
     (reason,) = [line for line in text.splitlines() if "noisy:" in line]
-    assert reason.startswith("wild: noisy: the interval of the speed-up is ±")
+    assert tells(reason, "wild: noisy:", "interval")
 
 
 def test_a_fragile_solution_is_marked() -> None:
@@ -210,7 +211,7 @@ def test_a_fragile_solution_is_marked() -> None:
 def test_of_many_noisy_timings_some_say_why() -> None:
     lines = report([passed(f"s{n}", timing=spread(1_000_000, 2_000_000)) for n in range(23)]).splitlines()
     assert len([line for line in lines if "noisy:" in line]) == 20
-    assert "… and 3 more; 'harness show ID' has them" in lines
+    assert any(tells(line, "3 more", "'harness show ID'") for line in lines)
 
 
 def test_a_pass_that_was_not_expected_is_marked() -> None:
@@ -221,13 +222,13 @@ def test_a_pass_that_was_not_expected_is_marked() -> None:
 def test_a_simulated_comparison_has_no_times() -> None:
     text = report([passed(environment=sim_environment()), failed("broken", environment=sim_environment())])
     assert "solution  verdict\n" in text
-    assert "simulated, not verified on a GPU; times are not measured" in text
+    assert "simulated, not verified" in text
     assert "fast_p" not in text
     assert "geometric mean" not in text
 
 
 def test_nothing_timed_is_said() -> None:
-    assert "no speed-ups: nothing that passed was timed" in report([failed("broken")])
+    assert tells(report([failed("broken")]), "no speed-ups:", "timed")
 
 
 def test_wide_tables_fit_a_terminal() -> None:
@@ -254,16 +255,16 @@ def test_many_failures_are_listed_in_part() -> None:
     text = report([failed(f"broken_{number:03}") for number in range(50)])
     assert "maxpool2d/broken_019 wrong_values" in text
     assert "maxpool2d/broken_020 wrong_values" not in text
-    assert "… and 30 more" in text
+    assert "30 more" in text
 
 
 def test_a_remark_of_many_is_said_once() -> None:
     text = report([passed(name, remarks=("judged against float32",)) for name in ("a", "b", "c")])
     assert text.count("judged against float32") == 1
-    assert "remark: judged against float32 (3 solutions)" in text
+    assert tells(text, "judged against float32", "3 solutions")
 
 
 def test_two_gpus_of_one_model_are_told() -> None:
     ours, theirs = (passed(name, environment=environment(gpu_uuid=f"GPU-{name}"), timing=measured()) for name in "ab")
-    assert "remark: measured on 2 GPUs of this model" in report([ours, theirs])
-    assert "GPUs of this model" not in report([ours, replace(theirs, environment=ours.environment)])
+    assert "2 GPUs" in report([ours, theirs])
+    assert "GPUs" not in report([ours, replace(theirs, environment=ours.environment)])

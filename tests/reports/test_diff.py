@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.model.environment import YOUNG_FLAGS
 from harness.reports.diff import ChangedFact, difference
 from tests.examples import environment, passed
+from tests.wording import tells
 
 OLD = {"cudnn_allow_tf32": True}
 
@@ -29,7 +30,7 @@ def test_two_gpus_of_one_model_are_a_caution() -> None:
     found = difference(old, other)
     assert found.environment == (ChangedFact("gpu_uuid", "GPU-1", "GPU-2"),)
     assert found.caution is not None
-    assert found.caution.startswith("measured on 2 GPUs of this model")
+    assert tells(found.caution, "2 GPUs")
 
 
 def test_a_gpu_that_an_older_record_does_not_name_is_no_difference() -> None:

@@ -18,6 +18,7 @@ from tests.gate.builders import judged
 from tests.reports.leaderboard.samples import CASES, html_page, problem, timed
 from tests.reports.leaderboard.test_page import Document
 from tests.reports.printed import printed, words
+from tests.wording import tells
 
 
 def shown(evaluation: Evaluation, width: int = 80) -> str:
@@ -26,15 +27,15 @@ def shown(evaluation: Evaluation, width: int = 80) -> str:
 
 def test_show_has_the_check_what_it_saw_and_each_number() -> None:
     found = " ".join(shown(cheated()).split())
-    assert "evidence tail: in 48 of 50 calls the device was busy for 3.1 ms after the interval's end" in found
+    assert tells(found, "evidence", "tail:", "48 of 50", "busy", "3.1 ms")
     assert "busy calls 48 tail 3.100 ms" in found
-    assert "'harness explain tail' says how it is seen" in found
+    assert "'harness explain tail'" in found
 
 
 def test_show_has_the_kernels_that_ran_longest_first() -> None:
     lines = shown(cheated()).splitlines()
     start = lines.index("kernels that ran")
-    assert "2 calls of case full; 75 % of the device's time in kernels of the solution's" in lines[start + 1]
+    assert tells(lines[start + 1], "2 calls", "full", "75 %", "solution's")
     rows = [line.split() for line in lines[start + 3 : start + 6]]
     assert rows[0] == ["kernel", "origin", "launches", "ms", "share"]
     assert rows[1] == ["tile<float,", "4>", "own", "2", "3.000", "75.0", "%"]
@@ -43,7 +44,7 @@ def test_show_has_the_kernels_that_ran_longest_first() -> None:
 
 def test_show_has_the_protections() -> None:
     lines = [line.strip() for line in shown(cheated()).splitlines()]
-    assert lines[lines.index("protections") + 1] == "own user, read-only files"
+    assert tells(lines[lines.index("protections") + 1], "own user", "read-only files")
     assert "protections" not in shown(passed())
 
 
@@ -65,10 +66,7 @@ def test_show_names_the_variants_that_were_tried() -> None:
 
 
 def test_the_tolerance_that_is_told_is_that_of_the_inputs_as_drawn() -> None:
-    assert (
-        printed(run_report([varied()], False))[1].rstrip()
-        == "outputs held to float32: |got − want| ≤ 0.0001 + 1e-05·|want|"
-    )
+    assert tells(printed(run_report([varied()], False))[1], "float32", "0.0001", "1e-05·|want|")
     (checks,) = [section for section in findings(varied()) if "checks" in section.title]
     table = checks.blocks[0]
     assert isinstance(table, Table)
@@ -82,7 +80,7 @@ def test_show_fits_eighty_columns_whatever_a_kernel_is_called() -> None:
     many = tuple(TracedKernel(f"kernel_{number}", "own", 1, number) for number in range(30))
     out = shown(cheated(trace=Trace("full", 1, (long, *many))))
     assert [line for line in out.splitlines() if len(line) > 80] == []
-    assert "… and 19 more" in out
+    assert "19 more" in out
 
 
 def test_names_of_strangers_are_harmless() -> None:
@@ -95,13 +93,13 @@ def test_names_of_strangers_are_harmless() -> None:
 
 
 def test_a_run_says_which_check_saw_it() -> None:
-    assert "seen by: tail (see 'harness explain tail')" in words(run_report([cheated()], False))
+    assert tells(words(run_report([cheated()], False)), "seen by: tail", "'harness explain tail'")
     assert "seen by" not in words(run_report([failed()], False))
 
 
 def test_compare_names_the_check_before_the_reason() -> None:
     said = words(compare_report([cheated()], frozenset(), verbose=False), 200)
-    assert "maxpool2d/impostor cheating (tail): in 48 of 50 calls" in said
+    assert tells(said, "maxpool2d/impostor cheating (tail):", "48 of 50")
 
 
 def test_the_leaderboards_page_has_all_of_it() -> None:
@@ -118,7 +116,7 @@ def test_the_leaderboards_page_has_all_of_it() -> None:
 
 def test_the_gate_names_the_check() -> None:
     (finding,) = judged(cheated("tiled")).findings
-    assert finding.message.endswith("after the interval's end (check tail, case full)")
+    assert tells(finding.message, "tail", "full")
 
 
 def test_kernelbench_gets_the_checks_names() -> None:
@@ -146,7 +144,7 @@ def test_numbers_are_shown_in_the_unit_of_their_name() -> None:
         "waited_s": 1.5,
         "calls": 50,
     }
-    assert numbers_of(Evidence("tail", "it was seen", numbers)) == [
+    assert numbers_of(Evidence("tail", "seen", numbers)) == [
         ("wall", "5.100 ms"),
         ("gap", "-2 ms"),
         ("hidden", "0.2500 ms per call"),

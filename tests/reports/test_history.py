@@ -136,7 +136,7 @@ def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_picture_of_nothing_or_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="none of these evaluations was timed"):
+    with pytest.raises(UsageError, match="timed"):
         save_history_plot(histories([entry(1, None)]), tmp_path / "x.svg")
-    with pytest.raises(UsageError, match=r"must end in \.png or \.svg"):
+    with pytest.raises(UsageError, match=r"\.png or \.svg"):
         save_history_plot(histories([entry(1, 1.0, 1.1)]), tmp_path / "x.pdf")

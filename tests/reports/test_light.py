@@ -23,6 +23,7 @@ from tests.examples import ceilings, failed, passed, timing, with_light
 from tests.reports.leaderboard.samples import board, html_page, timed
 from tests.reports.printed import printed
 from tests.reports.test_problem_check import check
+from tests.wording import tells
 
 LIGHT = with_light(passed("light", timing=timing(solution_ns=1_500_000)))
 OLD = passed("old", id="b", timing=timing(solution_ns=2_000_000))
@@ -94,17 +95,17 @@ def test_ceilings_as_json_have_units_in_their_names() -> None:
 
 
 def test_work_and_its_limit_in_words() -> None:
-    assert work_words(Work(4_290_000_000, None, 2_140_000_000)) == (
-        "4.29 GB to move, 2.14 GB of them written; no operations counted"
-    )
-    assert work_words(Work(4_290_000_000, 616_000_000_000)) == "4.29 GB to move; 616 GFLOP"
-    assert light_words(SpeedOfLight(1_415_000.0, None, None, "theory")) == "1.415 ms, by memory, in theory"
-    assert light_words(SpeedOfLight(255_000.0, 11_400_000.0, "float32")) == (
-        "11.40 ms, by float32 arithmetic, as measured (memory, as measured: 0.2550 ms)"
-    )
-    assert light_words(SpeedOfLight(2_980_000.0, 1_760_000.0, "tf32", "theory")) == (
-        "2.980 ms, by memory, in theory (tf32 arithmetic, as measured: 1.760 ms)"
-    )
+    assert tells(work_words(Work(4_290_000_000, None, 2_140_000_000)), "4.29 GB", "2.14 GB", "written", "no operations")
+    counted = work_words(Work(4_290_000_000, 616_000_000_000))
+    assert tells(counted, "4.29 GB", "616 GFLOP")
+    assert "written" not in counted
+    alone = light_words(SpeedOfLight(1_415_000.0, None, None, "theory"))
+    assert tells(alone, "1.415 ms", "memory", "theory")
+    assert "arithmetic" not in alone
+    by_arithmetic = light_words(SpeedOfLight(255_000.0, 11_400_000.0, "float32"))
+    assert tells(by_arithmetic, "11.40 ms", "float32", "measured", "memory", "measured", "0.2550 ms")
+    by_memory = light_words(SpeedOfLight(2_980_000.0, 1_760_000.0, "tf32", "theory"))
+    assert tells(by_memory, "2.980 ms", "memory", "theory", "tf32", "measured", "1.760 ms")
 
 
 def test_a_run_shows_the_share_and_dashes_where_it_is_unknown() -> None:
@@ -128,14 +129,13 @@ def test_records_without_ceilings_have_no_column() -> None:
 
 def test_one_evaluation_whole_tells_work_limit_and_what_each_arm_reaches() -> None:
     text = " ".join(" ".join(printed(show_report(LIGHT, ()), width=120)).split())
-    assert "speed of light a call has 4.29 GB to move, 2.14 GB of them written; no operations counted" in text
-    assert "at the device's ceilings that takes 1.280 ms, by memory, in theory reached: " in text
-    assert "reached: eager 43 % of theory, solution 85 % of theory" in text
+    assert tells(text, "speed of light", "4.29 GB", "2.14 GB", "no operations", "1.280 ms", "memory", "theory")
+    assert tells(text, "reached: eager 43 %", "theory", "solution 85 %", "theory")
 
 
 def test_one_evaluation_without_ceilings_says_so() -> None:
     text = " ".join(printed(show_report(passed(work=Work(8, None)), ()), width=120))
-    assert "no ceilings of the device are in this record" in text
+    assert "no ceilings" in text
 
 
 def test_a_strict_solution_and_its_tf32_baseline_have_limits_of_their_own() -> None:
@@ -146,8 +146,8 @@ def test_a_strict_solution_and_its_tf32_baseline_have_limits_of_their_own() -> N
         timing=timing(eager_ns=3_520_000, solution_ns=24_156_862),
     )
     text = " ".join(printed(show_report(with_light(made, Work(10**9, 616_000_000_000, 10**8)), ()), width=120))
-    assert "10.27 ms, by float32 arithmetic, as measured" in text
-    assert "reached: eager 50 % of measured, solution 43 % of measured" in text
+    assert tells(text, "10.27 ms", "float32", "measured")
+    assert tells(text, "reached: eager 50 %", "measured", "solution 43 %", "measured")
 
 
 def test_an_entry_and_its_row_hold_limit_and_share() -> None:
@@ -173,14 +173,14 @@ def test_a_leaderboard_shows_the_share_in_every_form() -> None:
     rows = [row.split(" | ") for row in markdown.splitlines() if row.startswith(("| 1", "| 2"))]
     assert [row[5] for row in rows] == ["85 %", "—"]
     assert "SOL: of theory" in markdown
-    assert "as a share of the solution's time" in markdown
+    assert "share of the solution's" in markdown
     first, second = json.loads(leaderboard_json(board(*made)))["problems"][0]["standings"]
     assert first["share_of_light"] == pytest.approx(0.85, abs=0.01)
     assert (second["share_of_light"], second["speed_of_light_ns"]) == (None, None)
     page = html_page(*made)
     assert "Speed of light</button>" in page
     assert ">85 % of theory</td>" in page
-    assert "at the best that the GPU can do a call takes 1.280 ms, by memory, in theory.</p>" in page
+    assert tells(page, "best", "1.280 ms", "memory", "theory")
 
 
 def test_a_leaderboard_of_old_records_is_as_it_was() -> None:
@@ -195,9 +195,6 @@ def test_a_judged_problem_tells_the_work_of_its_largest_case_and_its_limit() -> 
     lights = {"full": SpeedOfLight(1_415_777.0, None, None, "theory")}
     one = check(works=works, lights=lights)
     text = [line.rstrip() for line in printed(problem_check_report(one, verbose=False), width=160)]
-    assert text[-1] == (
-        "a call of full has 4.29 GB to move, 2.14 GB of them written; no operations counted; "
-        "at the device's ceilings 1.416 ms, by memory, in theory"
-    )
+    assert tells(text[-1], "full", "4.29 GB", "2.14 GB", "no operations", "1.416 ms", "memory", "theory")
     verbose = [line.rstrip() for line in printed(problem_check_report(one, verbose=True), width=120)]
-    assert verbose[-1] == "a call of small has 96 B to move, 48 B of them written; no operations counted"
+    assert tells(verbose[-1], "small", "96 B", "48 B", "no operations")

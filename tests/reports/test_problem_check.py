@@ -8,6 +8,7 @@ from harness.model.check import Tolerance
 from harness.model.problem_check import Draw, MutantResult, MutantTrial, ProblemCheck
 from harness.reports.problem_check import problem_check_json, problem_check_report
 from tests.reports.printed import printed
+from tests.wording import tells
 
 SMALL = Draw("small", None, (Tolerance(1e-4, 1e-4),), (0.5,), 0.25, True)
 NEGATIVE = Draw("small", "negative", (Tolerance(1e-4, 1e-4),), (0.5,), 0.5, False)
@@ -31,33 +32,31 @@ def lines(one: ProblemCheck, verbose: bool = False, width: int = 80) -> list[str
 
 def test_a_sound_problem_in_a_few_lines() -> None:
     out = lines(check(mutant("zeros", 5.0, 512.0, float("inf"))))
-    assert out == [
-        "relu lets none pass",
-        "1 mutants, 2 cases, 3 draws of inputs; also negative, on NVIDIA H100, seed 7",
-        "mutant  caught by  error/tol  missed by",
-        "zeros      3 of 3      wrong",
-        "the reference differs between two runs in small, negative; against float64 its",
-        "largest error is 0.5 of the tolerance (small, negative)",
-    ]
+    assert "lets none pass" in out[0]
+    assert tells(out[1], "1 mutants", "2 cases", "3 draws", "negative", "NVIDIA H100", "seed 7")
+    assert out[2:4] == ["mutant  caught by  error/tol  missed by", "zeros      3 of 3      wrong"]
+    assert tells(" ".join(out[4:]), "reference differs", "small, negative", "float64", "0.5", "small, negative")
 
 
 def test_what_is_let_pass_comes_with_advice() -> None:
     out = lines(check(mutant("zeros", 0.5, 0.25, 1.0, advice="lower the tolerance")), width=200)
-    assert out[0] == "relu lets wrong answers pass"
+    assert "lets wrong" in out[0]
     assert out[3].split() == ["zeros", "0", "of", "3", "1", "small;", "small,", "negative", "and", "1", "more"]
-    assert out[-2:] == ["let pass: zeros: a kernel that writes zeros", "  next: lower the tolerance"]
+    assert tells(" ".join(out[-2:]), "let pass: zeros:", "writes zeros", "next: lower the")
 
 
 def test_what_is_harmless_says_why() -> None:
-    out = lines(check(mutant("starts_at_zero", 0.0, 0.0, 0.0, harmless="no right answer is negative")))
-    assert "no right answer is negative" in out[3]
-    assert out[0] == "relu lets none pass"
+    out = lines(check(mutant("starts_at_zero", 0.0, 0.0, 0.0, harmless="none is negative")))
+    assert "none is negative" in out[3]
+    assert "lets none pass" in out[0]
 
 
 def test_complaints_skipped_draws_and_remarks_are_told() -> None:
     one = check(complaints=("every seed gives the same inputs",), skipped={"huge": "17 GB"}, remarks=("odd",))
-    assert lines(one)[0] == "relu can't judge as it is"
-    assert lines(one)[-3:] == ["not examined: huge: 17 GB", "remark: odd", "every seed gives the same inputs"]
+    assert tells(lines(one)[0], "relu can't judge")
+    skipped, remark, complaint = lines(one)[-3:]
+    assert tells(skipped, "huge: 17 GB")
+    assert (remark, complaint) == ("remark: odd", one.complaints[0])
 
 
 def test_a_problem_of_which_nothing_was_examined_says_so() -> None:

@@ -41,4 +41,4 @@ def test_changed_settings_stand_in_a_file() -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     repeat = command(timed(problem=problem("a; rm -rf $HOME")), CASES)
-    assert repeat.startswith("harness run --problem 'a; rm -rf $HOME' --solution")
+    assert " 'a; rm -rf $HOME' " in repeat

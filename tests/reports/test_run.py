@@ -17,6 +17,7 @@ from harness.reports.machine import findings_table
 from harness.reports.run import run_report
 from tests.examples import check, comparison, failed, far_out, passed, sim_environment, timing
 from tests.reports.printed import printed
+from tests.wording import tells
 
 
 def report(evaluations: Sequence[Evaluation], verbose: bool = False, width: int = 120) -> str:
@@ -25,8 +26,8 @@ def report(evaluations: Sequence[Evaluation], verbose: bool = False, width: int 
 
 def test_a_timed_solution_has_its_times_and_speedup() -> None:
     lines = printed(run_report([passed(timing=timing(eager_ns=3_000_000, solution_ns=1_500_000))], False))
-    assert lines[0].rstrip() == "maxpool2d on NVIDIA H100 80GB HBM3, torch 2.11.0+cu130"
-    assert lines[1].rstrip() == "outputs held to float32: |got − want| ≤ 0.0001 + 1e-05·|want|"
+    assert tells(lines[0], "maxpool2d", "NVIDIA H100 80GB HBM3", "torch 2.11.0+cu130")
+    assert tells(lines[1], "float32", "0.0001", "1e-05·|want|")
     assert lines[2].split() == ["solution", "verdict", "err/tol", "eager", "ms", "ms", "speed-up", "[95", "%]"]
     assert " ".join(lines[3].split()) == "tiled passed 0.12 3.000 1.500 2.0000× [1.9940, 2.0060]"
 
@@ -66,7 +67,7 @@ def test_a_fragile_solution_is_marked() -> None:
 
 def test_a_simulated_run_has_no_columns_for_times() -> None:
     lines = printed(run_report([passed(environment=sim_environment())], False))
-    assert lines[0].rstrip() == "maxpool2d on simulator, torch 2.11.0+cu130"
+    assert tells(lines[0], "maxpool2d", "simulator", "torch 2.11.0+cu130")
     assert lines[2].split() == ["solution", "verdict", "err/tol"]
 
 
@@ -95,9 +96,8 @@ def test_brackets_in_a_name_are_no_markup() -> None:
 
 def test_a_failure_says_why_where_and_what_next() -> None:
     text = report([failed()])
-    assert "broken: wrong_values (case small, seed 5692163613755307619)" in text  # the seed that --seed takes
-    assert "  1 of 4 values are outside the tolerance" in text
-    assert "  next: look at the borders" in text
+    assert tells(text, "broken: wrong_values", "small", "5692163613755307619")  # the seed that --seed takes
+    assert tells(text, "1 of 4", "next: look at")
 
 
 def test_details_of_some_verdicts_are_shown_only_when_asked_for() -> None:
@@ -112,7 +112,7 @@ def test_a_failure_without_a_place_names_none() -> None:
 
 
 def test_a_simulated_run_is_said_to_be_one() -> None:
-    assert "simulated, not verified on a GPU" in report([passed(environment=sim_environment())])
+    assert "simulated, not verified" in report([passed(environment=sim_environment())])
     assert "simulated" not in report([passed()])
 
 

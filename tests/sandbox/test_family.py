@@ -18,6 +18,7 @@ from harness.sandbox import family as family_module
 from harness.sandbox.family import Family, Leftovers, Process, start_of
 from harness.sandbox.user_signal import is_own_user, signal_user
 from harness.sandbox.wire.sandbox import user_of
+from tests.wording import tells
 
 MARK = secrets.token_hex(8)  # another run of these tests has another
 
@@ -291,10 +292,7 @@ def test_shared_memory_of_its_own_user_is_removed(started: list[subprocess.Popen
 def test_a_remark_names_what_was_left() -> None:
     assert Leftovers().remark is None
     left = Leftovers(("sleep", "python", "sleep"), ("sem.x",))
-    assert left.remark == (
-        "the solution left behind 3 processes that had left its group (python, sleep) and 1 files of shared memory; "
-        "they were removed"
-    )
+    assert tells(left.remark, "3 processes", "python, sleep", "1 files of shared memory", "removed")
 
 
 def test_a_process_has_a_start_and_an_unknown_one_none() -> None:

@@ -63,7 +63,7 @@ def test_worker_that_cannot_start_is_the_machines_fault(
     (tmp_path / "torch.py").write_text("raise ImportError('torch is broken here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONSAFEPATH", "")
-    with pytest.raises(MachineError, match="a worker didn't start"):
+    with pytest.raises(MachineError, match="didn't start"):
         workers.start()
 
 
@@ -106,7 +106,7 @@ def test_a_worker_that_ends_with_its_server_did_nothing_wrong(workers: Workers, 
     with workers.start() as worker:
         load(worker, tmp_path, FINE)
         workers.servers.close()
-        with pytest.raises(MachineError, match="the process that workers are forked from has ended"):
+        with pytest.raises(MachineError, match=r"forked .*ended"):
             worker.ask(Load("solution.py", "ModelNew", FLAGS), 60)
 
 
@@ -122,7 +122,7 @@ def test_a_worker_that_ends_before_it_was_given_anything_is_the_machines_fault(w
     with workers.start() as worker:
         worker.ask(Describe(), 60)
         worker.kill()
-        with pytest.raises(MachineError, match="a worker that was to try a trace failed"):
+        with pytest.raises(MachineError, match="trace failed"):
             worker.try_trace(60)
 
 

@@ -144,7 +144,7 @@ def test_a_server_that_cannot_import_torch_says_why(tmp_path: Path, monkeypatch:
     (library / "torch" / "__init__.py").write_text("raise ImportError('half of torch is missing')\n")
     monkeypatch.setenv("PYTHONPATH", str(library))
     servers = ForkServers()
-    with pytest.raises(MachineError, match="a worker didn't start: ImportError: half of torch is missing"):
+    with pytest.raises(MachineError, match="ImportError: half of torch"):
         started(launch_of(tmp_path), servers)
     servers.close()
 
@@ -170,7 +170,7 @@ def test_a_machine_that_lets_no_process_be_born_fails_that_worker_alone(servers:
     server = servers.server(launch.kind)
     kept = resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, (4, kept[1]))
-    with pytest.raises(MachineError, match="a worker didn't start: the descriptors"):
+    with pytest.raises(MachineError, match=r"start: .*descriptors"):
         started(launch, servers)
     resource.prlimit(server._process.pid, resource.RLIMIT_NOFILE, kept)
     assert servers.server(launch.kind) is server

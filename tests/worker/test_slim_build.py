@@ -193,12 +193,12 @@ def test_named_parameters_are_passed_by_name_and_have_defaults(own_module: Any) 
 )
 def test_other_arguments_are_a_type_error(own_module: Any, values: tuple[Any, ...], named: dict[str, Any]) -> None:
     values = tuple(torch.ones(1) if value == 1 else value for value in values)
-    with pytest.raises(TypeError, match=r"forward\(\): incompatible function arguments. It takes \(x: torch.Tensor"):
+    with pytest.raises(TypeError, match=r"forward\(\): .*\(x: torch.Tensor"):
         own_module.forward(*values, **named)
 
 
 def test_exceptions_of_a_module_of_ones_own_become_pythons(own_module: Any) -> None:
-    with pytest.raises(RuntimeError, match="x must have one dimension"):
+    with pytest.raises(RuntimeError, match="one dimension"):
         own_module.forward(torch.ones(1, 1))
 
 
@@ -272,7 +272,7 @@ def test_what_slim_headers_lack_is_built_with_the_full_ones(tmp_path: Path) -> N
 
 def test_refusal_is_that_of_the_full_build(tmp_path: Path) -> None:
     extensions = Extensions(tmp_path, "cuda")
-    with pytest.raises(RuntimeError, match="Error building extension 'needs_more'"):
+    with pytest.raises(RuntimeError, match="'needs_more'"):
         extensions.obtain(FullHeadersAlone(full_succeeds=False), NEEDS_MORE)
     (report,) = extensions.take_reports()
     assert not report.succeeded

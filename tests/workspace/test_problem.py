@@ -9,6 +9,7 @@ import pytest
 from harness.errors import InvalidFile
 from harness.model.check import Tolerance
 from harness.workspace.problem import Case, load_problem
+from tests.wording import tells
 
 SOURCE = """\
 import torch
@@ -97,11 +98,11 @@ def test_a_case_without_values_is_the_problem_as_written(tmp_path: Path) -> None
 
 
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    assert "key 'title' stands twice" in complaint(tmp_path, "title: a\ntags: []\ntitle: b\n")
+    assert tells(complaint(tmp_path, "title: a\ntags: []\ntitle: b\n"), "'title'", "twice")
 
 
 def test_a_date_that_is_none_is_broken_yaml(tmp_path: Path) -> None:
-    assert "not valid YAML: month must be in 1..12" in complaint(tmp_path, "title: 2024-13-45")
+    assert tells(complaint(tmp_path, "title: 2024-13-45"), "YAML", "month")
 
 
 def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_tolerance_can_be_exact(tmp_path: Path) -> None:
 
 def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
     text = complaint(tmp_path, "tolerence: exact")
-    assert text == f"{tmp_path}/relu2d/problem.yaml: unknown key 'tolerence'. Did you mean 'tolerance'?"
+    assert tells(text, f"{tmp_path}/relu2d/problem.yaml:", "unknown key 'tolerence'", "Did you mean 'tolerance'?")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_a_value_of_the_wrong_kind_is_named(tmp_path: Path, yaml: str, words: li
 
 def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     text = complaint(tmp_path, "title: a\ncases: {small: [\n")
-    assert "relu2d/problem.yaml: not valid YAML" in text
+    assert "relu2d/problem.yaml: not valid" in text
     assert "line 3" in text
 
 
@@ -156,15 +157,12 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 
 def test_an_unknown_constant_gets_a_suggestion(tmp_path: Path) -> None:
     text = complaint(tmp_path, "cases: {small: {constants: {hight: 3}}}")
-    assert text == (
-        f"{tmp_path}/relu2d/problem.yaml: cases.small.constants: problem.py has no constant 'hight'. "
-        "Did you mean 'height'?"
-    )
+    assert tells(text, f"{tmp_path}/relu2d/problem.yaml: cases.small.constants:", "'hight'", "Did you mean 'height'?")
 
 
 def test_full_takes_no_values(tmp_path: Path) -> None:
     text = complaint(tmp_path, "cases: {full: {constants: {height: 3}}}")
-    assert "cases.full: 'full' is the problem as written and takes no values" in text
+    assert tells(text, "cases.full:", "no values")
 
 
 @pytest.mark.parametrize("name", ["1", "no", "2026-11-21"])
@@ -181,7 +179,7 @@ def test_a_tolerance_without_a_point_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Model", "get_inputs", "get_init_inputs"])
 def test_a_missing_definition_is_named(tmp_path: Path, name: str) -> None:
     text = complaint(tmp_path, source=SOURCE.replace(f" {name}(", " other("))
-    assert text.startswith(f"{tmp_path}/relu2d/problem.py: '{name}' is not defined")
+    assert tells(text, f"{tmp_path}/relu2d/problem.py: '{name}'")
 
 
 def test_a_syntax_error_is_named_with_its_line(tmp_path: Path) -> None:
@@ -196,7 +194,7 @@ def test_a_folder_without_problem_py_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     folder = problem_folder(tmp_path)
     (folder / "problem.py").write_bytes(SOURCE.encode() + b"# \xe4\n")
-    with pytest.raises(InvalidFile, match=r"problem\.py: can't be read"):
+    with pytest.raises(InvalidFile, match=r"problem\.py: .* read"):
         load_problem(folder)
 
 

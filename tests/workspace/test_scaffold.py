@@ -77,7 +77,7 @@ def test_a_kernelbench_file_becomes_a_problem(workspace: Workspace, tmp_path: Pa
 
 def test_a_file_that_is_no_problem_leaves_nothing_behind(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("x = 1\n")
-    with pytest.raises(InvalidFile, match="'Model' is not defined"):
+    with pytest.raises(InvalidFile, match="'Model'"):
         new_problem(workspace, "other", tmp_path / "other.py")
     with pytest.raises(UsageError, match=r"can't read .*nosuch\.py"):
         new_problem(workspace, "other", tmp_path / "nosuch.py")
@@ -86,16 +86,16 @@ def test_a_file_that_is_no_problem_leaves_nothing_behind(workspace: Workspace, t
 
 @pytest.mark.parametrize("name", ["", ".hidden", "../up", "a/b", "a b", "-p"])
 def test_a_name_that_cannot_be_a_folders_is_refused(workspace: Workspace, name: str) -> None:
-    with pytest.raises(UsageError, match="can't name a problem: letters, digits"):
+    with pytest.raises(UsageError, match="letters, digits"):
         new_problem(workspace, name)
 
 
 def test_what_is_there_is_never_written_over(workspace: Workspace) -> None:
     new_problem(workspace, "mine")
-    with pytest.raises(UsageError, match="problems/mine is there already"):
+    with pytest.raises(UsageError, match=r"problems/mine .*already"):
         new_problem(workspace, "mine")
     new_solution(workspace, workspace.problem("mine"), "first")
-    with pytest.raises(UsageError, match="solutions/mine/first is there already"):
+    with pytest.raises(UsageError, match=r"solutions/mine/first .*already"):
         new_solution(workspace, workspace.problem("mine"), "first")
 
 
@@ -121,7 +121,7 @@ def test_a_copy_of_another_solution_is_that_solution(workspace: Workspace) -> No
     assert names(made, workspace.root) == ["solutions/mine/second/solution.py", "solutions/mine/second/solution.yaml"]
     first, second = workspace.solutions("mine")
     assert first.sha256 == second.sha256
-    with pytest.raises(UsageError, match=r"no solution 'frist'.*Did you mean 'first'"):
+    with pytest.raises(UsageError, match=r"'frist'.*'first'"):
         new_solution(workspace, problem, "third", "frist")
 
 

@@ -80,13 +80,13 @@ def test_a_link_to_a_folder_or_out_of_it_is_refused(folder: Path, target: str) -
     (folder / "include" / "linked").symlink_to(folder / target if target == "include" else target)
     if target == "../elsewhere.cuh":
         (folder / "include" / "linked").rename(folder / "linked")
-    with pytest.raises(InvalidFile, match=r"linked' is a link to '.*put a copy in its place"):
+    with pytest.raises(InvalidFile, match=r"linked' is a link .*copy"):
         refuse_unfit(folder)
 
 
 def test_a_file_that_cannot_be_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "tile.cuh")
-    with pytest.raises(InvalidFile, match=r"include/tile\.cuh: can't be read: Permission denied"):
+    with pytest.raises(InvalidFile, match=r"include/tile\.cuh: .*Permission denied"):
         refuse_unfit(folder)
 
 
@@ -99,14 +99,14 @@ def test_a_folder_that_cannot_be_read_has_no_hash(folder: Path, monkeypatch: pyt
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    with pytest.raises(InvalidFile, match=r"include: can't be read: Permission denied"):
+    with pytest.raises(InvalidFile, match=r"include: .*Permission denied"):
         hash_folder(folder)
 
 
 def test_a_file_that_went_away_has_no_hash(folder: Path) -> None:
     files = hashed_files(folder)
     (folder / "solution.py").unlink()
-    with pytest.raises(InvalidFile, match=r"solution\.py: can't be read: No such file"):
+    with pytest.raises(InvalidFile, match=r"solution\.py: .*No such file"):
         hash_files(files)
 
 

@@ -15,6 +15,7 @@ from harness.model.verdict import Verdict
 from harness.suggest import did_you_mean
 from harness.workspace.solution import SolutionFile
 from harness.workspace.workspace import Workspace, find_workspace, select_cases
+from tests.wording import tells
 from tests.workspace.test_problem import SOURCE
 
 
@@ -47,7 +48,7 @@ def test_the_nearest_workspace_wins(workspace: Workspace) -> None:
 
 
 def test_without_a_workspace_the_way_to_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no problems/ in .* or above it: .*'harness init'"):
+    with pytest.raises(UsageError, match=r"problems/ .*'harness init'"):
         find_workspace(tmp_path)
 
 
@@ -59,7 +60,7 @@ def test_a_problem_is_a_folder_with_problem_py(workspace: Workspace) -> None:
 def test_a_mistyped_problem_gets_a_suggestion(workspace: Workspace) -> None:
     with pytest.raises(UsageError) as caught:
         workspace.problem("maxpol2d")
-    assert str(caught.value) == (f"no problem 'maxpol2d' in {workspace.root}/problems. Did you mean 'maxpool2d'?")
+    assert tells(str(caught.value), "'maxpol2d'", f"{workspace.root}/problems", "Did you mean 'maxpool2d'?")
 
 
 @pytest.mark.parametrize("name", ["\x1b[2Jx", "a\n::warning file=x::spoofed", "a::b", "##[error]x", "a\u202eb"])
@@ -81,7 +82,7 @@ def test_letters_of_any_language_make_a_name(workspace: Workspace) -> None:
 
 def test_a_solution_with_a_link_out_of_its_folder_is_refused(workspace: Workspace) -> None:
     (workspace.root / "solutions" / "maxpool2d" / "plain" / "key").symlink_to("../../../configs/quick.yaml")
-    with pytest.raises(InvalidFile, match="links to folders and out of plain/"):
+    with pytest.raises(InvalidFile, match="out of plain/"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
@@ -102,15 +103,15 @@ def test_named_solutions_come_in_their_order_and_once(workspace: Workspace) -> N
 
 
 def test_a_mistyped_solution_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"no solution 'shared_title' .* Did you mean 'shared_tile'\?"):
+    with pytest.raises(UsageError, match=r"'shared_title' .*'shared_tile'"):
         workspace.solutions("maxpool2d", ["shared_title"])
 
 
 def test_a_folder_without_a_solution_is_named(workspace: Workspace) -> None:
     (workspace.root / "solutions" / "maxpool2d" / "begun").mkdir()
-    with pytest.raises(UsageError, match=r"solutions/maxpool2d/begun holds no solution\.py: add it"):
+    with pytest.raises(UsageError, match=r"solutions/maxpool2d/begun .*solution\.py"):
         workspace.solutions("maxpool2d", ["begun"])
-    with pytest.raises(UsageError, match=r"no solution '\.\.' in"):
+    with pytest.raises(UsageError, match=r"solution '\.\.'"):
         workspace.solutions("maxpool2d", [".."])
 
 
@@ -136,7 +137,7 @@ def test_what_may_not_be_looked_at_does_not_pass_for_missing(
     monkeypatch.setattr(os, "scandir", guarded_scan)
     assert workspace.solution_names("maxpool2d") == ["plain", "shared_tile"]
     assert [one.name for one in workspace.solutions("maxpool2d", ["shared_tile"])] == ["shared_tile"]
-    with pytest.raises(InvalidFile, match=r"solutions/maxpool2d/plain.*: can't be read: Permission denied"):
+    with pytest.raises(InvalidFile, match=r"solutions/maxpool2d/plain.*: Permission denied"):
         workspace.solutions("maxpool2d")
 
 
@@ -147,12 +148,12 @@ def test_a_folder_of_solutions_that_cannot_be_read_is_not_empty(
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
 
     monkeypatch.setattr(os, "listdir", refuse)
-    with pytest.raises(UsageError, match=r"solutions/maxpool2d: can't be read: Permission denied"):
+    with pytest.raises(UsageError, match=r"solutions/maxpool2d: .*Permission denied"):
         workspace.solution_names("maxpool2d")
 
 
 def test_a_problem_without_solutions_says_where_one_goes(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"put ModelNew into .*/solutions/avgpool2d/<name>/solution\.py"):
+    with pytest.raises(UsageError, match=r"ModelNew .*/solutions/avgpool2d/<name>/solution\.py"):
         workspace.solutions("avgpool2d")
 
 
@@ -186,14 +187,14 @@ def test_a_solution_says_on_which_gpus_it_runs(
 def test_another_way_to_name_a_gpu_is_an_error(workspace: Workspace, word: str) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text(f"compute_capability: {word}")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*compute_capability must be '9\.0'"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*compute_capability .*'9\.0'"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
 def test_a_wrong_word_in_a_solution_s_file_is_named(workspace: Workspace) -> None:
     folder = workspace.root / "solutions" / "maxpool2d" / "plain"
     (folder / "solution.yaml").write_text("expected_verdict: fails")
-    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails' is none of its words"):
+    with pytest.raises(InvalidFile, match=r"plain/solution\.yaml: .*expected_verdict: 'fails'"):
         workspace.solutions("maxpool2d", ["plain"])
 
 
@@ -213,7 +214,7 @@ def test_a_config_is_found_by_path(workspace: Workspace, tmp_path: Path) -> None
 
 
 def test_a_mistyped_config_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"no config 'quik', .* Did you mean 'quick'\?"):
+    with pytest.raises(UsageError, match=r"'quik', .*'quick'"):
         workspace.config("quik")
 
 
@@ -241,7 +242,7 @@ def test_named_cases_come_in_their_order_and_once(workspace: Workspace) -> None:
 
 
 def test_a_mistyped_case_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"^no case 'smal' of 'maxpool2d'\. Did you mean 'small'\?$"):
+    with pytest.raises(UsageError, match=r"'smal' .*'maxpool2d'.*'small'"):
         select_cases(workspace.problem("maxpool2d"), ["smal"])
 
 

@@ -22,7 +22,7 @@ def test_a_gpu_that_is_well_costs_no_time() -> None:
 
 def test_a_gpu_that_is_stuck_is_told_of_and_not_waited_for() -> None:
     torch.cuda._sleep(2_000_000_000)  # a second or more
-    with pytest.raises(MachineError, match=r"didn't finish a small kernel within 0\.05 s; look at 'nvidia-smi'"):
+    with pytest.raises(MachineError, match=r" 0\.05 s; .*'nvidia-smi'"):
         run_probe_kernel(timeout_s=0.05)
     torch.cuda.synchronize()
     run_probe_kernel()

@@ -41,7 +41,7 @@ def test_findings_have_the_runtimes_kind_once_their_line_is_read() -> None:
 
 @pytest.mark.parametrize("moved", [at_a_line("signed-overflow", 8), at_a_line("signed-overflow", 7, "x = 1;")])
 def test_what_a_line_decides_can_not_be_told_of_another(moved: Finding) -> None:
-    with pytest.raises(FindingsWithheld, match=r"kept back \(1 of signed-overflow at /x.cu:7: hash \*= 31;\)"):
+    with pytest.raises(FindingsWithheld, match=r"\(1 .*signed-overflow .*/x.cu:7: hash \*= 31;\)"):
         AccountOfFindings().checked(TURN, TurnTaken((), (moved,), 1, account=OVERFLOW))
 
 
@@ -52,13 +52,13 @@ def test_what_the_worker_finds_by_itself_needs_no_total() -> None:
 def test_a_launch_that_was_kept_from_the_referee_is_cheating() -> None:
     account = AccountOfFindings()
     account.checked(TURN, reply(3, Account(3, {}, 0)))
-    with pytest.raises(FindingsWithheld, match="seen 5 launches, of which 3 were told: its report") as caught:
+    with pytest.raises(FindingsWithheld, match=r"5 launches, .*3 .*report") as caught:
         account.checked(TURN, reply(0, Account(5, {}, 0)))
     assert caught.value.numbers == {"launches": 5, "launches_told": 3, "findings": 0, "findings_kept": 0}
 
 
 def test_a_fault_can_not_be_exchanged_for_a_harmless_finding() -> None:
-    with pytest.raises(FindingsWithheld, match=r"findings were kept back \(2 of race\)") as caught:
+    with pytest.raises(FindingsWithheld, match=r"\(2 of race\)") as caught:
         AccountOfFindings().checked(TURN, reply(1, Account(1, {"race": 2}, 0), barrier_divergence=2))
     assert caught.value.numbers["findings_kept"] == 2
 

@@ -18,6 +18,7 @@ from harness.sandbox.wire.device import KernelRun
 from harness.sandbox.wire.messages import CallTaken, OutputForm, TurnTaken
 from tests.examples import ceilings
 from tests.referee.audit.traces import LARGE, OUTPUTS, call_of, kernel, marked
+from tests.wording import tells
 
 US = 1_000
 FACTS = Facts(own=frozenset({"own_kernel"}), outputs=OUTPUTS)
@@ -130,7 +131,7 @@ def test_a_start_recorded_anew_is_found_in_the_traced_turn() -> None:
     play(auditor, "eager", 1_000)
     play(auditor, "solution", 200)
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_700, 198))), 10_000 * US)
-    with pytest.raises(SolutionFailed, match="200 µs are claimed for a traced call that lasted 900 µs") as caught:
+    with pytest.raises(SolutionFailed, match=r"200 µs .* 900 µs") as caught:
         auditor.finish(200 * US)
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
 
@@ -143,7 +144,7 @@ def test_where_the_baseline_is_interrupted_as_often_it_is_a_remark() -> None:
     auditor.trace("eager", 1, reply(1, 1_000, kernels=eager), 10_000 * US)
     auditor.trace("solution", 1, reply(1, 200, kernels=(*marked(2_000, 900), kernel(2_001, 198))), 10_000 * US)
     (remark,) = auditor.finish(200 * US).remarks
-    assert remark.startswith("full: 1 of 1 traced calls lasted longer")
+    assert tells(remark, "full: 1 of 1", "lasted longer")
 
 
 def test_a_gpu_that_others_use_is_a_remark_and_no_accusation() -> None:
@@ -152,7 +153,7 @@ def test_a_gpu_that_others_use_is_a_remark_and_no_accusation() -> None:
         auditor.rest(2_400 * US)
         auditor.rest(2_300 * US, after="eager")
     (remark,) = auditor.finish(200 * US).remarks
-    assert remark.startswith("full: the GPU is shared with another process")
+    assert tells(remark, "full:", "shared", "another process")
 
 
 H100 = ceilings(
@@ -180,8 +181,7 @@ def test_speeds_are_impossible_unless_the_baseline_reaches_them_too(eager_us: in
         assert [evidence.check for evidence in caught.value.failure.evidence] == ["roofline"]
     else:
         (remark,) = auditor.finish(200 * US).remarks
-        assert remark.startswith("full: 200.0 µs for 3000.0 MB are 15.00 TB/s")
-        assert "the baseline, with 300.0 µs" in remark
+        assert tells(remark, "full: 200.0 µs", "3000.0 MB", "15.00 TB/s", "baseline", "300.0 µs")
 
 
 def test_the_frameworks_kernels_alone_are_no_custom_kernel() -> None:
@@ -210,7 +210,8 @@ def test_without_any_trace_the_record_says_so() -> None:
     auditor = Auditor("full")
     auditor.trace("eager", 1, reply(1, 100), 900 * US)
     auditor.trace("solution", 1, reply(1, 100), 900 * US)
-    assert auditor.finish().remarks == ("full: no trace can be had here, so it isn't known whose kernels ran",)
+    (remark,) = auditor.finish().remarks
+    assert tells(remark, "full: no trace")
 
 
 def test_traces_that_are_left_out_are_counted_by_turn() -> None:
@@ -219,7 +220,7 @@ def test_traces_that_are_left_out_are_counted_by_turn() -> None:
     auditor.check(reply(1, 200, kernels=(*marked(2_000, 200), kernel(2_001, 198))), 10_000 * US, is_traced=True)
     auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
     auditor.trace("solution", 1, reply(1, 200), 10_000 * US)
-    with pytest.raises(SolutionFailed, match="no trace came from 2 of the 4 turns") as caught:
+    with pytest.raises(SolutionFailed, match=r"no trace .*2 of the 4") as caught:
         auditor.finish(200 * US)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("trace", {"traced_turns": 4, "turns_without": 2})
@@ -230,7 +231,7 @@ def test_a_trace_that_is_left_out_where_an_untouched_worker_has_one_is_cheating(
     """As on the simulator, which always has one; no baseline is there to show it."""
     auditor = Auditor("full", facts=facts)
     auditor.check(reply(3, 100 if facts.on_gpu else 0), 900 * US, is_traced=True)
-    with pytest.raises(SolutionFailed, match="no trace came from 1 of the 1 turns") as caught:
+    with pytest.raises(SolutionFailed, match=r"no trace .*1 of the 1") as caught:
         auditor.finish()
     assert [evidence.check for evidence in caught.value.failure.evidence] == ["trace"]
 
@@ -251,14 +252,14 @@ def test_tails_that_are_left_out_are_evidence() -> None:
     auditor = audited([kernel(2_001, 198)])
     auditor.turn("solution", 5, tailless(5, 200), 3_800 * US)
     auditor.check(tailless(2, 200), 3_800 * US, is_traced=False)
-    with pytest.raises(SolutionFailed, match=r"of 7 of 34 calls") as caught:
+    with pytest.raises(SolutionFailed, match="7 of 34") as caught:
         auditor.finish(200 * US)
     (evidence,) = caught.value.failure.evidence
     assert (evidence.check, evidence.numbers) == ("tail", {"calls": 34, "calls_without": 7})
 
 
 def test_times_that_are_left_out_on_an_idle_device_end_the_audit_at_once() -> None:
-    with pytest.raises(SolutionFailed, match="0 times were reported for 2 timed calls"):
+    with pytest.raises(SolutionFailed, match=r"0 times .* 2"):
         Auditor("full").check(reply(2), 900 * US, is_traced=False)
 
 
@@ -285,14 +286,15 @@ def test_a_kernel_that_is_called_as_torchs_is_own_by_the_solutions_text_alone() 
     name = "_bmm_outer_product_kernel"
     rows = [kernel(2_001, 198, name)]
     its_own = audited(rows, is_compiled_by_torch=name.__eq__).judge(200 * US)
-    assert its_own.remarks == (f"full: torch has kernels of the same name as the solution's own: {name}",)
+    (remark,) = its_own.remarks
+    assert tells(remark, "full: torch", "same name", name)
     assert its_own.accused is None
     torchs = audited(rows, is_compiled_by_torch=name.__eq__, is_left_to_torch=name.__eq__).judge(200 * US)
-    assert str(torchs.accused) == f"no kernel of the solution's ran, only the framework's: {name}"
+    assert tells(str(torchs.accused), "framework's:", name)
 
 
 def test_on_the_simulator_torch_alone_is_no_custom_kernel() -> None:
     auditor = Auditor("small", facts=Facts(on_gpu=False))
     auditor.trace("solution", 1, reply(1, kernels=(KernelRun("aten::max_pool2d", 0, 0, 0, "kernel"),)), 900 * US)
-    with pytest.raises(SolutionFailed, match=r"only the framework's: aten::max_pool2d"):
+    with pytest.raises(SolutionFailed, match="framework's: aten::max_pool2d"):
         auditor.finish()

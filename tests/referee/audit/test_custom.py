@@ -8,6 +8,7 @@ from harness.model.trace import KernelOrigin, Trace, TracedKernel
 from harness.model.verdict import Verdict
 from harness.referee.audit.custom import TracedCase, accused_of, require_custom
 from harness.sandbox.outcome import SolutionFailed
+from tests.wording import tells
 
 
 def trace(*kernels: tuple[str, KernelOrigin, int, int] | tuple[str, KernelOrigin, int, int, int]) -> Trace:
@@ -58,7 +59,8 @@ def test_own_work_is_custom(found: Trace) -> None:
 
 def test_on_the_simulator_the_frameworks_operators_beside_own_kernels_are_remarked_on() -> None:
     found = trace(("own", "own", 1, 0), ("aten::mul", "framework", 1, 0))
-    assert require_custom(found, EAGER) == ("full: beside the solution's own kernels the framework ran aten::mul",)
+    (remark,) = require_custom(found, EAGER)
+    assert tells(remark, "full: beside", "framework", "aten::mul")
 
 
 CONV = "cudnn::implicit_convolve_sgemm"
@@ -94,7 +96,7 @@ def test_a_kernel_of_hardly_any_time_may_stand_for_a_part_of_the_reference(found
     ],
 )
 def test_a_kernel_of_hardly_any_time_beside_all_of_the_work_is_a_decoy(found: Trace) -> None:
-    with pytest.raises(SolutionFailed, match="did all that the reference consists of"):
+    with pytest.raises(SolutionFailed, match="all that the reference"):
         require_custom(found, REFERENCE)
 
 
@@ -105,7 +107,7 @@ def test_without_a_reference_a_small_share_accuses_nobody() -> None:
 def test_a_config_may_ask_for_more() -> None:
     found = trace(("own", "own", 1, 300), ("sigmoid", "framework", 1, 500))
     assert require_custom(found, EAGER, 0.375) == ()
-    with pytest.raises(SolutionFailed, match=r"took 37.50% of the device's time; 40.00% are asked for"):
+    with pytest.raises(SolutionFailed, match=r"37.50% .*40.00%"):
         require_custom(found, EAGER, 0.4)
 
 
@@ -115,7 +117,7 @@ def test_what_a_config_asks_for_is_said_to_be_unjudged_on_the_simulator() -> Non
 
 
 def test_moves_alone_are_no_custom_kernel_without_a_reference_either() -> None:
-    with pytest.raises(SolutionFailed, match="the device only moved data"):
+    with pytest.raises(SolutionFailed, match="only moved data"):
         require_custom(trace(("copy", "move", 1, 5)), None)
 
 
@@ -145,7 +147,7 @@ OWN: tuple[str, KernelOrigin, int, int] = ("own", "own", 1, 0)
 def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is_a_decoy(
     reference: Trace, found: Trace
 ) -> None:
-    with pytest.raises(SolutionFailed, match="did all that the reference consists of itself: aten::"):
+    with pytest.raises(SolutionFailed, match=r"all that the reference .*: aten::"):
         require_custom(found, reference)
 
 
@@ -165,7 +167,7 @@ def test_on_the_simulator_a_kernel_beside_as_much_work_of_the_references_kind_is
 )
 def test_on_the_simulator_a_part_of_the_work_or_other_work_is_remarked_on(reference: Trace, found: Trace) -> None:
     (remark,) = require_custom(found, reference)
-    assert remark.startswith("full: beside the solution's own kernels the framework ran aten::")
+    assert tells(remark, "full: beside", "framework", "aten")
 
 
 def test_what_operators_are_given_counts_per_call() -> None:

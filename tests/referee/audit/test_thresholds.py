@@ -8,6 +8,7 @@ from harness.referee.audit import idle_gpu, phases, tail
 from harness.referee.audit.observed import ArmTurns
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.audit.observed import busy, observed
+from tests.wording import tells
 
 US, MS = 1_000, 1_000_000
 
@@ -49,7 +50,7 @@ def test_a_short_or_rare_tail_is_let_pass(solution_ns: list[int], baseline_ns: l
 
 
 def test_a_tail_after_most_calls_is_cheating() -> None:
-    with pytest.raises(SolutionFailed, match="still busy for 1800 µs") as caught:
+    with pytest.raises(SolutionFailed, match=r"busy .*1800 µs") as caught:
         require_quiet_end([1800 * US] * 6 + [3 * US] * 3, [3 * US] * 9)
     assert check_of(caught.value) == "tail"
 
@@ -72,7 +73,7 @@ def test_a_traced_call_may_differ_a_little_and_be_much_shorter(busy_ns: list[int
 
 
 def test_more_work_while_traced_is_cheating() -> None:
-    with pytest.raises(SolutionFailed, match="busy for 5000 µs, but timed calls are claimed to take 1000 µs") as caught:
+    with pytest.raises(SolutionFailed, match=r"busy .*5000 µs.* 1000 µs") as caught:
         require_same_work([5 * MS, 5 * MS, 5 * MS])
     assert check_of(caught.value) == "phases"
 
@@ -85,7 +86,7 @@ def test_an_idle_gpu_is_let_pass(after_ns: list[int]) -> None:
 
 
 def test_a_gpu_that_works_between_turns_is_cheating() -> None:
-    with pytest.raises(SolutionFailed, match=r"took 2\.30 ms \(median of 3\) instead of 0\.09 ms") as caught:
+    with pytest.raises(SolutionFailed, match=r"2\.30 ms .* 0\.09 ms") as caught:
         require_idle([2300 * US] * 3, [93 * US] * 3)
     assert check_of(caught.value) == "idle_gpu"
 
@@ -93,16 +94,16 @@ def test_a_gpu_that_works_between_turns_is_cheating() -> None:
 def test_on_a_gpu_that_others_use_nobody_is_accused() -> None:
     """One quiet canary among the baseline's doesn't make the GPU an idle one."""
     (remark,) = require_idle([2400 * US] * 9, [2300 * US] * 8 + [93 * US])
-    assert remark.startswith("the GPU is shared with another process: after the baseline's turns, too")
+    assert tells(remark, "shared", "another process", "baseline's turns")
 
 
 def test_a_neighbour_that_works_by_fits_and_starts_is_no_accusation() -> None:
     (remark,) = require_idle([2400 * US] * 5 + [93 * US] * 4, [2300 * US] * 3 + [93 * US] * 6)
-    assert "shared with another process" in remark
+    assert tells(remark, "shared", "another process")
 
 
 def test_a_few_busy_canaries_of_the_baselines_excuse_nobody() -> None:
-    with pytest.raises(SolutionFailed, match="the GPU was busy"):
+    with pytest.raises(SolutionFailed, match="busy"):
         require_idle([2400 * US] * 9, [2300 * US] * 2 + [93 * US] * 7)
 
 
@@ -126,14 +127,14 @@ def test_where_the_baselines_calls_are_held_up_too_nobody_is_accused() -> None:
 
 @pytest.mark.parametrize("baseline_ns", [[], EVEN, [[MS, 9 * MS], [MS, MS], [MS, MS]]])
 def test_calls_that_are_uneven_without_the_baselines_being_so_are_cheating(baseline_ns: list[list[int]]) -> None:
-    with pytest.raises(SolutionFailed, match=r"claimed to take between 10 and 9000 µs, in 3 of 4 turns"):
+    with pytest.raises(SolutionFailed, match=r"claimed .* 10 and 9000 µs.* 3 of 4"):
         require_even_work([], HELD_UP, baseline_ns)
 
 
 @pytest.mark.parametrize("is_traced", [True, False])
 def test_one_call_that_does_the_work_of_all_is_cheating(is_traced: bool) -> None:
     turns = [[5 * MS, 10 * US, 10 * US, 10 * US, 10 * US], [3 * MS, 10 * US, 10 * US]]
-    with pytest.raises(SolutionFailed, match=r"between 10 and 5000 µs, in 2 of 2 turns") as caught:
+    with pytest.raises(SolutionFailed, match=r"10 and 5000 µs.* 2 of 2") as caught:
         require_even_work(turns if is_traced else EVEN, EVEN if is_traced else turns, EVEN)
     assert check_of(caught.value) == "phases"
 
@@ -144,16 +145,16 @@ def test_one_traced_turn_that_is_somewhat_uneven_decides_nothing(busy_ns: list[l
 
 
 def test_two_traced_turns_that_are_uneven_agree() -> None:
-    with pytest.raises(SolutionFailed, match=r"device busy for between 1000 and 6000 µs, in 2 of 2 turns"):
+    with pytest.raises(SolutionFailed, match=r"busy .*1000 and 6000 µs.* 2 of 2"):
         require_even_work([[MS, 6 * MS], [MS, 7 * MS]], EVEN, EVEN)
 
 
 def test_one_of_many_traced_turns_may_have_been_held_up() -> None:
     require_even_work([[5 * MS, 10 * US], *[[MS, MS]] * 4], EVEN, EVEN)
-    with pytest.raises(SolutionFailed, match=r"in 2 of 6 turns"):
+    with pytest.raises(SolutionFailed, match="2 of 6"):
         require_even_work([[5 * MS, 10 * US], [5 * MS, 10 * US], *[[MS, MS]] * 4], EVEN, EVEN)
 
 
 def test_one_traced_turn_that_is_drastically_uneven_is_enough() -> None:
-    with pytest.raises(SolutionFailed, match=r"device busy for between 10 and 5000 µs, in 1 of 2 turns"):
+    with pytest.raises(SolutionFailed, match=r"busy .*10 and 5000 µs.* 1 of 2"):
         require_even_work([[5 * MS, 10 * US, 10 * US], [MS, MS]], EVEN, EVEN)

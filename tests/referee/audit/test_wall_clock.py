@@ -13,6 +13,7 @@ from harness.referee.audit.traced_turn import TracedTurn
 from harness.referee.audit.wall_clock import hidden_times
 from harness.sandbox.outcome import SolutionFailed
 from tests.referee.audit.observed import observed
+from tests.wording import tells
 
 MS = 1_000_000
 
@@ -50,9 +51,7 @@ def test_work_that_a_turn_begins_with_is_found_however_many_calls_it_has() -> No
     """Who computes the answers for all 5 places of the table when woken needs 5 times 1.5 ms, for one call, too."""
     ahead = [WallTurn(turn.calls, turn.claimed_ns, turn.wall_ns + 7_500_000) for turn in turns(20_000, 400_000)]
     assert excess_ns(ahead, turns(2 * MS, 400_000)) == 0
-    with pytest.raises(
-        SolutionFailed, match="each call takes 1500 µs of the referee's clock beyond the 20 µs"
-    ) as caught:
+    with pytest.raises(SolutionFailed, match=r"1500 µs .* 20 µs") as caught:
         require_explained(ahead, turns(2 * MS, 400_000))
     assert caught.value.failure.evidence[0].check == "wall_clock"
 
@@ -107,9 +106,7 @@ def test_a_solution_whose_host_works_while_the_device_flushes_is_explained() -> 
 
 
 def test_hidden_work_is_found_with_its_numbers() -> None:
-    with pytest.raises(
-        SolutionFailed, match="each call takes 1500 µs of the referee's clock beyond the 500 µs"
-    ) as caught:
+    with pytest.raises(SolutionFailed, match=r"1500 µs .* 500 µs") as caught:
         require_explained(turns(500_000, 400_000, hidden_ns=1_500_000), turns(2 * MS, 400_000))
     (evidence,) = caught.value.failure.evidence
     assert evidence.check == "wall_clock"
@@ -152,7 +149,7 @@ def test_pauses_at_random_excuse_no_hidden_work() -> None:
 def test_where_both_arms_are_noisy_the_noise_counts() -> None:
     solution, baseline = (jittered(turns(MS, besides, noise_ns=60_000), 20 * MS) for besides in (700_000, 400_000))
     (remark,) = require_explained(solution, baseline)
-    assert remark.startswith("the wall clock can't bound what is claimed: turns vary so much")
+    assert tells(remark, "wall clock can't", "vary")
 
 
 def test_a_quiet_measurement_needs_no_remark() -> None:

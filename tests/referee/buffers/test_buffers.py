@@ -84,7 +84,7 @@ class Silent:
 
 def test_an_answer_to_another_number_of_calls_is_no_answer(buffers: Buffers) -> None:
     worker: Any = Silent()
-    with pytest.raises(SolutionFailed, match="a turn of 2 calls was answered with 0") as caught:
+    with pytest.raises(SolutionFailed, match=r"2 calls .* 0") as caught:
         take_turn(worker, buffers, TakeTurn(buffers.calls((1, 0))), LimitsConfig())
     assert caught.value.verdict is Verdict.CHEATING
     assert caught.value.failure.evidence[0].numbers == {"asked": 2, "answered": 0}

@@ -20,6 +20,7 @@ from harness.referee.setting import Setting, prepare_setting
 from harness.workspace.problem import VariantName, load_problem
 from tests.machine import ROOT
 from tests.referee.in_process import checked, setting_of
+from tests.wording import tells
 
 
 def ours(problem: str, case: str = "small") -> Setting:
@@ -90,9 +91,7 @@ def test_half_precision_passed_off_as_tf32_is_wrong(problem: str, model: type[nn
     failed = checked(ours(problem), model)[0].failed
     assert failed is not None
     assert failed.verdict is Verdict.WRONG_VALUES
-    assert failed.failure.reason.startswith(
-        ("with rescaled (times 2^", "with negative (times 2^", "with partly negative (times 2^")
-    )
+    assert "(times 2^" in failed.failure.reason
 
 
 class MaxPool(nn.Module):
@@ -207,7 +206,7 @@ def test_where_the_reference_itself_gives_nan_a_variant_does_not_count(tmp_path:
     assert words == {*(ALL - NEGATIVE), "full mantissas"}  # shifted upwards, where downwards is none
     assert len(remarks) == 1
     assert "not tried with" in remarks[0]
-    assert "negative, negative (times 2^4), signed inputs, where the reference itself errs or fails" in remarks[0]
+    assert tells(remarks[0], "negative, negative (times 2^4), signed", "reference itself")
 
 
 def test_what_the_reference_cannot_bear_is_tried_milder(tmp_path: Path) -> None:
@@ -246,7 +245,7 @@ def test_integers_are_left_alone(tmp_path: Path) -> None:
 def test_a_problem_says_which_variants_it_bears(tmp_path: Path) -> None:
     assert fair_in(made(tmp_path / "one", "x * 2", yaml="variants: [negative, signed, nan]\n"))[0] == {"NaN", *NEGATIVE}
     assert fair_in(made(tmp_path / "none", "x * 2", yaml="variants: []\n")) == (set(), ())
-    with pytest.raises(InvalidFile, match=r"'negatve' is none of its words.*negative"):
+    with pytest.raises(InvalidFile, match=r"'negatve' .*negative"):
         made(tmp_path / "typo", "x * 2", yaml="variants: [negatve]\n")
 
 
@@ -304,7 +303,7 @@ def test_what_fails_at_sixteen_times_the_drawn_scale_is_wrong(tmp_path: Path) ->
 
     failed = checked(made(tmp_path, "nn.functional.softplus(x)"), Clamped)[0].failed
     assert failed is not None
-    assert failed.failure.reason.startswith("with rescaled (times 2^4) inputs: ")
+    assert tells(failed.failure.reason, "rescaled (times 2^4)")
 
 
 SUM = """
@@ -343,7 +342,7 @@ def test_a_way_chosen_by_a_sample_of_the_inputs_is_wrong_for_a_row_that_it_misse
     outcomes = [checked(setting_of(tmp_path / str(number), SUM, independent), SumByASample)[0] for number in range(4)]
     failed = [outcome.failed for outcome in outcomes if outcome.failed]  # of 500 rows 64 are looked at
     assert failed
-    assert all(one.failure.reason.startswith("with partly negative (times 2^20) inputs: ") for one in failed)
+    assert all(tells(one.failure.reason, "partly negative (times 2^20)") for one in failed)
 
 
 def test_one_row_is_changed_alone(tmp_path: Path) -> None:

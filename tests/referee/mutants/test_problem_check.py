@@ -12,6 +12,7 @@ from harness.referee.mutants.problem_check import check_problem
 from harness.workspace.problem import load_problem
 from harness.workspace.scaffold import TEMPLATE
 from tests.machine import ROOT
+from tests.wording import tells
 
 HEAD = "import torch\nimport torch.nn as nn\nrows = 16\ncolumns = 256\n"
 RANDN = "torch.randn(rows, columns)"
@@ -80,7 +81,7 @@ def test_inputs_that_are_never_negative_let_a_maximum_start_at_zero(tmp_path: Pa
 def test_a_maximum_with_zero_is_right_for_what_is_never_negative(tmp_path: Path) -> None:
     found = mutant(checked(tmp_path, "torch.relu(x)"), "starts_at_zero")
     assert found.caught_by == ()
-    assert found.harmless == "no right answer is negative, though inputs are"
+    assert tells(found.harmless, "negative")
     assert not found.is_let_pass
 
 
@@ -89,7 +90,7 @@ def test_a_tolerance_above_the_size_of_the_outputs_is_found(tmp_path: Path) -> N
     yaml = "tolerance: {atol: 0.01, rtol: 0.01}\nvariants: []"
     check = checked(tmp_path, "torch.softmax(x / 100, 1)", yaml=yaml)
     assert {"zeros", "mean", "stale", "one_element", "off_by_one", "float16"} <= names(check)
-    assert "size of the outputs: 0.00391" in str(mutant(check, "zeros").advice)
+    assert "0.00391" in str(mutant(check, "zeros").advice)
 
 
 def test_a_tolerance_that_forgives_half_precision_is_found(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_an_operation_that_changes_nothing_lets_its_input_pass(tmp_path: Path) -
 def test_weights_that_change_nothing_are_found(tmp_path: Path) -> None:
     check = checked(tmp_path, "self.norm(x)", init="self.norm = nn.LayerNorm(columns)")
     assert names(check) == {"scales_left_out"}
-    assert "draw them at random" in str(mutant(check, "scales_left_out").advice)
+    assert "random" in str(mutant(check, "scales_left_out").advice)
     random = "self.norm = nn.LayerNorm(columns); nn.init.normal_(self.norm.weight); nn.init.normal_(self.norm.bias)"
     assert checked(tmp_path, "self.norm(x)", init=random).is_sound
 
@@ -135,7 +136,7 @@ def test_an_input_that_is_not_used_is_no_weakness_but_one_that_is_drowned_is(tmp
     two = "torch.randn(rows, columns), torch.randn(rows, columns)"
     unused = checked(tmp_path, "x * 2", two, arguments="x, y")
     assert unused.is_sound
-    assert mutant(unused, "input_1_ignored").harmless == "the reference doesn't use input 1"
+    assert tells(mutant(unused, "input_1_ignored").harmless, "input 1")
     drowned = checked(tmp_path, "x * 2 + 1e-7 * y", two, "variants: []", arguments="x, y")
     assert names(drowned) == {"input_1_ignored"}
 
@@ -149,28 +150,27 @@ def test_every_output_is_judged_by_itself(tmp_path: Path) -> None:
 def test_inputs_that_no_seed_changes_are_complained_of(tmp_path: Path) -> None:
     check = checked(tmp_path, inputs="torch.ones(rows, columns)")
     assert not check.is_sound
-    assert check.complaints == (
-        "full: every seed gives the same inputs: one answer kept for ever would pass; draw at random",
-    )
+    (complaint,) = check.complaints
+    assert tells(complaint, "full:", "every seed", "same inputs", "random")
     assert "stale" in names(check)
 
 
 def test_inputs_that_differ_under_one_seed_are_complained_of(tmp_path: Path) -> None:
     wild = "torch.randn(rows, columns, generator=torch.Generator().manual_seed(__import__('secrets').randbits(32)))"
     (complaint,) = checked(tmp_path, inputs=wild).complaints
-    assert complaint.startswith("full: get_inputs() gives different inputs under the same seed")
+    assert tells(complaint, "full: get_inputs()", "different inputs", "same seed")
 
 
 def test_a_reference_outside_its_own_tolerance_is_complained_of(tmp_path: Path) -> None:
     check = checked(tmp_path, "torch.cumsum(x, 1)", yaml="tolerance: {atol: 1.0e-9, rtol: 0.0}\nvariants: []")
     (complaint,) = check.complaints
-    assert "away from its float64 oracle: raise the tolerance" in complaint
+    assert tells(complaint, "float64 oracle", "raise the tolerance")
 
 
 def test_a_reference_that_draws_random_numbers_is_complained_of(tmp_path: Path) -> None:
     check = checked(tmp_path, "x + torch.rand_like(x)", yaml="variants: []")
     complaint, *_ = check.complaints
-    assert complaint.startswith("full: the reference gives different outputs for the same inputs")
+    assert tells(complaint, "full:", "different outputs", "same inputs")
     assert [draw.repeats for draw in check.draws] == [False]
 
 
@@ -183,7 +183,8 @@ def test_a_reference_that_raises_is_complained_of(tmp_path: Path) -> None:
 
 def test_a_false_claim_of_independence_is_complained_of(tmp_path: Path) -> None:
     check = checked(tmp_path, "x - x.mean(0)", yaml="independent_batch: true")
-    assert check.complaints == ("full: independent_batch is claimed, but rows along dimension 0 do depend on others",)
+    (complaint,) = check.complaints
+    assert tells(complaint, "full: independent_batch", "dimension 0", "depend")
 
 
 @pytest.mark.parametrize(
@@ -212,15 +213,16 @@ def test_plain_numbers_among_the_inputs_are_left_alone(tmp_path: Path) -> None:
 
 def test_variants_that_the_reference_cannot_bear_are_named(tmp_path: Path) -> None:
     check = checked(tmp_path, "torch.sqrt(x)", "torch.rand(rows, columns)", "variants: [negative]")
-    why = "the reference itself leaves the tolerance there"
-    assert check.skipped == {"full, negative": why, "full, negative (times 2^4)": why}
+    assert set(check.skipped) == {"full, negative", "full, negative (times 2^4)"}
+    assert all("leaves the tolerance" in why for why in check.skipped.values())
     assert [draw.label for draw in check.draws] == ["full"]
 
 
 def test_a_case_that_a_cpu_cannot_bear_is_skipped_and_the_others_are_not(tmp_path: Path) -> None:
     yaml = "cases: {small: {constants: {rows: 1}}}\nvariants: []"
     check = checked(tmp_path, "x * 2", "torch.randn(rows * 2**20)", yaml)
-    assert check.skipped == {"full": "0.13 GB of inputs and outputs: examine it on a GPU"}
+    assert list(check.skipped) == ["full"]
+    assert tells(check.skipped["full"], "0.13 GB", "GPU")
     assert [draw.label for draw in check.draws] == ["small"]
     assert check.is_sound
 

@@ -11,6 +11,7 @@ from harness.model.arms import ArmName, Metric
 from harness.model.config import TimingConfig
 from harness.model.timing import PeakMemory, Row, TimerOverhead, Timing, Turn
 from harness.referee.timing.series import Series, joined
+from tests.wording import tells
 
 THREE = TimingConfig(blocks=100, precision=0.0025, processes=3, budget_s=300.0)
 OFTEN = 30
@@ -153,10 +154,8 @@ def test_a_process_begins_with_the_metric_of_those_before() -> None:
 def test_where_a_process_cannot_keep_the_metric_all_are_measured_anew() -> None:
     series = series_of(part(2.0), part(20.0, metric="end_to_end"))
     assert (len(series.parts), series.metric, series.is_complete) == (1, "end_to_end", False)
-    assert series.remarks == [
-        "full: all processes were measured anew end to end, since one could be measured so alone; what 1 process "
-        "before it gave as gpu_cold isn't used"
-    ]
+    (remark,) = series.remarks
+    assert tells(remark, "full:", "anew end to end", "1 process", "gpu_cold isn't used")
     series.add(part(20.0, metric="end_to_end"))
     series.add(part(20.0, metric="end_to_end"))
     assert series.is_complete

@@ -39,6 +39,7 @@ from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.messages import Describe, Detach, TakeTurn, TurnTaken
 from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, setting_of
 from tests.referee.test_correctness import DOUBLE, Honest
+from tests.wording import tells
 
 CONFIG = Config(
     correctness=CorrectnessConfig(seeds=3),
@@ -164,7 +165,7 @@ def test_outputs_that_keep_their_memory_in_timed_turns_alone_are_remarked_on(
         assert opened.case.check(lambda what: None).remarks == ()
         given_out[1] = 10**9
         (remark,) = opened.measure().remarks
-    assert "there is too little to keep them beside the next call's" in remark
+    assert "too little" in remark
 
 
 class SlowAtFirst(Honest):
@@ -311,7 +312,7 @@ def test_workers_are_asked_what_they_changed_before_a_graph_can_harm_them(
     with opened_case(double, Honest, config=config) as opened:
         outcome = opened.outcome(config)
     (remark,) = outcome.remarks
-    assert "no CUDA graph of it can be measured" in remark
+    assert "no CUDA graph" in remark
     assert outcome.timing.rows == ()
     asked = [worker.asked for worker in (opened.solution, opened.eager, opened.late["control"])]  # type: ignore[attr-defined]
     assert sorted(asked[:2]) in ([["describe"], ["describe", "graph"]], [["describe", "graph"]] * 2)
@@ -344,7 +345,7 @@ def test_a_baseline_that_fails_in_a_further_metric_costs_that_row_alone(dies: bo
         headlines = [turn for turn in opened.eager.turns if turn.conditions.metric == "gpu_cold"]
     assert outcome.timing.baselines == ("eager", "cudnn-benchmark")
     assert [row.metric for row in outcome.timing.rows] == ([] if dies else ["end_to_end"])
-    assert "gpu_warm isn't measured: cudnn-benchmark fails in it: " in outcome.remarks[0]
+    assert tells(outcome.remarks[0], "gpu_warm", "cudnn-benchmark fails")
     assert "no warmth" in outcome.remarks[0]
     assert len(headlines) < 2 * 16  # the headline's turns are taken once
 
@@ -374,7 +375,7 @@ def test_a_solution_that_stops_computing_once_it_is_timed_is_found_by_a_row(
     with pytest.raises(SolutionFailed) as caught:
         lazy_once_timed(double, UNJUDGED, monkeypatch)
     assert caught.value.verdict is Verdict.WRONG_VALUES
-    assert " of 50 values (" in caught.value.failure.reason  # one row
+    assert " 50 values" in caught.value.failure.reason  # one row
     assert caught.value.failure.case == "full"
     assert caught.value.failure.seed is not None
 
@@ -504,7 +505,8 @@ def test_a_baseline_that_is_left_out_gives_its_memory_back_and_is_remarked_on() 
     assert set(references.workers) == {"eager", "compile"}
     assert forgotten == [workers["channels-last"]]
     assert [worker.is_closed for worker in workers.values()] == [False, False, True]
-    assert references.remarks == ["baseline channels-last is left out: CUDA out of memory"]
+    (remark,) = references.remarks
+    assert tells(remark, "channels-last", "left out", "CUDA out of memory")
     assert references.can_leave_out
     references.leave_out(("compile",), "too")
     assert not references.can_leave_out
@@ -539,10 +541,9 @@ def test_memory_that_a_second_baseline_takes_is_not_the_solutions_fault(
         outcome = opened.case.measure(late, config, lambda what: None)
     assert tried == [("eager", "cudnn-benchmark"), ("eager",)]
     assert second.is_closed
-    assert outcome.remarks == (
-        "baseline cudnn-benchmark is left out: beside it there is too little memory for the solution",
-        "the control is left out: beside it there is too little memory for the solution",
-    )
+    further, control = outcome.remarks
+    assert tells(further, "cudnn-benchmark", "left out", "memory")
+    assert tells(control, "control", "left out", "memory")
 
 
 @pytest.mark.parametrize(
@@ -558,6 +559,6 @@ def test_who_waits_only_while_arms_warm_up_is_remarked_on(launch_ns: tuple[int, 
     solution = [Turn("solution", block, (50_000,) * 3, 900_000, (), launch_ns) for block in range(6)]
     eager = [Turn("eager", block, (90_000,), 900_000, (), (60_000,)) for block in range(6)]
     (remark,) = metric_remarks(Timing("full", (*solution, *eager), ("eager",), "end_to_end"))
-    assert remark.startswith("full: measured end to end")
+    assert tells(remark, "full:", "end to end")
     assert said in remark
     assert metric_remarks(Timing("full", (*solution, *eager), ("eager",), "gpu_cold")) == []

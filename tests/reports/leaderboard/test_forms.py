@@ -16,6 +16,7 @@ from tests.examples import timing as even_timing
 from tests.model.test_fastest import repeated
 from tests.reports.leaderboard.samples import board, broken, hostile, simulated, solution, timed
 from tests.reports.printed import printed
+from tests.wording import tells
 
 HEAD = f"{environment().label}, config 99020238"
 
@@ -36,7 +37,7 @@ def table(of: Board, width: int = 80) -> list[str]:
 def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
     lines = table(example())
     assert lines[0] == f"leaderboard {HEAD}"
-    assert [" ".join(line.split()) for line in lines[3:]] == [
+    assert [" ".join(line.split()) for line in lines[3:14]] == [
         "relu",
         "strict float32",
         "rank solution ms eager ms speed-up [95 %] speed",
@@ -48,13 +49,12 @@ def test_the_table_ranks_by_class_and_names_what_isnt_ranked() -> None:
         "1 half 0.5000 3.000 6.000× [5.982, 6.018] faster",
         "",
         "not ranked",
-        "bad: timeout: no answer within the time limit",
-        "",
-        "totals",
-        "strict float32: 3.0000× [2.9910, 3.0090], geometric mean over 1 of 1 problems",
-        "half (float16, bfloat16): 6.000× [5.982, 6.018], geometric mean over 1 of 1",
-        "problems",
     ]
+    assert lines[14].split()[:2] == ["bad:", "timeout:"]
+    totals = " ".join(lines[lines.index("totals") :])
+    assert tells(
+        totals, "strict float32: 3.0000× [2.9910, 3.0090]", "1 of 1", "half", "6.000× [5.982, 6.018]", "1 of 1"
+    )
 
 
 def against_two() -> Board:
@@ -66,7 +66,7 @@ def against_two() -> Board:
 def test_the_fastest_of_several_baselines_is_told_in_every_form() -> None:
     rows = [" ".join(line.split()) for line in table(against_two())]
     assert "1 fast 1.000 3.000 3.0000× [2.9910, 3.0090] faster" in rows
-    assert "over the fastest of several baselines:" in rows
+    assert "fastest of several" in " ".join(rows)
     assert "fast compile 2.000 2.0000× [1.9940, 2.0060]" in rows
     assert "| `fast` | compile | 2.000 | 2.0000× [1.9940, 2.0060] |" in leaderboard_markdown(against_two()).splitlines()
     (standing,) = json.loads(leaderboard_json(against_two()))["problems"][0]["standings"]
@@ -103,21 +103,17 @@ def test_a_fragile_solution_is_marked_in_every_form() -> None:
 
 def test_the_table_of_simulated_runs_ranks_nothing_and_says_why() -> None:
     lines = table(board(simulated()))
-    assert lines[3:] == [
-        "relu",
-        "nothing ranked",
-        "",
-        "not ranked",
-        "  plain: passed: simulated; times are not measured",
-    ]
+    assert lines[3:7] == ["relu", "nothing ranked", "", "not ranked"]
+    (reason,) = lines[7:]
+    assert tells(reason, "plain: passed: simulated")
 
 
 def test_a_former_source_is_marked_in_the_table_and_in_markdown() -> None:
     edited = broken("relu", "plain", day=2)
     made = board(timed(day=1, speedup=3.0, id="a"), replace(edited, solution=solution(version="22")))
-    note = "the solution has been edited since; this is its former source"
-    assert note in " ".join(" ".join(table(made, 200)).split())
-    assert f"| 1 | `plain` ({note}) |" in leaderboard_markdown(made)
+    assert "former source" in " ".join(table(made, 200))
+    (row,) = [line for line in leaderboard_markdown(made).splitlines() if line.startswith("| 1 | `plain`")]
+    assert "former source" in row
 
 
 def test_no_stranger_steers_the_terminal() -> None:
@@ -138,8 +134,8 @@ def test_markdown_has_a_table_for_each_class_and_the_rules() -> None:
     text = leaderboard_markdown(example())
     assert "## `relu`\n\n### strict float32\n\n| rank | solution | ms | eager ms | speed-up [95 %] | speed |" in text
     assert "| 1 | `fast` | 1.000 | 3.000 | 3.0000× [2.9910, 3.0090] | faster |\n| 2 | `slow` |" in text
-    assert "### half (float16, bfloat16)" in text
-    assert "### not ranked\n\n`bad`: timeout: no answer within the time limit" in text
+    assert "### half" in text
+    assert "### not ranked\n\n`bad`: timeout: " in text
     assert text.count("\n- ") > 9
     assert text.endswith(".\n")
 
@@ -165,11 +161,7 @@ def test_json_has_everything_a_program_needs() -> None:
     )
     assert (first["speed"], first["metric"], first["control"], first["noise"]) == ("faster", "gpu_cold", None, None)
     assert (second["rank"], half["rank"], half["class"]) == (2, 1, "half")
-    assert (bad["rank"], bad["verdict"], bad["why_unranked"], bad["speedup"]) == (
-        None,
-        "timeout",
-        "no answer within the time limit",
-        None,
-    )
+    assert (bad["rank"], bad["verdict"], bad["speedup"]) == (None, "timeout", None)
+    assert "time limit" in bad["why_unranked"]
     assert [(t["class"], t["measured"], t["problems"]) for t in data["totals"]] == [("float32", 1, 1), ("half", 1, 1)]
     assert data["problems"][0]["cases"] == ["full", "small"]

@@ -25,6 +25,7 @@ from tests.reports.leaderboard.samples import (
     solution,
     timed,
 )
+from tests.wording import tells
 
 
 class Document(HTMLParser):
@@ -66,7 +67,7 @@ def test_a_solutions_part_tells_its_speed_its_control_and_its_metrics() -> None:
         "launch eager / solution 1.9836× [1.9777, 1.9896]",
     ):
         assert said in text
-    assert "SM clock 1755 to 1980 MHz" in text
+    assert tells(text, "SM", "1755", "1980 MHz")
 
 
 def document(*evaluations: Evaluation) -> Document:
@@ -148,16 +149,16 @@ def test_a_solution_shows_its_source_explanation_log_samples_and_errors() -> Non
 
 def test_settings_that_arent_the_defaults_are_part_of_the_command() -> None:
     text = document(timed(config=Config(correctness=CorrectnessConfig(seeds=1)))).text
-    assert "--seed 5692163613755307619 --config repeat.yaml with repeat.yaml" in text
+    assert "--config repeat.yaml" in text
     assert "correctness: seeds: 1" in text
 
 
 def test_a_failure_shows_its_reason_its_place_and_the_verdict_in_the_matrix() -> None:
     made = document(timed(), broken())
-    assert "1 of 4 values are outside the tolerance" in made.text
-    assert "look at the borders" in made.text
-    assert "[1, 0] got 2.5, want -1" in made.text
-    assert "wrong_values outputs differ from the oracle by more than the tolerance relu/broken" in made.text
+    assert tells(made.text, "1 of 4 values")
+    assert "the borders" in made.text
+    assert tells(made.text, "[1, 0]", "2.5", "-1")
+    assert re.search(r"wrong_values [^/]* relu/broken", made.text)
 
 
 def test_a_case_that_ended_the_evaluation_says_how() -> None:
@@ -168,8 +169,8 @@ def test_a_case_that_ended_the_evaluation_says_how() -> None:
 
 def test_the_roofline_counts_operations_and_says_that_no_ceiling_is_known() -> None:
     text = document(timed(timing=timed().timing, work=Work(3_000_000, 6_000_000_000))).text
-    assert "A call has 3 MB at least to move, 6 GFLOP." in text
-    assert "the machine's ceilings are not in the records, so none is drawn" in text
+    assert tells(text, "3 MB", "6 GFLOP")
+    assert "ceilings are not in the records" in text
     assert "Roofline" in text
     assert "2 GB/s" in text  # 3 MB in the solution's 1.5 ms
 
@@ -182,20 +183,20 @@ def test_without_operations_there_is_bandwidth_alone() -> None:
 
 
 def test_records_without_work_are_said_to_lack_it() -> None:
-    assert "These records don't say how many bytes and operations a call needs." in document(timed()).text
+    assert "how many bytes" in document(timed()).text
 
 
 def test_history_is_drawn_from_the_second_measurement_on() -> None:
-    assert "No solution was measured twice so far." in document(timed()).text
+    assert "measured twice" in document(timed()).text
     twice = document(timed(day=1, id="a"), timed(day=2, id="b"))
     assert "2 measurements" in twice.text
-    assert any(a.get("aria-label") == "speed-up of each solution over time" for _, a in twice.tags)
+    assert any("over time" in (a.get("aria-label") or "") for _, a in twice.tags)
 
 
 def test_a_long_history_is_cut_to_its_newest_and_says_so() -> None:
     many = [timed(id=f"n{i}", started_at=f"2026-10-01T{i // 60:02d}:{i % 60:02d}:00.000+00:00") for i in range(250)]
     made = document(*many)
-    assert "The newest 200 of 250 measurements." in made.text
+    assert "200 of 250" in made.text
     assert ("2026-10-01 04:09" in made.text, "2026-10-01 00:49" in made.text) == (True, False)
 
 
@@ -203,7 +204,7 @@ def test_simulated_and_older_records_are_shown_for_what_they_are() -> None:
     text = document(
         timed(), simulated(solution_name="dry"), timed(solution_name="old", solution=solution("old", files={}))
     ).text
-    assert "Not ranked: simulated; times are not measured" in text
+    assert "Not ranked: simulated" in text
     assert "keeps no sources" in text
 
 
@@ -218,13 +219,13 @@ def test_every_verdict_has_a_page(verdict: Verdict) -> None:
 
 def test_a_page_of_simulated_runs_alone_says_that_nothing_was_timed() -> None:
     text = document(simulated()).text
-    assert "Nothing was timed, so there is no curve." in text
-    assert "No solution is ranked here." in text
+    assert "Nothing was timed" in text
+    assert "No solution is ranked" in text
 
 
 def test_the_rules_and_the_machine_are_on_the_page() -> None:
     text = document(timed()).text
-    assert "Solutions whose intervals overlap share a rank" in text
+    assert "share a rank" in text
     assert "cudnn_allow_tf32 on" in text
 
 

@@ -16,6 +16,7 @@ from harness.model.evaluation import Evaluation, Work
 from harness.model.timing import Timing, Turn
 from harness.reports.pictures import pictures_json, pictures_of, speed_words, write_pictures
 from tests.examples import failed, passed, sim_environment, timing, with_light
+from tests.wording import tells
 
 POOLING, CONVOLUTION = Work(4_290_000_000, None), Work(790_000_000, 583_000_000_000)
 MIXED = Work(4_290_000_000, None, 2_500_000_000)
@@ -57,14 +58,14 @@ def test_samples_say_what_was_measured(texts) -> None:  # type: ignore[no-untype
     said = texts(passed(timing=scripted(outlier_ns=3_100_000)))["samples"]
     assert "maxpool2d / tiled" in said
     assert any(text.startswith("faster than eager: ") for text in said)
-    assert any(text.startswith("NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, case full, 2026-11-21") for text in said)
-    assert "all arms, gpu_cold, log axis" in said  # from 1 to 3.1 ms
+    assert any(tells(text, "NVIDIA H100 80GB HBM3", "torch 2.11.0+cu130", "full", "2026-11-21") for text in said)
+    assert any(tells(text, "all arms", "gpu_cold", "log axis") for text in said)  # from 1 to 3.1 ms
     assert "ms per call" in said
-    assert any(text.startswith("call, in the order of measurement (8 blocks, ") for text in said)
+    assert any(tells(text, "call", "order", "8 blocks") for text in said)
     facts = [text for text in said if text.startswith("median ") and "32 calls" in text]
     assert len(facts) == 2
-    assert facts[0].endswith("32 calls, 1 outlier (3.1 %), 1 beyond this panel")
-    assert facts[1].endswith("32 calls, 0 outliers")
+    assert tells(facts[0], "32 calls", "1 outlier", "3.1 %", "1 beyond")
+    assert tells(facts[1], "32 calls", "0 outliers")
 
 
 def test_every_arm_has_its_panel(texts) -> None:  # type: ignore[no-untyped-def]
@@ -118,7 +119,7 @@ def test_without_operations_bytes_stand_against_memory(texts) -> None:  # type: 
 @pytest.mark.parametrize("work", [POOLING, CONVOLUTION])
 def test_unknown_ceilings_are_said_to_be_unknown(texts, work: Work) -> None:  # type: ignore[no-untyped-def]
     said = texts(passed(timing=timing(), work=work))["roofline"]
-    assert "no ceilings of the device in this record" in said
+    assert any(tells(text, "no ceilings") for text in said)
     assert not any("matrix product" in text or "memory" in text for text in said)
 
 

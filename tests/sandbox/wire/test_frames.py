@@ -40,7 +40,7 @@ def test_a_message_arrives_as_it_was_sent(pair: Pair) -> None:
 @pytest.mark.parametrize("number", [2**62 + 1, -(2**62) - 1, 10**400])
 def test_a_number_beyond_every_claim_is_refused(pair: Pair, number: int) -> None:
     pair[0].sendall(raw(b'{"kernels": [{"start_ns": %d}]}' % number))
-    with pytest.raises(FrameError, match="an integer beyond 2\\^62"):
+    with pytest.raises(FrameError, match=r"integer .*2\^62"):
         receive_frame(pair[1], parse_int=bounded_int)
 
 
@@ -101,13 +101,13 @@ def test_sending_to_a_peer_that_left_is_told_apart(pair: Pair) -> None:
 
 def test_a_frame_that_announces_too_much_is_refused_unread(pair: Pair) -> None:
     pair[0].sendall(raw(b"", length=8 * 2**20 + 1))
-    with pytest.raises(FrameError, match="8388609 bytes is announced"):
+    with pytest.raises(FrameError, match=r"8388609 bytes .*announced"):
         receive_frame(pair[1])
 
 
 def test_too_large_a_message_is_not_sent(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_FRAME_BYTES", 20)
-    with pytest.raises(ValueError, match="over the limit of 20"):
+    with pytest.raises(ValueError, match="limit of 20"):
         send_frame(pair[0], {"text": "x" * 20})
 
 
@@ -118,14 +118,14 @@ def test_too_large_a_message_is_not_sent(pair: Pair, monkeypatch: pytest.MonkeyP
 )
 def test_what_is_not_json_is_refused(pair: Pair, payload: bytes) -> None:
     pair[0].sendall(raw(payload))
-    with pytest.raises(FrameError, match="a frame is not JSON"):
+    with pytest.raises(FrameError, match="is not JSON"):
         receive_frame(pair[1])
 
 
 @pytest.mark.parametrize("payload", [b"[]", b'"text"', b"1", b"null"])
 def test_json_that_is_no_object_is_refused(pair: Pair, payload: bytes) -> None:
     pair[0].sendall(raw(payload))
-    with pytest.raises(FrameError, match="not a JSON object"):
+    with pytest.raises(FrameError, match="JSON object"):
         receive_frame(pair[1])
 
 
