@@ -163,7 +163,15 @@ def test_list_names_problems_cases_and_solutions(harness: Shell, workspace: Path
     outcome = harness("list")
     lines = [line.rstrip() for line in outcome.out.splitlines()]
     assert outcome.code == 0
-    assert [line.split()[0] for line in lines] == ["maxpool2d", "cases:", "plain", "shared_tile", "relu", "cases:", "(no"]
+    assert [line.split()[0] for line in lines] == [
+        "maxpool2d",
+        "cases:",
+        "plain",
+        "shared_tile",
+        "relu",
+        "cases:",
+        "(no",
+    ]
     assert lines[0].endswith("Max pooling (tf32)")
     assert lines[1].endswith("full, small")
     assert "never" in lines[2]
