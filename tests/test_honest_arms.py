@@ -172,7 +172,7 @@ def test_files_are_merged_into_a_table(arms: Any, tmp_path: Path, capsys: pytest
     )  # fmt: skip
     assert arms.main(["--report", str(one), str(two)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "3 comparisons, 2 problems, 1 alarms (0 where the problem can't tell)."
+    assert lines[0].startswith("3 comparisons, 2 problems, 1 alarms")
     for line in (
         "| H200, torch 2.11, batch / 4 | 2 |",
         "| H100, torch 2.11, batch / 4 | 1 |",

@@ -143,7 +143,7 @@ def test_a_source_that_raises_ends_the_iteration_with_its_error(opened: Opened) 
         yield "a\n"
         raise LookupError("the model is gone")
 
-    with harness.Evaluator() as evaluator, pytest.raises(LookupError, match="the model is gone"):
+    with harness.Evaluator() as evaluator, pytest.raises(LookupError, match="model is gone"):
         list(evaluator.evaluate_many(SOURCE, broken()))
 
 
@@ -154,7 +154,7 @@ def test_a_solution_whose_files_changed_meanwhile_is_an_error_not_a_gap(
         return passed(environment=sim_environment())
 
     monkeypatch.setattr(FakeSession, "_answer", tampered)
-    with harness.Evaluator() as evaluator, pytest.raises(harness.HarnessError, match="was changed by somebody"):
+    with harness.Evaluator() as evaluator, pytest.raises(harness.HarnessError, match="changed"):
         list(evaluator.evaluate_many(SOURCE, sources("a")))
 
 
@@ -192,11 +192,11 @@ def test_arguments_reach_the_session(opened: Opened, tmp_path: Path) -> None:
 
 def test_mistakes_are_raised_before_anything_runs(opened: Opened) -> None:
     with harness.Evaluator() as evaluator:
-        with pytest.raises(harness.UsageError, match=r"no case 'smal' of "):
+        with pytest.raises(harness.UsageError, match="case 'smal'"):
             evaluator.evaluate(SOURCE, "a\n", cases=["smal"])
         with pytest.raises(harness.UsageError, match="no problems/ in"):
             evaluator.evaluate("relu", "a\n")
-    with pytest.raises(harness.UsageError, match="this Evaluator is closed"):
+    with pytest.raises(harness.UsageError, match="closed"):
         evaluator.evaluate(SOURCE, "a\n")
     assert opened.log == ["closed"]
 
@@ -204,8 +204,8 @@ def test_mistakes_are_raised_before_anything_runs(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"seed": "a"}, "a seed is an int or None; not 'a'"),
-        ({"config": {"timing": {}}}, "a config is a Config, a name or a Path; not dict"),
+        ({"seed": "a"}, "seed .*'a'"),
+        ({"config": {"timing": {}}}, "config .*dict"),
     ],
 )
 def test_an_argument_of_another_type_is_a_mistake(arguments: dict[str, Any], complaint: str, opened: Opened) -> None:
@@ -237,5 +237,5 @@ def test_patterns_choose_what_is_compared(opened: Opened, tmp_path: Path) -> Non
     assert len(harness.compare()) == 3
     assert sorted(e.solution.name for e in harness.compare("relu", ["pl*", "ti*"])) == ["plain", "tiled"]
     assert next(harness.iter_evaluations("g*")).solution.name == "plain"
-    with pytest.raises(harness.UsageError, match="no problem matches 'rleu'"):
+    with pytest.raises(harness.UsageError, match="'rleu'"):
         harness.compare("rleu")

@@ -50,9 +50,9 @@ def test_a_problem_that_is_not_there_is_named(workspace: Path, given: str | Path
 
 
 def test_a_solutions_name_needs_its_problem(workspace: Path) -> None:
-    with pytest.raises(harness.UsageError, match="solution 'plain' is no folder; to find it by its name, say of which"):
+    with pytest.raises(harness.UsageError, match="'plain' is no folder"):
         harness.load_solution("plain")
-    with pytest.raises(harness.UsageError, match="Did you mean 'plain'"):
+    with pytest.raises(harness.UsageError, match=r"'plain'\?"):
         harness.load_solution("plan", problem="relu")
 
 
@@ -110,17 +110,17 @@ def test_any_string_is_a_solutions_source(workspace: Path, text: str) -> None:
 @pytest.mark.parametrize("given", [None, b"class ModelNew: ...", 3])
 def test_another_type_is_refused(workspace: Path, given: Any) -> None:
     with Scratch() as scratch:
-        with pytest.raises(harness.UsageError, match="a solution is a Solution, a Path or a str; not "):
+        with pytest.raises(harness.UsageError, match="Solution, a Path"):
             scratch.solution(given, scratch.problem("relu"))
-        with pytest.raises(harness.UsageError, match="a problem is a Problem, a Path or a str; not "):
+        with pytest.raises(harness.UsageError, match="Problem, a Path"):
             scratch.problem(given)
 
 
 def test_a_path_that_leads_nowhere_is_named(workspace: Path) -> None:
-    with Scratch() as scratch, pytest.raises(harness.UsageError, match="no such solution folder: nosuch"):
+    with Scratch() as scratch, pytest.raises(harness.UsageError, match="solution folder: nosuch"):
         scratch.solution(Path("nosuch"), scratch.problem("relu"))
 
 
 def test_a_problem_source_that_is_none_is_refused(workspace: Path) -> None:
-    with Scratch() as scratch, pytest.raises(harness.InvalidFile, match="'Model' is not defined"):
+    with Scratch() as scratch, pytest.raises(harness.InvalidFile, match="'Model'"):
         scratch.problem("x = 1\n")

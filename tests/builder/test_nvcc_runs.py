@@ -76,7 +76,9 @@ def test_error_that_may_be_of_this_machine_accuses_nobody(output: str) -> None:
 
 def test_later_errors_may_follow_from_one_of_a_header() -> None:
     output = f'{TORCH}/ATen/cuda/X.h(2): error: bad\n\n{CU}(9): error: identifier "X" is undefined\n'
-    assert what_follows([run(output)]).words == "the error is in a header: X.h:2: bad"
+    words = what_follows([run(output)]).words
+    assert "in a header" in words
+    assert words.endswith("X.h:2: bad")
 
 
 def test_option_that_nvcc_refuses_as_the_build_gave_it_is_the_solution_s() -> None:

@@ -47,9 +47,8 @@ def test_what_nvcc_compiles_is_the_simulator_s_gap(verdict: Verdict) -> None:
     outcome = of_build(refused(verdict), ACCEPTED)
     assert isinstance(outcome.failed, SolutionFailed)
     assert outcome.failed.verdict is Verdict.UNSUPPORTED
-    assert outcome.failed.failure.reason == (
-        "extension 'pool' can't be simulated: inline PTX (asm) at line 12; nvcc 13.0.88 compiles it (for sm_90)"
-    )
+    for fact in ("extension 'pool'", "inline PTX (asm) at line 12", "nvcc 13.0.88 compiles", "sm_90"):
+        assert fact in outcome.failed.failure.reason
     assert "k<float> (sm_90): 40 registers, 1024 B shared" in (outcome.failed.failure.details or "")
     assert outcome.builds[0].kernels == (KERNEL,)
     assert outcome.builds[0].nvcc == ACCEPTED[KEY].check
@@ -60,9 +59,9 @@ def test_what_nvcc_refuses_too_is_a_compile_error_in_its_words(verdict: Verdict)
     outcome = of_build(refused(verdict), REFUSED)
     assert isinstance(outcome.failed, SolutionFailed)
     assert outcome.failed.verdict is Verdict.COMPILE_ERROR
-    assert outcome.failed.failure.reason == (
-        "extension 'pool' doesn't compile with nvcc 13.0.88: cuda.cu(9): error: identifier \"x\" is undefined"
-    )
+    reason = outcome.failed.failure.reason
+    assert reason.startswith("extension 'pool' ")
+    assert reason.endswith('nvcc 13.0.88: cuda.cu(9): error: identifier "x" is undefined')
 
 
 @pytest.mark.parametrize("opinions", [UNCHECKED, {}])
@@ -107,16 +106,16 @@ def test_acceptance_adds_resources_and_changes_no_verdict() -> None:
 def test_what_could_not_be_checked_is_remarked_on() -> None:
     evaluation = of_evaluation(passed(environment=sim_environment(), builds=(BUILD,)), built(), UNCHECKED)
     assert evaluation.verdict is Verdict.PASSED
-    assert evaluation.remarks == (
-        "extension 'pool': nvcc 13.0.88 could not check it here: a header isn't here: cuda.cu:3: thing.h",
-    )
+    (remark,) = evaluation.remarks
+    assert remark.startswith("extension 'pool': nvcc 13.0.88 ")
+    assert remark.endswith("cuda.cu:3: thing.h")
 
 
 def test_spilled_registers_are_remarked_on() -> None:
     simulated = passed(environment=sim_environment(), builds=(BUILD,))
     evaluation = of_evaluation(simulated, built(), opinion("accepted", kernels=(SPILLS, KERNEL)))
-    spilled = "heavy (sm_90): 255 registers, 96/128 B spilled out/in"
-    assert evaluation.remarks == (f"{spilled}: what a thread's registers don't hold goes through memory",)
+    (remark,) = evaluation.remarks
+    assert remark.startswith("heavy (sm_90): 255 registers, 96/128 B spilled")
 
 
 def test_host_call_in_the_source_is_a_compile_error_unless_nvcc_accepts_it() -> None:
@@ -127,7 +126,8 @@ def test_host_call_in_the_source_is_a_compile_error_unless_nvcc_accepts_it() -> 
     sure = of_evaluation(simulated, built(HOST_CALL), UNCHECKED)
     assert sure.verdict is Verdict.COMPILE_ERROR
     assert sure.failure is not None
-    assert sure.failure.reason == f"extension 'pool' wouldn't compile with nvcc: {HOST_CALL}"
+    assert sure.failure.reason.startswith("extension 'pool' ")
+    assert sure.failure.reason.endswith(f"nvcc: {HOST_CALL}")
 
 
 def test_time_of_what_was_kept_is_not_counted() -> None:

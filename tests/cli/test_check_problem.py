@@ -46,29 +46,35 @@ def problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_sound_problem_ends_with_zero(harness: Shell, problems: Path) -> None:
     outcome = harness("check-problem", "sound")
     assert outcome.code == 0
-    assert outcome.out.startswith("sound lets none pass\n")
-    assert "the reference gives the same twice" in outcome.out
+    assert outcome.out.startswith("sound lets none")
+    assert "same twice" in outcome.out
 
 
 def test_a_problem_that_lets_a_mutant_pass_ends_with_one_and_advice(harness: Shell, problems: Path) -> None:
     outcome = harness("check-problem", "weak")
     assert outcome.code == 1
     words = " ".join(outcome.out.split())
-    assert words.startswith("weak lets wrong answers pass")
-    assert "let pass: one_element: a kernel that gets one element wrong next: lower the tolerance" in words
+    assert words.startswith("weak lets wrong")
+    assert "let pass: one_element:" in words
+    assert "lower the tolerance" in words
 
 
 def test_without_a_name_all_are_judged(harness: Shell, problems: Path) -> None:
     outcome = harness("check-problem")
     assert outcome.code == 1
     titles = [line for line in outcome.out.splitlines() if line.split(" ")[0] in ("huge", "sound", "weak")]
-    assert titles == ["huge not examined", "sound lets none pass", "weak lets wrong answers pass"]
+    assert [title.split()[:3] for title in titles] == [
+        ["huge", "not", "examined"],
+        ["sound", "lets", "none"],
+        ["weak", "lets", "wrong"],
+    ]
 
 
 def test_what_could_not_be_examined_ends_with_three(harness: Shell, problems: Path) -> None:
     outcome = harness("check-problem", "huge", "sound")
     assert outcome.code == 3
-    assert "not examined: full: 34 GB of inputs and outputs: examine it on a GPU" in outcome.out
+    assert "not examined: full:" in outcome.out
+    assert "34 GB" in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -117,4 +123,4 @@ def test_an_empty_workspace_says_what_to_do(harness: Shell, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     outcome = harness("check-problem")
     assert outcome.code == 2
-    assert "'harness new problem' makes one" in outcome.err
+    assert "'harness new problem'" in outcome.err

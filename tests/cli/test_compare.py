@@ -117,9 +117,9 @@ def test_all_solutions_of_all_problems_are_compared(
     add("relu/fast")
     outcome = harness("compare", *GPU)
     assert outcome.code == 0
-    assert "maxpool2d on NVIDIA H100" in outcome.out
-    assert "relu on NVIDIA H100" in outcome.out
-    assert "3 solutions of 2 problems: 3 passed" in outcome.out
+    assert "maxpool2d on NVIDIA" in outcome.out
+    assert "relu on NVIDIA" in outcome.out
+    assert ": 3 passed" in outcome.out
     assert "2/3  maxpool2d/shared_tile: passed" in outcome.err
     assert "\x1b" not in outcome.out + outcome.err
 
@@ -180,7 +180,8 @@ def test_a_gpu_has_a_sanitizer_of_its_own(
 ) -> None:
     outcome = harness(*command, "--sanitize", "--backend", "cuda")
     assert (outcome.code, sessions) == (2, [])
-    assert "add --backend sim; on the GPU 'harness sanitize PROBLEM SOLUTION' runs compute-sanitizer" in outcome.err
+    assert "--backend sim" in outcome.err
+    assert "'harness sanitize PROBLEM SOLUTION'" in outcome.err
 
 
 @pytest.mark.parametrize("command", [("run", "-p", "maxpool2d"), ("compare",)])
@@ -210,7 +211,8 @@ def test_without_baselines_they_are_the_configs(
 def test_a_mistyped_baseline_gets_a_suggestion(harness: Shell, workspace: Path, command: tuple[str, ...]) -> None:
     outcome = harness(*command, "--baseline", "eager,compil")
     assert outcome.code == 2
-    assert "there is no baseline 'compil'. Did you mean 'compile'?" in " ".join(outcome.err.replace("│", " ").split())
+    assert "'compil'" in outcome.err
+    assert "'compile'?" in outcome.err
 
 
 def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
@@ -220,7 +222,9 @@ def test_baselines_of_a_settings_file(harness: Shell, workspace: Path, sessions:
     (workspace / "harness.yaml").write_text("run: {baseline: egaer}")
     outcome = harness("run", "-p", "maxpool2d", *GPU)
     assert outcome.code == 2
-    assert "run.baseline: there is no baseline 'egaer'. Did you mean 'eager'?" in outcome.err
+    assert "run.baseline: " in outcome.err
+    assert "'egaer'" in outcome.err
+    assert "'eager'?" in outcome.err
 
 
 def test_without_timing(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
@@ -242,11 +246,11 @@ def test_exit_codes_are_those_of_run(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["-p", "rlu"], "no problem matches 'rlu'. Did you mean 'relu'?"),
-        (["-s", "plan"], "no solution matches 'plan'. Did you mean 'plain'?"),
-        (["--case", "smal"], "Did you mean 'small'?"),
-        (["-p", "relu"], "matches; 'harness list' shows what there is"),
-        (["--config", "quik"], "Did you mean 'quick'?"),
+        (["-p", "rlu"], "'relu'?"),
+        (["-s", "plan"], "'plain'?"),
+        (["--case", "smal"], "'small'?"),
+        (["-p", "relu"], "'harness list'"),
+        (["--config", "quik"], "'quick'?"),
     ],
 )
 def test_a_mistyped_name_ends_with_two(
@@ -269,7 +273,7 @@ def test_resume_keeps_what_has_a_result_and_prints_it_too(
     harness("compare", *GPU)
     add("maxpool2d/plain", "relu/new")  # one edited, one added
     outcome = harness("compare", "--resume", "--json", *GPU)
-    assert "1 of 3 have a result and are kept" in outcome.err
+    assert "1 of 3" in outcome.err
     printed = [from_line(line) for line in outcome.out.splitlines()]
     assert [f"{e.problem.name}/{e.solution.name}" for e in printed] == [
         "maxpool2d/shared_tile", "maxpool2d/plain", "relu/new"
@@ -282,7 +286,7 @@ def test_a_resumed_report_says_what_was_kept(harness: Shell, workspace: Path, se
     outcome = harness("compare", "--resume", *GPU)
     rows = {line.split()[1]: line.split()[-1] for line in outcome.out.splitlines() if line.startswith("1=")}
     assert rows == {"plain": "kept", "shared_tile": "faster"}
-    assert "2 solutions of 1 problem: 2 passed; 1 kept from earlier runs" in outcome.out
+    assert ": 2 passed; 1 kept" in outcome.out
 
 
 def test_when_everything_is_kept_no_session_is_opened(
@@ -292,7 +296,7 @@ def test_when_everything_is_kept_no_session_is_opened(
     harness("compare", *GPU)
     outcome = harness("compare", "--resume", *GPU)
     assert len(sessions) == 1
-    assert (outcome.code, "3 kept from earlier runs" in outcome.out) == (1, True)
+    assert (outcome.code, "3 kept" in outcome.out) == (1, True)
 
 
 def test_our_own_errors_are_evaluated_again(
@@ -300,14 +304,14 @@ def test_our_own_errors_are_evaluated_again(
 ) -> None:
     add("relu/ours")
     harness("compare", "-p", "relu", *GPU)
-    assert "0 of 1 have a result" in harness("compare", "-p", "relu", "--resume", *GPU).err
+    assert "0 of 1" in harness("compare", "-p", "relu", "--resume", *GPU).err
 
 
 def test_the_number_of_jobs_is_no_other_question(
     harness: Shell, workspace: Path, sessions: list[ScriptedSession]
 ) -> None:
     harness("compare", "--jobs", "1", *GPU)
-    assert "2 of 2 have a result" in harness("compare", "--resume", "--jobs", "5", *GPU).err
+    assert "2 of 2" in harness("compare", "--resume", "--jobs", "5", *GPU).err
 
 
 def test_only_what_failed_last(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
@@ -315,7 +319,7 @@ def test_only_what_failed_last(harness: Shell, add: Callable[..., None], session
     add("relu/wrong_as_known", yaml="expected_verdict: wrong_values")
     harness("compare", *GPU)
     outcome = harness("compare", "--last-failed", "--json", *GPU)
-    assert "2 of 5 solutions failed last" in outcome.err
+    assert "2 of 5" in outcome.err
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["wrong", "ours"]
 
 
@@ -323,14 +327,15 @@ def test_nothing_failed_last(harness: Shell, workspace: Path, sessions: list[Scr
     harness("compare", *GPU)
     outcome = harness("compare", "--last-failed", *GPU)
     assert (outcome.code, outcome.out) == (0, "")
-    assert "0 of 2 solutions failed last" in outcome.err
+    assert "0 of 2" in outcome.err
 
 
 def test_enough_failures_end_the_run(harness: Shell, add: Callable[..., None], sessions: list[ScriptedSession]) -> None:
     add("relu/wrong_1", "relu/wrong_2", "relu/wrong_3", "relu/fine")
     outcome = harness("compare", "-p", "relu", "--max-failures", "2", "--json", *GPU)
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["fine", "wrong_1", "wrong_2"]
-    assert "stopped at 2 failures; 1 solutions are left; --resume goes on" in outcome.err
+    assert "2 failures" in outcome.err
+    assert "--resume" in outcome.err
     assert outcome.code == 1
     assert sessions[0].was_closed
 
@@ -374,13 +379,13 @@ def test_an_interrupted_comparison_shows_what_it_has(
     add("relu/fast", "relu/stop")
     outcome = harness("compare", "-p", "relu", *GPU)
     assert outcome.code == INTERRUPTED
-    assert "1 solution of 1 problem: 1 passed" in outcome.out
-    assert "results so far are kept" in outcome.err
+    assert ": 1 passed" in outcome.out
+    assert "kept" in outcome.err
 
 
 def test_run_has_the_same_ways_to_do_less(harness: Shell, workspace: Path, sessions: list[ScriptedSession]) -> None:
     harness("run", "-p", "maxpool2d", "-s", "plain", *GPU)
     outcome = harness("run", "-p", "maxpool2d", "--resume", "--json", "--jobs", "2", *GPU)
-    assert "1 of 2 have a result" in outcome.err
+    assert "1 of 2" in outcome.err
     assert [from_line(line).solution.name for line in outcome.out.splitlines()] == ["plain", "shared_tile"]
     assert sessions[-1].jobs == 2

@@ -114,7 +114,7 @@ def test_a_right_and_unchanged_workspace_passes(harness: Shell, accepted: Path, 
     fake = session()
     outcome = harness("gate", "--quiet")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[-1] == "gate passed: 2 solutions, 2 passed"
+    assert "2 solutions, 2 passed" in outcome.out.splitlines()[-1]
     assert fake.rounds == [["plain", "shared_tile"]]
 
 
@@ -123,7 +123,7 @@ def test_a_planted_regression_fails_after_three_measurements(harness: Shell, acc
     outcome = harness("gate")
     assert outcome.code == 1
     assert fake.rounds == [["plain", "shared_tile"], ["plain"], ["plain"]]
-    assert outcome.err.count("slower or unclear, so measured again: maxpool2d/plain") == 2
+    assert outcome.err.count("again: maxpool2d/plain") == 2
     assert "4/4  plain: passed" in outcome.err
     assert "maxpool2d/plain: failed (regressed)" in outcome.out
     assert "measurement 3: speed-up" in outcome.out
@@ -183,7 +183,7 @@ def test_an_empty_solution_folder_is_never_green(harness: Shell, workspace: Path
     outcome = harness("gate", "--quiet")
     assert outcome.code == 1
     assert "maxpool2d/empty: failed (missing_result)" in outcome.out
-    assert "the folder holds no solution.py" in outcome.out
+    assert "no solution.py" in outcome.out
 
 
 def test_without_a_gpu_correctness_is_judged_and_the_rest_is_said(
@@ -192,7 +192,7 @@ def test_without_a_gpu_correctness_is_judged_and_the_rest_is_said(
     session(sim_environment(), plain=[Verdict.PASSED], shared_tile=[Verdict.PASSED])
     outcome = harness("gate", "--quiet", "--backend", "sim")
     assert outcome.code == 0
-    assert "performance was not judged: no GPU, and the simulator measures no times" in outcome.out
+    assert "not judged: no GPU" in outcome.out
     session(sim_environment(), plain=[Verdict.WRONG_VALUES])
     assert harness("gate", "--quiet").code == 1
 
@@ -224,11 +224,13 @@ def test_another_environment_is_refused_before_anything_is_measured(
     fake = session(environment(driver="590.1"))
     outcome = harness("gate", "--quiet")
     assert (outcome.code, fake.rounds) == (2, [])
-    assert "driver 580.65.06 there, 590.1 here" in outcome.err
+    assert "driver 580.65.06" in outcome.err
+    assert "590.1" in outcome.err
     assert harness("gate", "--quiet", "--correctness-only").code == 0
     allowed = harness("gate", "--quiet", "--allow-other-environment")
     assert allowed.code == 0
-    assert "speeds of different environments are compared: driver 580.65.06 there" in allowed.out
+    assert "different environments" in allowed.out
+    assert "driver 580.65.06" in allowed.out
 
 
 def test_an_exception_of_ours_ends_with_three_as_well(
@@ -264,7 +266,7 @@ def test_correctness_only_measures_nothing(harness: Shell, accepted: Path, sessi
     fake = session(plain=[2_000_000])
     outcome = harness("gate", "--quiet", "--correctness-only", "--seed", "7", "--config", "quick")
     assert outcome.code == 0
-    assert "performance was not judged: --correctness-only was asked for" in outcome.out
+    assert "not judged: --correctness-only" in outcome.out
     ((_, config, seed),) = fake.opened
     assert (config.timing.enabled, config.timing.blocks, seed) == (False, 6, 7)
 
@@ -276,11 +278,12 @@ def test_a_waiver_lets_a_regression_pass(harness: Shell, accepted: Path, session
     policy.write_text(waiver % "2999-01-01")
     outcome = harness("gate", "--quiet", "--policy", "strict.yaml")
     assert outcome.code == 0
-    assert "waived until 2999-01-01 by ann: r" in outcome.out
+    assert "waived until 2999-01-01" in outcome.out
+    assert "ann: r" in outcome.out
     policy.write_text(waiver % "2020-01-01")
     outcome = harness("gate", "--quiet", "--policy", "strict.yaml")
     assert outcome.code == 1
-    assert "expired on 2020-01-01 and counts no more" in " ".join(outcome.out.split())
+    assert "expired on 2020-01-01" in words(outcome)
 
 
 def test_patterns_choose_solutions(harness: Shell, workspace: Path, session: Sessions) -> None:
@@ -297,8 +300,8 @@ def test_only_what_changed_is_judged(harness: Shell, accepted: Path, session: Se
     fake = session()
     outcome = harness("gate", "--quiet", "--changed-since", "main")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[-1] == "gate passed: nothing to judge"
-    assert "0 of 2 solutions changed since main" in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("gate passed: nothing")
+    assert "0 of 2" in outcome.out
     assert fake.opened == []
     (root / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
     outcome = harness("gate", "--quiet", "--changed-since", "main", "--snapshot", "git:main")
@@ -312,14 +315,16 @@ def test_a_finished_run_is_judged_without_a_session(harness: Shell, accepted: Pa
     outcome = harness("gate", "--from-run", "latest")
     assert outcome.code == 0
     assert fake.opened == []
-    assert outcome.out.splitlines()[-1] == "gate passed: 2 solutions, 2 passed"
+    assert outcome.out.splitlines()[-1].endswith(" 2 passed")
     (accepted.parent / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
     outcome = harness("gate", "--from-run", RUN)
     assert outcome.code == 1
-    assert "maxpool2d/plain: failed (missing_result) it was edited after it was evaluated" in words(outcome)
+    assert "maxpool2d/plain: failed (missing_result)" in words(outcome)
+    assert "edited" in words(outcome)
     (accepted.parent / "solutions/maxpool2d/shared_tile/solution.py").write_text("class ModelNew: pass")
     outcome = harness("gate", "--from-run", RUN, "--json")
-    assert (outcome.code, report(outcome)["not_judged"]) == (1, "the run holds no result that counts")
+    assert outcome.code == 1
+    assert "no result" in report(outcome)["not_judged"]
 
 
 def test_every_file_that_is_asked_for_is_written(
@@ -334,8 +339,8 @@ def test_every_file_that_is_asked_for_is_written(
     assert outcome.code == 1
     assert ElementTree.parse(workspace / "gate.xml").getroot().get("failures") == "1"
     assert json.loads((workspace / "gate.sarif").read_text())["version"] == "2.1.0"
-    assert (workspace / "gate.md").read_text().startswith("### ❌ gate failed")
-    assert summary.read_text().startswith("before\n### ❌ gate failed")
+    assert (workspace / "gate.md").read_text().startswith("### ❌ ")
+    assert summary.read_text().startswith("before\n### ❌ ")
     lines = outcome.out.splitlines()
     assert lines[0].startswith("::stop-commands::")
     token = lines[0].removeprefix("::stop-commands::")
@@ -394,7 +399,8 @@ def test_a_shared_file_has_all_judged_and_is_named(harness: Shell, accepted: Pat
     fake = session()
     outcome = harness("gate", "--quiet", "--changed-since", "main")
     assert fake.rounds == [["plain", "shared_tile"]]
-    assert "all 2 solutions are judged: solutions/common.cuh changed since main" in outcome.out
+    assert "all 2 solutions" in outcome.out
+    assert "solutions/common.cuh" in outcome.out
 
 
 def test_the_policy_of_a_commit_decides(harness: Shell, accepted: Path, session: Sessions) -> None:
@@ -440,14 +446,15 @@ def test_a_run_without_a_case_is_not_green(harness: Shell, partial: Path) -> Non
     outcome = harness("gate", "--from-run", "latest")
     assert outcome.code == 1
     assert "maxpool2d/plain: failed (missing_result)" in outcome.out
-    assert "it was evaluated on small alone, without full" in outcome.out
-    assert "1 failed, 1 passed" in outcome.out
+    assert "without full" in outcome.out
+    assert "1 failed," in outcome.out
 
 
 def test_a_run_without_a_case_is_not_accepted(harness: Shell, partial: Path) -> None:
     outcome = harness("snapshot", "accept")
     assert outcome.code == 2
-    assert "maxpool2d/plain: it was evaluated on small alone, without full; run it again with all" in outcome.err
+    assert "maxpool2d/plain" in outcome.err
+    assert "without full" in outcome.err
     assert not (partial / "snapshot.jsonl").exists()
 
 
@@ -455,25 +462,25 @@ def test_damaged_lines_and_other_settings_of_a_run_are_told(harness: Shell, acce
     (path,) = (accepted.parent / "results" / RUN).glob("*.jsonl")
     path.write_text("damaged\n" + path.read_text())
     told = words(harness("gate", "--from-run", "latest", "--config", "quick"))
-    assert f"remark: {RUN}/{path.name}:1: a torn or damaged line" in told
-    assert "remark: the run was made with other settings: timing.blocks 12 there, 6 here" in told
-    assert ":1: a torn or damaged line" in harness("snapshot", "accept").err
+    assert f"remark: {RUN}/{path.name}:1: " in told
+    assert "timing.blocks 12 there" in told
+    assert f"{path.name}:1: " in harness("snapshot", "accept").err
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--policy", "git:nosuch"], "git knows no commit 'nosuch'"),
-        (["--problem", "nosuch"], "no problem matches 'nosuch'."),
-        (["--snapshot", "nosuch.jsonl"], "--snapshot nosuch.jsonl: no such file"),
-        (["--snapshot", "git:nosuch"], "git knows no commit 'nosuch'"),
+        (["--policy", "git:nosuch"], "no commit 'nosuch'"),
+        (["--problem", "nosuch"], "'nosuch'"),
+        (["--snapshot", "nosuch.jsonl"], "--snapshot nosuch.jsonl: "),
+        (["--snapshot", "git:nosuch"], "no commit 'nosuch'"),
         (["--snapshot", "run:nosuch"], "no run in"),
-        (["--policy", "nosuch.yaml"], "--policy nosuch.yaml: no such file"),
-        (["--changed-since", "nosuch"], "git knows no commit 'nosuch'"),
+        (["--policy", "nosuch.yaml"], "--policy nosuch.yaml: "),
+        (["--changed-since", "nosuch"], "no commit 'nosuch'"),
         (["--from-run", "nosuch"], "no run in"),
-        (["--junit", "nosuch/gate.xml"], "--junit nosuch/gate.xml: no such folder; make it first"),
-        (["--sarif", "/proc/gate.sarif"], "--sarif /proc/gate.sarif: can't be written: "),
-        (["--sarif", "configs"], "--sarif configs: a folder; name a file in it"),
+        (["--junit", "nosuch/gate.xml"], "--junit nosuch/gate.xml: "),
+        (["--sarif", "/proc/gate.sarif"], "--sarif /proc/gate.sarif: "),
+        (["--sarif", "configs"], "--sarif configs: a folder"),
         (["--config", "nosuch"], "no config 'nosuch'"),
     ],
 )
@@ -488,7 +495,7 @@ def test_a_wrong_word_ends_with_two_before_anything_runs(
 
 def test_without_a_snapshot_the_way_to_one_is_named(harness: Shell, workspace: Path, session: Sessions) -> None:
     session()
-    assert "'harness snapshot accept' makes one" in " ".join(harness("gate", "--quiet").out.split())
+    assert "'harness snapshot accept'" in words(harness("gate", "--quiet"))
 
 
 def test_an_accepted_solution_that_is_gone_fails(harness: Shell, accepted: Path, session: Sessions) -> None:
@@ -511,10 +518,10 @@ def test_accept_writes_a_line_for_each_solution(harness: Shell, accepted: Path) 
 def test_accepting_the_same_again_changes_nothing(harness: Shell, accepted: Path) -> None:
     before = accepted.read_bytes()
     outcome = harness("snapshot", "accept", "--run", RUN)
-    assert outcome.out.splitlines() == [
-        f"accepted 2 of run {RUN}; snapshot.jsonl holds 2, 0 left it",
-        "next: git add snapshot.jsonl, and commit it with the change that it belongs to",
-    ]
+    done, next_step = outcome.out.splitlines()
+    assert done.startswith(f"accepted 2 of run {RUN};")
+    assert "holds 2, 0 left" in done
+    assert "git add snapshot.jsonl" in next_step
     assert accepted.read_bytes() == before
 
 
@@ -526,9 +533,9 @@ def test_accept_writes_where_it_is_told(harness: Shell, accepted: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "words"),
     [
-        (Verdict.WRONG_VALUES, "maxpool2d/plain: wrong_values, expected passed"),
-        (Verdict.PASSED, "maxpool2d/plain: it was not timed"),
-        (timing(1_000_000, spread=0.2), "maxpool2d/plain: the interval of the speed-up is ±12.9 % wide"),
+        (Verdict.WRONG_VALUES, "wrong_values, expected passed"),
+        (Verdict.PASSED, "not timed"),
+        (timing(1_000_000, spread=0.2), "±12.9 %"),
     ],
 )
 def test_what_is_nothing_to_compare_with_is_not_accepted(
@@ -538,6 +545,7 @@ def test_what_is_nothing_to_compare_with_is_not_accepted(
     harness("gate", "--quiet")
     outcome = harness("snapshot", "accept")
     assert outcome.code == 2
+    assert "maxpool2d/plain: " in outcome.err
     assert words in outcome.err
     assert not (workspace / "snapshot.jsonl").exists()
 
@@ -546,7 +554,8 @@ def test_an_edited_solution_is_not_accepted(harness: Shell, accepted: Path) -> N
     (accepted.parent / "solutions/maxpool2d/plain/solution.py").write_text("class ModelNew: pass")
     outcome = harness("snapshot", "accept")
     assert outcome.code == 2
-    assert "maxpool2d/plain: it was edited after it was evaluated; run it again" in outcome.err
+    assert "maxpool2d/plain" in outcome.err
+    assert "edited" in outcome.err
 
 
 def test_show_lists_the_snapshot(harness: Shell, accepted: Path) -> None:
@@ -559,7 +568,7 @@ def test_show_lists_the_snapshot(harness: Shell, accepted: Path) -> None:
 def test_show_without_a_snapshot_names_the_way_to_one(harness: Shell, workspace: Path) -> None:
     outcome = harness("snapshot", "show")
     assert outcome.code == 2
-    assert "make one with 'harness snapshot accept'" in outcome.err
+    assert "'harness snapshot accept'" in outcome.err
 
 
 @pytest.mark.sim
@@ -569,7 +578,7 @@ def test_the_simulator_judges_a_real_solution(harness: Shell, tmp_path: Path, mo
     outcome = harness("gate", "--backend", "sim", "--quiet", "--json")
     assert outcome.code == 0
     found = report(outcome)
-    assert found["not_judged"] == "no GPU, and the simulator measures no times"
+    assert "no GPU" in found["not_judged"]
     assert [(one["solution"], one["attempts"][0]["verdict"]) for one in found["judged"]] == [("vectorized", "passed")]
     solution = tmp_path / "solutions/relu/vectorized/solution.py"
     assert solution.read_text().count("x < 0.0f") == 1

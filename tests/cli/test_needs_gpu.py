@@ -67,7 +67,7 @@ def test_the_gate_tolerates_it_and_accepts_nothing_of_it(harness: Shell, solutio
     assert "needs a GPU" in finding["message"]
     assert "inline PTX (asm)" in finding["message"]
     accepted = harness("snapshot", "accept")
-    assert (accepted.code, accepted.out.startswith("accepted 0 of run")) == (0, True)
+    assert (accepted.code, accepted.out.startswith("accepted 0")) == (0, True)
     assert (tmp_path / "snapshot.jsonl").read_text() == ""
 
 
@@ -97,15 +97,15 @@ def test_what_passed_here_needs_no_gpu_all_at_once(harness: Shell, solution: Pat
     with_ptx = (solution / "solution.py").read_text()
     without_a_reason(solution, raising=False)
     assert harness(*GATE).code == 0
-    assert harness("snapshot", "accept").out.startswith("accepted 1 of run")
+    assert harness("snapshot", "accept").out.startswith("accepted 1")
     (solution / "solution.py").write_text(with_ptx)
     say(solution)
     gate = harness(*GATE)
     assert gate.code == 4
     (finding,) = json.loads(gate.out)["judged"][0]["findings"]
-    assert "accepted it here as passed" in finding["message"]
+    assert "accepted" in finding["message"]
     accepted = harness("snapshot", "accept")
-    assert "accepted 0 of run" in accepted.out
+    assert accepted.out.startswith("accepted 0")
     assert "1 left it" in accepted.out
     assert (tmp_path / "snapshot.jsonl").read_text() == ""
     assert harness(*GATE).code == 0

@@ -80,7 +80,7 @@ def test_a_bad_name_ends_with_two_and_a_suggestion(
 def test_without_a_gpu_they_end_with_three_and_say_why(harness: Shell, workspace: Path, command: str) -> None:
     outcome = harness(command, "maxpool2d", "plain")
     assert outcome.code == 3
-    assert outcome.err.splitlines()[-1].startswith("harness: no CUDA GPU that this torch can use")
+    assert outcome.err.splitlines()[-1].startswith("harness: no CUDA GPU")
     assert not (workspace / "results").exists()
 
 
@@ -96,7 +96,7 @@ def test_without_the_tool_they_end_with_three_and_say_what_to_install(
     monkeypatch.delenv("CUDA_PATH", raising=False)
     outcome = harness(command, "maxpool2d", "plain")
     assert outcome.code == 3
-    assert f"no '{tool}' on the PATH" in outcome.err
+    assert f"no '{tool}' " in outcome.err
 
 
 def test_profile_passes_on_what_it_was_asked(harness: Shell, workspace: Path, asked: Asked, tmp_path: Path) -> None:

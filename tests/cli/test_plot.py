@@ -78,4 +78,6 @@ def test_a_problem_that_was_never_timed_says_how_to(harness: Shell, results: Pat
     Journal(results, "run-2").append(failed("first", id="x"))
     outcome = harness("plot", "maxpool2d", "first")
     assert outcome.code == 2
-    assert "no evaluation of maxpool2d/first was timed: 'harness run --problem maxpool2d' on a GPU" in outcome.err
+    assert "maxpool2d/first" in outcome.err
+    assert "timed" in outcome.err
+    assert "'harness run --problem maxpool2d'" in outcome.err

@@ -92,10 +92,11 @@ def test_show_tells_everything_of_an_evaluation(harness: Shell, results: Path) -
 
 def test_show_without_a_name_shows_the_newest_and_why_it_failed(harness: Shell, results: Path) -> None:
     words = " ".join(harness("show").out.split())
-    assert "maxpool2d / broken wrong_values" in words
+    assert words.startswith("maxpool2d / broken")
+    assert "wrong_values" in words
     assert "expected was passed" in words
-    assert "1 of 4 values are outside the tolerance" in words
-    assert "next: look at the borders" in words
+    assert "1 of 4" in words
+    assert "look at the borders" in words
 
 
 def test_show_gives_the_record_the_source_or_the_log(harness: Shell, results: Path) -> None:
@@ -116,7 +117,7 @@ def test_show_gives_programs_what_is_derived_from_times(harness: Shell, results:
     ]
     refused = harness("show", "last", "--statistics")
     assert refused.code == 2
-    assert "was not timed: --statistics is of times" in refused.err
+    assert "--statistics" in refused.err
 
 
 def test_export_gives_a_row_per_metric_and_arm(harness: Shell, results: Path) -> None:
@@ -139,18 +140,18 @@ def test_sources_cannot_steer_the_terminal(harness: Shell, results: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["show", "20261121T100000-aaaaaaab"], "Did you mean '20261121T100000-aaaaaaaa'?"),
-        (["show", "2026"], "'2026' fits several evaluations"),
-        (["history", "maxpol2d"], "no evaluation of problem 'maxpol2d'. Did you mean 'maxpool2d'?"),
-        (["history", "maxpool2d", "plane"], "no evaluation of solution 'plane'. Did you mean 'plain'?"),
-        (["history", "maxpool2d", "--run", "run-7"], "no run 'run-7' in "),
-        (["history", "maxpool2d", "--backend", "sim"], "fits all that was asked for"),
-        (["history", "maxpool2d", "--plot", "x.pdf"], "--plot x.pdf: the file's name must end in .png or .svg"),
-        (["export"], "name one format: --csv, --timings, --jsonl or --kernelbench"),
-        (["export", "--csv", "--jsonl"], "name one format"),
-        (["export", "--csv", "--problem", "relu"], "no evaluation of problem 'relu'. Valid: maxpool2d."),
-        (["index", "--merge", "nosuch"], "--merge nosuch: no such folder"),
-        (["show", "--results", "nosuch"], "no folder nosuch yet: make results with 'harness run', or name --results"),
+        (["show", "20261121T100000-aaaaaaab"], "'20261121T100000-aaaaaaaa'?"),
+        (["show", "2026"], "'2026' fits several"),
+        (["history", "maxpol2d"], "'maxpool2d'?"),
+        (["history", "maxpool2d", "plane"], "'plain'?"),
+        (["history", "maxpool2d", "--run", "run-7"], "'run-7'"),
+        (["history", "maxpool2d", "--backend", "sim"], "no evaluation"),
+        (["history", "maxpool2d", "--plot", "x.pdf"], ".png or .svg"),
+        (["export"], "--csv, --timings, --jsonl or --kernelbench"),
+        (["export", "--csv", "--jsonl"], "one format"),
+        (["export", "--csv", "--problem", "relu"], "'relu'. Valid: maxpool2d."),
+        (["index", "--merge", "nosuch"], "--merge nosuch: "),
+        (["show", "--results", "nosuch"], "no folder nosuch"),
     ],
 )
 def test_what_cannot_be_found_ends_with_two_and_a_suggestion(
@@ -164,15 +165,17 @@ def test_what_cannot_be_found_ends_with_two_and_a_suggestion(
 def test_before_the_first_run_there_is_nothing_to_show(harness: Shell, workspace: Path) -> None:
     outcome = harness("show")
     assert outcome.code == 2
-    assert "make results with 'harness run'" in outcome.err
+    assert "'harness run'" in outcome.err
     assert not (workspace / "results").exists()
 
 
 def test_history_shows_what_changed(harness: Shell, results: Path) -> None:
-    lines = [" ".join(line.split()) for line in harness("history", "maxpool2d", "plain").out.splitlines()]
-    assert "2026-11-21 10:00 a49ed80 1.000 3.0000× [2.9910, 3.0090] passed" in lines
-    assert "2026-11-21 11:00 bbbbbbb 0.5000 6.000× [5.982, 6.018] +100.0% passed" in lines
-    assert "broken" not in " ".join(lines)
+    out = harness("history", "maxpool2d", "plain").out
+    rows = [line.split() for line in out.splitlines() if line.startswith("2026-11-21")]
+    assert [row[2:5] for row in rows] == [["a49ed80", "1.000", "3.0000×"], ["bbbbbbb", "0.5000", "6.000×"]]
+    assert rows[0][5:] == ["[2.9910,", "3.0090]", "passed"]
+    assert rows[1][5:] == ["[5.982,", "6.018]", "+100.0%", "passed"]
+    assert "broken" not in out
 
 
 def test_history_can_be_cut_and_given_as_json(harness: Shell, results: Path) -> None:
@@ -189,9 +192,10 @@ def test_history_of_one_run(harness: Shell, results: Path) -> None:
 
 def test_diff_tells_source_speed_and_environment(harness: Shell, results: Path) -> None:
     out = harness("diff", "aaaaaaaa", "bbbbbbbb").out
-    assert "2.0000× [1.9915, 2.0085]: the second is faster" in out
+    assert "2.0000× [1.9915, 2.0085]" in out
+    assert "second is faster" in out
     assert "-    fast = False\n+    fast = True" in out
-    assert "commit: a49ed80c5a78 → bbbbbbbbbbbb" in out
+    assert "a49ed80c5a78 → bbbbbbbbbbbb" in out
     assert "caution" not in out
 
 
@@ -209,14 +213,15 @@ def test_diff_names_what_makes_a_comparison_doubtful(harness: Shell, results: Pa
     assert found["config"] == [{"name": "timing.blocks", "old": 12, "new": 13}]
     assert found["environment"] == [{"name": "driver", "old": "580.65.06", "new": "1"}]
     assert found["cases"] == [{"name": "cases", "old": ["full", "small"], "new": ["full"]}]
-    assert found["caution"] == "the problem's files changed; the environments differ"
+    assert "problem" in found["caution"]
+    assert "environment" in found["caution"]
     assert found["speed"]["estimate"] == pytest.approx(2.0)
 
 
 def test_diff_with_what_was_not_timed_has_no_ratio(harness: Shell, results: Path) -> None:
     found = json.loads(harness("diff", "aaaaaaaa", "cccccccc", "--json").out)
     assert (found["verdicts"], found["speed"]) == (["passed", "wrong_values"], None)
-    assert found["judgement"] == "not both were timed"
+    assert "timed" in found["judgement"]
 
 
 def test_export_writes_whole_records(harness: Shell, results: Path, tmp_path: Path) -> None:
@@ -235,7 +240,7 @@ def test_export_for_kernelbench_has_the_newest_of_each_solution(harness: Shell, 
         ("broken", False, -1.0),
         ("plain", True, 0.5),
     ]
-    assert "1 left out that couldn't be judged" in outcome.err
+    assert "1 left out" in outcome.err
 
 
 def test_an_export_of_nothing_overwrites_nothing(harness: Shell, results: Path) -> None:
@@ -251,7 +256,8 @@ def test_an_export_of_nothing_overwrites_nothing(harness: Shell, results: Path) 
 def test_an_export_that_cannot_be_written_is_the_machines_fault(harness: Shell, results: Path) -> None:
     outcome = harness("export", "--csv", "--output", "no/such/folder.csv")
     assert outcome.code == 3
-    assert "can't write no/such/folder.csv: No such file or directory; choose another --output" in outcome.err
+    assert "no/such/folder.csv" in outcome.err
+    assert "--output" in outcome.err
 
 
 def test_index_counts_and_names_lines_that_cannot_be_used(harness: Shell, results: Path) -> None:
@@ -259,9 +265,9 @@ def test_index_counts_and_names_lines_that_cannot_be_used(harness: Shell, result
     path.parent.mkdir()
     path.write_text('{"schema": 4}\n{"id":')
     out = harness("index").out
-    assert "3 evaluations of 2 runs in 3 journals" in out
-    assert f"{path}:1: schema 4, 3 is the newest known here: update harness to read it" in out
-    assert f"{path}:2: an unfinished line of 6 bytes" in out
+    assert out.startswith("3 evaluations of 2 runs")
+    assert f"{path}:1: schema 4" in out
+    assert f"{path}:2: an unfinished" in out
     found = json.loads(harness("index", "--json").out)
     assert (found["evaluations"], [problem["line"] for problem in found["problems"]]) == (3, [1, 2])
 
@@ -272,7 +278,7 @@ def test_index_verifies_what_it_does_not_need_itself(harness: Shell, results: Pa
     data = json.loads(path.read_text())
     data["checks"].append({"case": 1})
     path.write_text(json.dumps(data) + "\n")
-    assert "every line can be used" in harness("index").out
+    assert json.loads(harness("index", "--json").out)["problems"] == []
     outcome = harness("index", "--verify")
     assert outcome.code == 3
     assert "checks[1].case" in outcome.out
@@ -282,8 +288,9 @@ def test_index_merges_another_machines_results(harness: Shell, results: Path, tm
     shutil.copytree(results, tmp_path / "laptop")
     Journal(tmp_path / "laptop", "run-5").append(replace(WRONG, id="new", run="run-5"))
     outcome = harness("index", "--merge", "laptop")
-    assert "1 evaluation taken over from laptop, 3 were here before" in outcome.err
-    assert outcome.out.startswith("4 evaluations of 3 runs in 3 journals\n")
+    assert "1 evaluation taken" in outcome.err
+    assert "3 were" in outcome.err
+    assert outcome.out.startswith("4 evaluations of 3 runs")
     assert (results / "run-5").is_dir()
 
 
@@ -296,4 +303,5 @@ def test_index_can_be_made_anew(harness: Shell, results: Path) -> None:
 
 
 def test_list_shows_the_newest_verdict(harness: Shell, results: Path) -> None:
-    assert "plain                    passed on cuda, 2026-11-21T11:00" in harness("list").out
+    rows = [line.split() for line in harness("list").out.splitlines()]
+    assert ["plain", "passed", "on", "cuda,", "2026-11-21T11:00"] in rows

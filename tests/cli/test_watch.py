@@ -84,7 +84,7 @@ def test_it_checks_now_and_after_each_save_until_ctrl_c(
     outcome = harness("watch", "maxpool2d", "plain", "--case", "small")
     assert outcome.code == 0
     assert outcome.out.index("wrong_values") < outcome.out.index("passed")
-    assert outcome.out.count("waiting for a save; Ctrl-C ends") == 2
+    assert outcome.out.count("Ctrl-C ends") == 2
     assert [(task.solution.name, task.cases) for task in session.tasks] == [("plain", ("small",))] * 2
     assert "\x1b" not in outcome.out
 
@@ -97,8 +97,9 @@ def test_a_file_broken_by_a_save_is_shown_and_waited_out(
     saves(lambda: settings.write_text("autor: me"), settings.unlink)
     outcome = harness("watch", "maxpool2d", "plain")
     assert outcome.code == 0
-    assert "unknown key 'autor'. Did you mean 'author'?" in " ".join(outcome.out.split())
-    assert outcome.out.count("waiting for a save") == 3
+    assert "'autor'" in outcome.out
+    assert "'author'?" in outcome.out
+    assert outcome.out.count("Ctrl-C ends") == 3
 
 
 def test_ctrl_c_during_a_check_is_an_interruption(

@@ -47,14 +47,16 @@ def test_a_result_of_the_same_sources_and_all_cases_counts(task: Task) -> None:
 def test_other_sources_do_not_count(task: Task) -> None:
     found = from_run([task], [timed(1_000_000)])
     assert found.found == {}
-    assert lost(found) == ["it was edited after it was evaluated"]
+    (message,) = lost(found)
+    assert "edited" in message
     assert found.lost[0].outcome == "failed"
 
 
 def test_a_result_without_one_of_the_cases_does_not_count(task: Task) -> None:
     found = from_run([task], [of(task, cases=("small",))])
     assert found.found == {}
-    assert lost(found) == ["it was evaluated on small alone, without full"]
+    (message,) = lost(found)
+    assert "without full" in message
 
 
 def test_cases_that_the_problem_had_before_do_no_harm(task: Task) -> None:
@@ -64,15 +66,16 @@ def test_cases_that_the_problem_had_before_do_no_harm(task: Task) -> None:
 def test_beside_one_that_counts_the_others_are_remarked(task: Task) -> None:
     found = from_run([task], [of(task, cases=("full",)), of(task, cases=("full",)), of(task)])
     assert found.found == {KEY: [of(task)]}
-    assert found.remarks == [
-        "a result of maxpool2d/tiled doesn't count: it was evaluated on full alone, without small",
-    ]
+    (remark,) = found.remarks
+    assert "maxpool2d/tiled" in remark
+    assert "without small" in remark
 
 
 def test_what_the_run_does_not_hold_is_missed(task: Task) -> None:
     other = of(task)
     found = from_run([task], [replace(other, solution=replace(other.solution, name="plain"))])
-    assert lost(found) == ["the run holds no result of it"]
+    (message,) = lost(found)
+    assert "no result" in message
 
 
 def test_equal_settings_need_no_remark() -> None:
@@ -82,18 +85,20 @@ def test_equal_settings_need_no_remark() -> None:
 
 def test_fewer_seeds_and_blocks_are_remarked() -> None:
     there = Config(CorrectnessConfig(seeds=1), TimingConfig(blocks=6))
-    assert other_settings([timed(1_000_000, config=there)], Config(), with_timing=True) == [
-        "the run was made with other settings: correctness.seeds 1 there, 3 here; timing.blocks 6 there, 12 here"
-    ]
-    assert other_settings([timed(1_000_000, config=there)], Config(), with_timing=False) == [
-        "the run was made with other settings: correctness.seeds 1 there, 3 here"
-    ]
+    (both,) = other_settings([timed(1_000_000, config=there)], Config(), with_timing=True)
+    assert "correctness.seeds 1 there, 3" in both
+    assert "timing.blocks 6 there, 12" in both
+    (seeds,) = other_settings([timed(1_000_000, config=there)], Config(), with_timing=False)
+    assert "correctness.seeds" in seeds
+    assert "timing" not in seeds
 
 
 def test_results_without_times_are_counted_where_speed_is_judged() -> None:
     there = Config(timing=TimingConfig(enabled=False, blocks=6))
     run = [timed(1_000_000, config=there), timed(1_000_000)]
-    assert other_settings(run, Config(), with_timing=True) == ["1 results of the run were not timed"]
+    (remark,) = other_settings(run, Config(), with_timing=True)
+    assert remark.startswith("1 ")
+    assert "not timed" in remark
     assert other_settings(run, Config(), with_timing=False) == []
     simulated = replace(timed(1, timing=None, environment=sim_environment()), config=there)
     assert other_settings([simulated], Config(), with_timing=True) == []

@@ -28,7 +28,8 @@ def test_a_wrong_result_fails() -> None:
     one = judged(failed("tiled"), not_judged=NO_GPU)
     assert one.outcome == "failed"
     assert levels(one) == [("unexpected_verdict", "failed")]
-    assert one.findings[0].message == "wrong_values: 1 of 4 values are outside the tolerance (case small)"
+    assert one.findings[0].message.startswith("wrong_values: 1 of 4 ")
+    assert one.findings[0].message.endswith("(case small)")
 
 
 def test_a_known_failure_that_fails_as_expected_is_green() -> None:
@@ -45,7 +46,8 @@ def test_another_failure_than_the_expected_one_fails() -> None:
 def test_an_expected_failure_that_passes_fails() -> None:
     one = judge(Judged("maxpool2d", "broken", Verdict.WRONG_VALUES), [passed("broken")], terms())
     assert levels(one) == [("unexpected_pass", "failed")]
-    assert one.findings[0].message == "passed, where solution.yaml expects wrong_values"
+    assert one.findings[0].message.startswith("passed, ")
+    assert "wrong_values" in one.findings[0].message
 
 
 def test_a_missing_result_fails() -> None:
@@ -92,20 +94,20 @@ def test_what_needs_a_gpu_is_tolerated_without_one_and_never_silently() -> None:
     for snapshot in (None, on_a_gpu):
         one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=snapshot)
         assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
-        assert one.findings[0].message.startswith("not judged, as it needs a GPU: ")
+        assert one.findings[0].message.partition(":")[0].endswith("a GPU")
 
 
 def test_what_needs_another_gpu_is_tolerated_on_this_one() -> None:
     one = judged(replace(NEEDS_GPU, environment=environment()))
     assert (one.outcome, levels(one)) == ("passed", [("unsupported", "tolerated")])
-    assert one.findings[0].message.startswith("not judged, as it needs another GPU: ")
+    assert one.findings[0].message.partition(":")[0].endswith("another GPU")
 
 
 def test_what_passed_here_is_not_excused_by_needing_a_gpu_now() -> None:
     passed_here = snapshot_of(passed("tiled", environment=sim_environment()))
     one = judged(NEEDS_GPU, not_judged=NO_GPU, snapshot=passed_here)
     assert (one.outcome, levels(one)) == ("inconclusive", [("unsupported", "inconclusive")])
-    assert one.findings[0].message.startswith("snapshot.jsonl accepted it here as passed, and now it needs a GPU: ")
+    assert one.findings[0].message.startswith("snapshot.jsonl accepted")
     assert "harness snapshot accept" in one.findings[0].next_step
     assert judged(NEEDS_GPU, snapshot=passed_here, unsupported="allow").outcome == "passed"
 
@@ -113,14 +115,15 @@ def test_what_passed_here_is_not_excused_by_needing_a_gpu_now() -> None:
 def test_one_wrong_result_among_repetitions_fails() -> None:
     one = judged(timed(1_000_000), failed("tiled"), timed(1_000_000), snapshot=ACCEPTED)
     assert (one.outcome, one.verdict) == ("failed", Verdict.WRONG_VALUES)
-    assert one.findings[0].message.startswith("wrong_values in 1 of 3 evaluations: ")
+    assert one.findings[0].message.startswith("wrong_values in 1 of 3 ")
 
 
 def test_a_regression_found_every_time_fails() -> None:
     one = judged(timed(1_100_000), timed(1_101_000), timed(1_099_000), snapshot=ACCEPTED)
     assert (one.outcome, one.speed) == ("failed", "regressed")
     assert levels(one) == [("regressed", "failed")]
-    assert one.findings[0].message == "slower than the snapshot, measured 3 times; at most 5% slower is allowed"
+    assert "3 times" in one.findings[0].message
+    assert "5%" in one.findings[0].message
     assert [attempt.speed for attempt in one.attempts] == ["regressed"] * 3
     first = one.attempts[0].against_snapshot
     assert first is not None
@@ -130,7 +133,7 @@ def test_a_regression_found_every_time_fails() -> None:
 def test_measurements_that_contradict_each_other_are_inconclusive() -> None:
     one = judged(timed(1_100_000), timed(1_000_000), snapshot=ACCEPTED, inconclusive="forbid")
     assert (one.outcome, one.speed) == ("inconclusive", "inconclusive")
-    assert "the measurements disagree (regressed, unchanged)" in one.findings[0].message
+    assert "(regressed, unchanged)" in one.findings[0].message
 
 
 def test_inconclusive_is_allowed_unless_it_is_forbidden() -> None:
@@ -160,7 +163,8 @@ def test_noise_of_another_kind_decides_nothing() -> None:
 
 def test_noise_is_named_as_the_reason() -> None:
     message = judged(timed(1_000_000, spread=0.2), snapshot=ACCEPTED).findings[0].message
-    assert "the interval of the speed-up is ±" in message
+    assert "interval" in message
+    assert "±" in message
 
 
 def test_within_the_allowed_slow_down_is_green() -> None:
@@ -186,7 +190,7 @@ def test_below_the_least_speed_up_fails_without_a_snapshot() -> None:
 def test_what_was_not_timed_is_inconclusive_where_speed_is_asked_for() -> None:
     one = judged(passed("tiled"), snapshot=ACCEPTED)
     assert levels(one) == [("inconclusive_speed", "tolerated")]
-    assert "it was not timed" in one.findings[0].message
+    assert "not timed" in one.findings[0].message
 
 
 def test_speed_is_not_judged_where_the_policy_asks_for_correctness_alone() -> None:
@@ -208,14 +212,15 @@ def test_a_changed_problem_is_not_compared() -> None:
     changed = timed(2_000_000, problem=ProblemRef("maxpool2d", "beef" * 16, "float32"))
     one = judged(changed, snapshot=ACCEPTED, inconclusive="forbid")
     assert one.outcome == "inconclusive"
-    assert one.findings[0].message == "the problem's files have changed since its speed was accepted"
+    assert "files" in one.findings[0].message
 
 
 def test_another_case_is_not_compared() -> None:
     small = timed(1_000_000, timing=timing(1_000_000, case="small"))
     (finding,) = judged(small, snapshot=ACCEPTED).findings
     assert (finding.rule, finding.level) == ("no_comparison", "tolerated")
-    assert finding.message == "case 'small' was timed, 'full' was accepted"
+    assert "'small' was timed" in finding.message
+    assert "'full'" in finding.message
 
 
 def test_a_baseline_that_was_not_measured_is_not_compared_with() -> None:
@@ -223,7 +228,8 @@ def test_a_baseline_that_was_not_measured_is_not_compared_with() -> None:
     turns = tuple(replace(turn, arm="compile") if turn.arm == "eager" else turn for turn in plain.turns)
     compiled = timed(1_000_000, timing=Timing("full", turns, ("compile",)))
     (finding,) = judged(compiled, snapshot=ACCEPTED).findings
-    assert finding.message == "the accepted speed-up is over 'eager', which was not measured"
+    assert (finding.rule, finding.level) == ("no_comparison", "tolerated")
+    assert "'eager'" in finding.message
 
 
 def test_the_accepted_baseline_counts_whatever_the_headline_is() -> None:
@@ -276,7 +282,8 @@ def test_nothing_waives_a_missing_result_or_a_crash_of_ours() -> None:
 def test_a_waiver_that_nothing_needed_is_remarked() -> None:
     policy = terms(waivers=(waiver(),)).policy
     (remark,) = waiver_remarks([judged(timed(1_000_000), snapshot=ACCEPTED)], policy, TODAY)
-    assert remark.endswith("was not needed; remove it if that stays so")
+    assert "not needed" in remark
+    assert "maxpool2d/*" in remark
     assert waiver_remarks([judged(timed(1_200_000), snapshot=ACCEPTED, waivers=(waiver(),))], policy, TODAY) == []
 
 
@@ -296,9 +303,9 @@ def test_an_expectation_that_was_loosened_fails() -> None:
     gallery = Judged("maxpool2d", "tiled", Verdict.WRONG_VALUES)
     one = judge(gallery, [failed("tiled")], terms(ACCEPTED, NO_GPU))
     assert (one.outcome, levels(one)) == ("failed", [("changed_expectation", "failed")])
-    assert one.findings[0].message == (
-        "snapshot.jsonl accepted it as passed, and solution.yaml now expects wrong_values"
-    )
+    before, _, now = one.findings[0].message.partition(", ")
+    assert "passed" in before
+    assert "wrong_values" in now
 
 
 def test_a_waiver_of_correctness_covers_a_loosened_expectation() -> None:
@@ -322,4 +329,4 @@ def test_a_regression_against_another_gpu_of_the_model_says_so(uuid: str | None,
     accepted = snapshot_of(timed(1_000_000, environment=environment(gpu_uuid="GPU-1")))
     one = judged(timed(1_100_000, environment=environment(gpu_uuid=uuid)), snapshot=accepted)
     assert levels(one) == [("regressed", "failed")]
-    assert ("slower than the snapshot (measured on 2 GPUs of this model" in one.findings[0].message) is is_told
+    assert ("2 GPUs of this model" in one.findings[0].message) is is_told

@@ -36,7 +36,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--policy .*nowhere\.yaml: no such file"):
+    with pytest.raises(UsageError, match=r"--policy .*nowhere\.yaml"):
         load_policy("nowhere.yaml", tmp_path)
 
 
@@ -55,14 +55,14 @@ def test_the_policy_of_a_commit_holds_whatever_the_file_says_now(tmp_path: Path)
     assert load_policy("git:main", tmp_path).remeasure == 5
     (tmp_path / "gate.yaml").write_text("remesure: 0")
     git(tmp_path, "commit", "-q", "-a", "-m", "mistyped")
-    with pytest.raises(InvalidFile, match=r"^main:gate\.yaml: unknown key 'remesure'"):
+    with pytest.raises(InvalidFile, match=r"^main:gate\.yaml: .*'remesure'"):
         load_policy("git:main", tmp_path)
 
 
 def test_a_commit_without_a_policy_is_refused(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "empty")
-    with pytest.raises(UsageError, match=r"no gate\.yaml in git's 'main': commit it there first"):
+    with pytest.raises(UsageError, match=r"no gate\.yaml in .*'main'"):
         load_policy("git:main", tmp_path)
 
 

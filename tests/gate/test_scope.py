@@ -184,19 +184,19 @@ def test_a_repository_within_a_solution_is_no_prose(workspace: Workspace) -> Non
 
 @pytest.mark.parametrize("ref", ["nosuch", "--output=/tmp/x", ""])
 def test_an_unknown_ref_is_refused(workspace: Workspace, ref: str) -> None:
-    with pytest.raises(UsageError, match="git knows no commit"):
+    with pytest.raises(UsageError, match="commit"):
         changed_since(workspace.root, ref)
 
 
 def test_outside_a_repository_a_ref_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="git knows no commit 'main'"):
+    with pytest.raises(UsageError, match="commit 'main'"):
         changed_since(tmp_path, "main")
 
 
 def test_branches_without_a_common_ancestor_are_refused(workspace: Workspace) -> None:
     git(workspace.root, "checkout", "-q", "--orphan", "other")
     git(workspace.root, "commit", "-q", "-m", "other")
-    with pytest.raises(UsageError, match=r"no common ancestor .* \(fetch-depth: 0\)"):
+    with pytest.raises(UsageError, match="fetch-depth: 0"):
         changed_since(workspace.root, "main")
 
 
@@ -212,7 +212,7 @@ def test_the_snapshot_of_a_commit_is_read(workspace: Workspace) -> None:
 
 
 def test_a_commit_without_a_snapshot_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match=r"no snapshot\.jsonl in git's 'main'"):
+    with pytest.raises(UsageError, match=r"no snapshot\.jsonl in .*'main'"):
         file_at(workspace.root, "main", "snapshot.jsonl")
 
 
@@ -236,12 +236,16 @@ def test_a_complete_workspace_misses_nothing(workspace: Workspace) -> None:
 
 def test_a_folder_without_solution_py_is_missed(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/tiled/solution.py").rename(workspace.root / "solutions/relu/tiled/soluton.py")
-    assert missing(workspace) == [("relu", "tiled", "the folder holds no solution.py")]
+    ((problem, solution, message),) = missing(workspace)
+    assert (problem, solution) == ("relu", "tiled")
+    assert "no solution.py" in message
 
 
 def test_an_empty_folder_is_missed(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/empty").mkdir()
-    assert missing(workspace) == [("relu", "empty", "the folder holds no solution.py")]
+    ((problem, solution, message),) = missing(workspace)
+    assert (problem, solution) == ("relu", "empty")
+    assert "no solution.py" in message
 
 
 def test_what_python_leaves_behind_is_not(workspace: Workspace) -> None:
@@ -252,15 +256,16 @@ def test_what_python_leaves_behind_is_not(workspace: Workspace) -> None:
 
 def test_solutions_of_no_problem_are_missed(workspace: Workspace) -> None:
     (workspace.root / "problems/relu").rename(workspace.root / "problems/relu6")
-    assert missing(workspace, "rel*") == [
-        ("relu", "plain", "there is no problem 'relu'"),
-        ("relu", "tiled", "there is no problem 'relu'"),
-    ]
+    found = missing(workspace, "rel*")
+    assert [solution for _, solution, _ in found] == ["plain", "tiled"]
+    assert all("no problem 'relu'" in message for _, _, message in found)
 
 
 def test_an_accepted_solution_that_is_gone_is_missed(workspace: Workspace) -> None:
     (workspace.root / "solutions/maxpool2d/tiled").rename(workspace.root / "gone")
-    assert missing(workspace) == [("maxpool2d", "tiled", "it was accepted, and is gone from the workspace")]
+    ((problem, solution, message),) = missing(workspace)
+    assert (problem, solution) == ("maxpool2d", "tiled")
+    assert "gone" in message
     assert missing(workspace, "relu") == []
 
 
@@ -289,23 +294,27 @@ def test_a_broken_solution_yaml_is_a_finding_of_its_solution_alone(workspace: Wo
     assert found.broken[0].outcome == "failed"
     ((problem, solution, message, file, line),) = broken(workspace)
     assert (problem, solution, file, line) == ("relu", "tiled", "solutions/relu/tiled/solution.yaml", 1)
-    assert message.startswith("solutions/relu/tiled/solution.yaml: unknown key 'languag'")
+    assert message.startswith("solutions/relu/tiled/solution.yaml: ")
+    assert "'languag'" in message
 
 
 def test_a_broken_problem_is_a_finding_of_each_of_its_solutions(workspace: Workspace) -> None:
     (workspace.root / "problems/relu/problem.py").write_text("import torch\n\nclass Model(")
     file = "problems/relu/problem.py"
-    assert broken(workspace, "relu") == [
-        ("relu", "plain", f"{file}:3: '(' was never closed", file, 3),
-        ("relu", "tiled", f"{file}:3: '(' was never closed", file, 3),
+    found = broken(workspace, "relu")
+    assert [(solution, place, line) for _, solution, _, place, line in found] == [
+        ("plain", file, 3),
+        ("tiled", file, 3),
     ]
+    assert all(message.startswith(f"{file}:3: ") for _, _, message, _, _ in found)
 
 
 def test_a_link_out_of_a_solution_is_a_finding_too(workspace: Workspace) -> None:
     (workspace.root / "solutions/relu/tiled/x.cuh").symlink_to("../plain/solution.py")
     ((_, solution, message, file, _),) = broken(workspace)
     assert (solution, file) == ("tiled", "solutions/relu/tiled/solution.py")
-    assert message.startswith("'solutions/relu/tiled/x.cuh' is a link to '../plain/solution.py'")
+    assert message.startswith("'solutions/relu/tiled/x.cuh' is a link")
+    assert "'../plain/solution.py'" in message
 
 
 def test_what_is_whole_has_no_finding_and_takes_all_its_cases(workspace: Workspace) -> None:

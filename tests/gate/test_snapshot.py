@@ -106,7 +106,7 @@ def test_a_broken_line_is_refused_with_its_number(line: str, words: str) -> None
 def test_times_that_give_no_interval_are_refused() -> None:
     data = json.loads(render([accept(timed(1_000_000))]))
     data["times"]["solution_ns"].pop()
-    with pytest.raises(InvalidFile, match="as many of the baseline as of the solution"):
+    with pytest.raises(InvalidFile, match="as many"):
         parse(json.dumps(data), "snapshot.jsonl")
 
 
@@ -115,7 +115,7 @@ def test_without_a_name_and_a_file_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--snapshot nowhere\.jsonl: no such file"):
+    with pytest.raises(UsageError, match=r"--snapshot nowhere\.jsonl"):
         open_snapshot("nowhere.jsonl", tmp_path, tmp_path)
 
 
@@ -155,17 +155,17 @@ def test_lines_that_hold_no_evaluation_are_told_of(tmp_path: Path) -> None:
     run = read_run(tmp_path, "run-1")
     assert [evaluation.solution.author for evaluation in run.evaluations] == ["somebody"]
     name = path.relative_to(tmp_path)
-    assert [remark.partition(";")[0] for remark in run.remarks] == [
-        f"{name}:1: a torn or damaged line",
-        f"{name}:4: evaluation 20261121T031040-b1084b09 stands elsewhere with another content, which counts",
-        f"{name}:5: an unfinished line of 12 bytes: its writer was stopped, or is writing now",
-    ]
+    damaged, edited, torn = run.remarks
+    assert damaged.startswith(f"{name}:1: ")
+    assert edited.startswith(f"{name}:4: evaluation 20261121T031040-b1084b09 ")
+    assert torn.startswith(f"{name}:5: ")
+    assert "12 bytes" in torn
 
 
 def test_a_run_of_damaged_lines_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run-1").mkdir()
     (tmp_path / "run-1/journal.jsonl").write_text("damaged\n")
-    with pytest.raises(UsageError, match=r"holds no result; run-1/journal\.jsonl:1: a torn or damaged line"):
+    with pytest.raises(UsageError, match=r"no result; run-1/journal\.jsonl:1: "):
         read_run(tmp_path, "run-1")
 
 
@@ -195,7 +195,7 @@ def test_an_unknown_or_ambiguous_run_is_refused(tmp_path: Path, name: str, words
 
 
 def test_without_a_run_the_way_to_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="make one with 'harness run'"):
+    with pytest.raises(UsageError, match="'harness run'"):
         read_run(tmp_path, "latest")
 
 

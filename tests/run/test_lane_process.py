@@ -84,7 +84,7 @@ def test_an_error_of_who_is_told_is_not_the_lanes_end(monkeypatch: pytest.Monkey
     def notify(what: str) -> None:
         raise BrokenPipeError("nobody reads the terminal")
 
-    with pytest.raises(BrokenPipeError, match="nobody reads the terminal"):
+    with pytest.raises(BrokenPipeError, match="nobody"):
         lane.evaluate(assignment(), notify)
     assert not process.is_killed
     lane.close()
@@ -98,7 +98,7 @@ def test_a_device_that_is_stuck_is_told_after_the_result(monkeypatch: pytest.Mon
     assert lane.evaluate(assignment(), lambda what: None).verdict is Verdict.PASSED
     lane.examine()
     assert lane.evaluate(assignment(), lambda what: None).verdict is Verdict.PASSED
-    with pytest.raises(MachineError, match="the GPU is stuck"):
+    with pytest.raises(MachineError, match="stuck"):
         lane.examine()
     lane.examine()  # nothing was evaluated since
     lane.close()
@@ -117,5 +117,6 @@ def test_a_lane_that_hangs_up_and_lives_on_is_ended(monkeypatch: pytest.MonkeyPa
     theirs.close()
     found: Any = lane.evaluate(assignment(), told.append)
     assert found is Verdict.HARNESS_ERROR
-    assert told == ["the process of a lane ended by itself (exit code -9)"]
+    (what,) = told
+    assert "exit code -9" in what
     assert process.is_killed

@@ -109,7 +109,7 @@ def test_a_device_that_is_stuck_ends_the_run_when_its_results_are_safe(
     lane.is_stuck_after = "a_good"
     lanes = lanes_of(tmp_path, None, only=lane)
     stages = stages_of(lanes, results=tmp_path / "results")
-    with pytest.raises(MachineError, match="didn't finish a small kernel"):
+    with pytest.raises(MachineError, match="small kernel"):
         list(run_tasks(select_tasks(workspace), stages, lanes, Shape(1, 1, 4)))
     assert lane.judged == ["a_good"]
     assert "a_good" in [kept.solution.name for kept in read_journals(tmp_path / "results")]
@@ -220,10 +220,10 @@ SHARED = Cores(None, None, 3)
 
 def test_the_record_says_that_compilers_were_at_work(tmp_path: Path) -> None:
     stages = stages_of(lanes_of(tmp_path, DIVIDED))
-    assert stages.overlapped(passed(timing=timing(), remarks=("before",))).remarks == (
-        "before",
-        "other solutions were being built meanwhile, on 14 cores apart from those that measured",
-    )
+    before, remark = stages.overlapped(passed(timing=timing(), remarks=("before",))).remarks
+    assert before == "before"
+    assert "built meanwhile" in remark
+    assert "14 cores" in remark
 
 
 def test_nothing_is_said_where_nothing_was_timed_or_cores_were_not_divided(tmp_path: Path) -> None:

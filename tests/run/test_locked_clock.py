@@ -92,7 +92,9 @@ def test_the_next_run_resets_what_a_killed_one_left_locked(one_gpu: OneGpu, tmp_
     SmClock(UUID, tmp_path)._leave_note(1410)
     said = one_gpu.evaluate(Config())
     assert one_gpu.evaluated == [[RESET]]
-    assert said == ["the clock was still locked at 1410 MHz by a run that was killed; it is reset"]
+    (what,) = said
+    assert "1410 MHz" in what
+    assert "reset" in what
 
 
 def test_nothing_is_measured_where_the_clock_cannot_be_locked(one_gpu: OneGpu) -> None:
@@ -104,7 +106,7 @@ def test_nothing_is_measured_where_the_clock_cannot_be_locked(one_gpu: OneGpu) -
 
 def test_a_clock_that_does_not_exist_is_refused_before_anything_is_built(one_gpu: OneGpu, tmp_path: Path) -> None:
     one_gpu.nvml.told.update(GetSupportedMemoryClocks=(2619,), GetSupportedGraphicsClocks={2619: (1395, 1410)})
-    with pytest.raises(UsageError, match="no clock of 1400 MHz; the nearest are 1395, 1410"):
+    with pytest.raises(UsageError, match=r"1400 MHz.* 1395, 1410"):
         session_module._require_clock(1400, tmp_path)
     session_module._require_clock(1410, tmp_path)
     assert one_gpu.nvml.calls == []

@@ -120,7 +120,7 @@ def test_what_the_simulator_lacks_waits_for_nvcc_alone(machine: Machine, tmp_pat
         "gap_good": Verdict.UNSUPPORTED,
         "gap_refused": Verdict.COMPILE_ERROR,
     }
-    assert "nvcc 13.0.88 compiles it" in found["gap_good"].failure.reason
+    assert "nvcc 13.0.88 compiles" in found["gap_good"].failure.reason
     assert found["gap_good"].stages_s == {"build": 1.0, "nvcc": 9.5}
     assert machine.order == ["nvcc gap_good", "nvcc gap_refused"]
 

@@ -73,7 +73,9 @@ def test_what_was_not_timed_has_no_times(evaluation: Evaluation) -> None:
 
 def test_a_timing_of_too_few_blocks_is_noise() -> None:
     entry = entry_of(passed(timing=timing(blocks=5)))
-    assert (entry.speedup, entry.noise) == (None, "too few blocks for an interval")
+    assert entry.speedup is None
+    assert entry.noise is not None
+    assert "too few blocks" in entry.noise
 
 
 def test_another_expected_verdict_is_kept() -> None:

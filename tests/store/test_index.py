@@ -130,7 +130,7 @@ def test_a_wrong_id_is_answered_with_a_suggestion(tmp_path: Path, name: str, com
 
 def test_without_evaluations_there_is_no_last(tmp_path: Path) -> None:
     with open_index(tmp_path / "none") as index:
-        with pytest.raises(UsageError, match=r"no evaluation in .*none yet: make one with 'harness run'"):
+        with pytest.raises(UsageError, match=r"/none .*'harness run'"):
             index.evaluation("last")
         assert index.entries() == []
     assert not (tmp_path / "none").exists()
@@ -185,7 +185,7 @@ def test_a_torn_line_is_reported_until_it_is_whole(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         (problem,) = index.status().problems
         assert (problem.path, problem.line) == (path, 2)
-        assert problem.what.startswith("an unfinished line of 300 bytes")
+        assert "300 bytes" in problem.what
     path.write_text(path.read_text() + line[300:])
     with open_index(tmp_path) as index:
         assert index.status().problems == ()
@@ -199,7 +199,9 @@ def test_a_line_torn_by_a_crash_stays_named_and_what_follows_counts(tmp_path: Pa
     keep(tmp_path, at(2, passed()))
     with open_index(tmp_path) as index:
         assert [entry.id[-1] for entry in index.entries()] == ["2"]
-        assert [(problem.line, problem.what) for problem in index.status().problems] == [(1, "a torn or damaged line")]
+        (problem,) = index.status().problems
+        assert problem.line == 1
+        assert "torn" in problem.what
 
 
 def test_a_last_line_that_lacks_its_newline_alone_counts_once(tmp_path: Path) -> None:
@@ -235,19 +237,18 @@ def test_of_two_contents_for_one_id_the_first_path_counts_whichever_came_first(
         assert [entry.solution for entry in index.entries()] == ["of_a"]
         (problem,) = index.status().problems
         assert problem.path.parent.name == "b"
-        assert problem.what == (
-            "evaluation 20261121T100100-00000001 stands elsewhere with another content, which counts"
-        )
+        assert "20261121T100100-00000001" in problem.what
+        assert "another content" in problem.what
 
 
 def test_an_evaluation_whose_line_changed_since_is_not_passed_off(tmp_path: Path) -> None:
     path = keep(tmp_path, at(1, passed()))
     with open_index(tmp_path) as index:
         path.write_text(to_line(at(1, passed("other"))) + "\n")
-        with pytest.raises(JournalError, match=r"jsonl:1 is not the line any more that was indexed; restore the file"):
+        with pytest.raises(JournalError, match=r"jsonl:1 is not the line"):
             index.evaluation("last")
         path.unlink()
-        with pytest.raises(JournalError, match=r"jsonl:1 can't be read"):
+        with pytest.raises(JournalError, match="jsonl:1 can't"):
             index.evaluation("last")
 
 
@@ -286,7 +287,7 @@ def test_damage_while_another_has_the_file_open_is_answered_in_memory(tmp_path: 
         with open_index(tmp_path, say=said.append) as other:
             assert [entry.id[-1] for entry in other.entries()] == ["1"]
             assert other.status().path is None
-    assert "can't be replaced now" in said[0]
+    assert "can't be replaced" in said[0]
 
 
 def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
@@ -319,9 +320,9 @@ def test_where_no_file_can_be_kept_the_index_is_in_memory(tmp_path: Path) -> Non
     with open_index(tmp_path, say=said.append) as index:
         assert [entry.id[-1] for entry in index.entries()] == ["1"]
         assert index.status().path is None
-    assert said == [
-        f"the index can't be kept in {tmp_path} (unable to open database file); made in memory, which takes longer"
-    ]
+    (what,) = said
+    assert str(tmp_path) in what
+    assert "in memory" in what
 
 
 def test_an_index_in_memory_starts_from_the_file_that_cannot_be_written(
@@ -376,7 +377,8 @@ def test_a_number_that_no_column_holds_is_a_line_that_cannot_be_used(tmp_path: P
     keep(tmp_path, at(1, passed(timing=odd)), at(2, passed()))
     with open_index(tmp_path) as index:
         assert [entry.id[-1] for entry in index.entries()] == ["2"]
-        assert [problem.what for problem in index.status().problems] == ["1180591620717411303424 is too large a number"]
+        (problem,) = index.status().problems
+        assert "1180591620717411303424" in problem.what
 
 
 def test_many_lines_take_several_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

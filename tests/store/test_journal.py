@@ -118,7 +118,7 @@ def test_a_full_disk_leaves_no_torn_line(tmp_path: Path, spare: Path, monkeypatc
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(journal, "_write_all", _full_disk)
-        with pytest.raises(JournalError, match=r"No space left on device; free space or choose --results"):
+        with pytest.raises(JournalError, match=r"No space left .*--results"):
             kept.append(failed(id="2"))
     assert path.read_bytes() == before
     (rescued,) = spare.glob("*/*.jsonl")
@@ -176,7 +176,7 @@ def test_short_writes_are_continued(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_journal_error(tmp_path: Path, spare: Path) -> None:
     (tmp_path / "results").write_text("a file")
-    with pytest.raises(JournalError, match=r"Results written before are safe, this one is in .*/spare/"):
+    with pytest.raises(JournalError, match="/spare/"):
         Journal(tmp_path / "results", "run-1").append(passed())
 
 
@@ -186,15 +186,14 @@ def test_lines_that_cannot_be_used_are_passed_over_and_named(tmp_path: Path) -> 
     path.write_text(f"{to_line(passed())[:50]}\n{newer}\n\n[1]\n{to_line(passed('b'))}\n{to_line(failed('c'))[:70]}")
     assert [evaluation.solution.name for evaluation in read_journals(tmp_path)] == ["b"]
     problems = [str(found).removeprefix(f"{path}:") for found in scan_journals(tmp_path) if _is_problem(found)]
-    assert problems == [
-        "1: a torn or damaged line; if a result is missing, restore the file from a copy; else nothing to do",
-        "2: schema 4, 3 is the newest known here: update harness to read it; "
-        "its evaluation doesn't count until that is done",
-        "4: schema None, 3 is the newest known here: not a record of harness; "
-        "its evaluation doesn't count until that is done",
-        "6: an unfinished line of 70 bytes: its writer was stopped, or is writing now; "
-        "nothing to do: it was never reported as kept",
-    ]
+    damaged, newer_one, foreign, torn = problems
+    assert damaged.startswith("1: a torn or damaged")
+    assert newer_one.startswith("2: schema 4")
+    assert "update harness" in newer_one
+    assert foreign.startswith("4: schema None")
+    assert "not a record" in foreign
+    assert torn.startswith("6: an unfinished line")
+    assert "70 bytes" in torn
 
 
 def _is_problem(found: Evaluation | JournalProblem) -> bool:
@@ -261,10 +260,9 @@ def test_one_id_with_two_contents_is_named(tmp_path: Path) -> None:
     second = Journal(tmp_path, "run-2").append(passed("b", id="1"))
     found = list(scan_journals(tmp_path))
     assert [e.solution.name for e in found if isinstance(e, Evaluation)] == ["a"]
-    assert [str(p) for p in found if isinstance(p, JournalProblem)] == [
-        f"{second}:1: evaluation 1 stands elsewhere with another content, which counts; "
-        "remove the copy that was edited, then 'harness index --rebuild'"
-    ]
+    (problem,) = (str(p) for p in found if isinstance(p, JournalProblem))
+    assert problem.startswith(f"{second}:1: evaluation 1 ")
+    assert "'harness index --rebuild'" in problem
     assert first != second
 
 
@@ -298,7 +296,7 @@ def test_a_file_limit_leaves_no_torn_line(tmp_path: Path, spare: Path) -> None:
     limit, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limit[1]))
     try:
-        with pytest.raises(JournalError, match="File too large; free space or choose --results"):
+        with pytest.raises(JournalError, match=r"File too large; .*--results"):
             kept.append(passed(id="2"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -329,7 +327,7 @@ def test_text_of_an_older_harness_that_is_no_unicode_is_read() -> None:
     line = to_line(failed(failure=Failure("ValueError in forward(): !", "mend it")))
     failure = from_line(line.replace("!", "\\ud800")).failure
     assert failure is not None
-    assert failure.reason == "ValueError in forward(): ?"
+    assert failure.reason.endswith(": ?")
 
 
 def test_a_wrong_value_is_kept_with_its_place(tmp_path: Path) -> None:
@@ -341,7 +339,7 @@ def test_a_wrong_value_is_kept_with_its_place(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_found_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file where the folder belongs")
-    with pytest.raises(JournalError, match=r"can't write into .*results: File exists; choose another --results"):
+    with pytest.raises(JournalError, match=r"results: File exists; .*--results"):
         Journal(tmp_path / "results", "run").require_writable()
     Journal(tmp_path / "fresh", "run").require_writable()
     assert list((tmp_path / "fresh").iterdir()) == []

@@ -52,5 +52,5 @@ def test_a_run_that_names_another_place_is_refused(tmp_path: Path, run: str) -> 
 def test_a_folder_without_journals_or_the_same_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no journal in "):
         merge_journals(tmp_path, tmp_path / "here", set())
-    with pytest.raises(UsageError, match="is the folder to merge into"):
+    with pytest.raises(UsageError, match="merge into"):
         merge_journals(tmp_path, tmp_path, set())

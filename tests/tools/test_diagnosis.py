@@ -63,24 +63,28 @@ def test_the_doctor_says_which_clocks_are_locked_and_by_whom(monkeypatch: pytest
     assert diagnosis._clocks() == []
     SmClock(UUID, tmp_path)._leave_note(1410)
     (left,) = diagnosis._clocks()
-    assert (left.state, left.detail) == ("warning", f"{UUID} is locked at 1410 MHz by a run that was killed")
+    assert left.state == "warning"
+    assert left.detail.startswith(f"{UUID} is locked at 1410 MHz ")
+    assert "killed" in left.detail
     assert left.remedy is not None
     assert f"sudo nvidia-smi --id={UUID} --reset-gpu-clocks" in left.remedy
     with GpuLock(UUID, "GPU 0", tmp_path).held(threading.Event(), lambda what: None):
         (held,) = diagnosis._clocks()
-    assert (held.state, held.detail) == ("good", f"{UUID} is locked at 1410 MHz by a run that measures just now")
+    assert held.state == "good"
+    assert held.detail.startswith(f"{UUID} is locked at 1410 MHz ")
+    assert "killed" not in held.detail
 
 
 @pytest.mark.parametrize(
     ("script", "state", "detail"),
     [
-        ("exit 0", "good", "nvcc 13.0.88 tells its errors, registers and spills of what is simulated"),
+        ("exit 0", "good", "nvcc 13.0.88 "),
         (
             "echo '/cuda/host_config.h:143:2: error: unsupported GNU version' >&2; exit 1",
             "warning",
-            "nvcc 13.0.88 compiles nothing here: /cuda/host_config.h:143:2: error: unsupported GNU version",
+            ": /cuda/host_config.h:143:2: error: unsupported GNU version",
         ),
-        ("exit 7", "warning", "nvcc 13.0.88 compiles nothing here: exit code 7"),
+        ("exit 7", "warning", ": exit code 7"),
     ],
 )
 def test_the_doctor_has_nvcc_compile_a_kernel(
@@ -91,17 +95,18 @@ def test_the_doctor_has_nvcc_compile_a_kernel(
     nvcc.chmod(0o755)
     monkeypatch.setattr(environment, "find_nvcc", lambda: environment.Nvcc(str(nvcc), "13.0.88"))
     found = diagnosis._nvcc_beside()
-    assert (found.name, found.state, found.detail) == ("nvcc beside sim", state, detail)
+    assert (found.name, found.state) == ("nvcc beside sim", state)
+    assert found.detail.startswith("nvcc 13.0.88 ")
+    assert detail in found.detail
     assert (found.remedy is None) == found.is_good
 
 
 def test_the_doctor_says_what_an_nvcc_would_be_good_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "find_nvcc", lambda: None)
     found = diagnosis._nvcc_beside()
-    assert (found.state, found.detail) == ("warning", "no nvcc: only a GPU will show what it refuses")
-    assert found.remedy == (
-        "install the CUDA toolkit, which needs no GPU, for its errors, registers and spills of what is simulated"
-    )
+    assert found.state == "warning"
+    assert found.detail.startswith("no nvcc")
+    assert "CUDA toolkit" in (found.remedy or "")
 
 
 @pytest.mark.parametrize(("version", "this"), [((3, 9), "3.9"), ((3, 14), "3.14")])
@@ -111,7 +116,9 @@ def test_the_doctor_remarks_on_a_python_that_was_not_tried(
     remark = compiler.untried_python(version)
     monkeypatch.setattr(compiler, "untried_python", lambda: remark)
     (found,) = diagnosis._untried_python()
-    assert (found.state, found.detail) == ("warning", f"tried with Python 3.10 to 3.13, not with this {this}")
+    assert found.state == "warning"
+    assert "Python 3.10 to 3.13" in found.detail
+    assert found.detail.endswith(f" {this}")
 
 
 @pytest.mark.parametrize("version", [(3, 10), (3, 12), (3, 13)])

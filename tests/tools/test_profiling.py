@@ -41,26 +41,26 @@ def test_a_missing_permission_is_told_with_its_remedies(tmp_path: Path, after: s
     said = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access …\n"
     (tmp_path / "said").write_text(said + after)
     ncu = fakes.tool(tmp_path / "ncu", {"--log-file": tmp_path / "said"}, fakes.report("end"), code=code)
-    with pytest.raises(MachineError, match=r"run as root.*--cap-add SYS_ADMIN.*NVreg_RestrictProfilingToAdminUsers=0"):
+    with pytest.raises(MachineError, match=r"root.*SYS_ADMIN.*NVreg_RestrictProfilingToAdminUsers=0"):
         count(tmp_path, ncu)
 
 
 def test_an_unknown_refusal_is_told_in_the_tools_words(tmp_path: Path) -> None:
     ncu = fakes.tool(tmp_path / "ncu", {}, None, prints="==ERROR== out of luck", code=9)
-    with pytest.raises(MachineError, match=r"counted nothing \(exit code 9\); its last words:\n==ERROR== out of luck"):
+    with pytest.raises(MachineError, match=r"exit code 9\b[^\n]*\n==ERROR== out of luck"):
         count(tmp_path, ncu)
 
 
 def test_counting_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
     ncu = fakes.tool(tmp_path / "ncu", {}, None)
-    with pytest.raises(MachineError, match=r"not done after 0 s\): --timeout gives more, --launches 1 and --kernel"):
+    with pytest.raises(MachineError, match=r"0 s\).*--timeout.*--launches 1.*--kernel"):
         count(tmp_path, ncu, timeout_s=0)
 
 
 def test_a_report_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "odd").write_text('"ID","Kernel Name"\n"",""\n"0","k"\n')
     ncu = fakes.tool(tmp_path / "ncu", {"--export": tmp_path / "odd"}, fakes.report("end"))
-    with pytest.raises(MachineError, match=r"profile.ncu-rep can't be read \(KeyError"):
+    with pytest.raises(MachineError, match=r"profile\.ncu-rep .*\(KeyError"):
         count(tmp_path, ncu)
 
 
@@ -91,7 +91,8 @@ def test_what_was_not_counted_is_said(launches: int, pattern: str | None, remark
 def test_kernels_that_the_timeline_missed_are_no_call_without_kernels(tmp_path: Path) -> None:
     counted = count(tmp_path, fakes.tool(tmp_path / "ncu", {"--export": fakes.DATA / "shared_tile.csv"}, None))
     (remark,) = remarks(counted, DeviceTimeline(3, (), 0.0, 0.0, 0, 0.0), CounterRequest("basic", None, 20))
-    assert remark.startswith("the timeline saw no kernel, though Nsight Compute counted some")
+    assert "timeline" in remark
+    assert "Nsight Compute" in remark
 
 
 def test_an_arm_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_an_arm_that_takes_too_long_says_what_takes_less(tmp_path: Path) -> None
     with fakes.bench(of) as bench:
         program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"))
         ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
-        with pytest.raises(ArmFailed, match=r"not done after .* a smaller case takes less, --timeout gives more"):
+        with pytest.raises(ArmFailed, match=r"smaller case.*--timeout"):
             bench.require_done(replace(ended, code=None), tmp_path / "log")
 
 
@@ -108,7 +109,7 @@ def test_an_arm_that_hangs_without_a_tool_has_failed_itself(tmp_path: Path) -> N
     with fakes.bench(of) as bench:
         program = fakes.tool(tmp_path / "arm", {}, fakes.report("call"), prints="working …")
         ended = bench.run([str(program)], fakes.CALLS, tmp_path / "log", 60)
-        with pytest.raises(ArmFailed, match="failed when it was called: exit code 0"):
+        with pytest.raises(ArmFailed, match="called: exit code 0"):
             bench.require_done(ended, tmp_path / "log")
 
 

@@ -66,7 +66,7 @@ def test_the_only_solution_needs_no_name(workspace: Workspace) -> None:
 
 
 def test_of_several_solutions_one_must_be_named(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match="'several' has 2 solutions, name one: first, second"):
+    with pytest.raises(UsageError, match=r"'several' .*: first, second"):
         choose_target(workspace, "several", None, None, False, False)
 
 
@@ -81,7 +81,7 @@ def test_a_solution_of_the_reference_is_a_contradiction(workspace: Workspace) ->
 
 
 def test_a_misspelt_case_gets_a_suggestion(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match="no case 'smal' of 'several'"):
+    with pytest.raises(UsageError, match=r"'smal' .*'several'"):
         choose_target(workspace, "several", "first", "smal", False, False)
 
 
@@ -96,5 +96,5 @@ def test_files_lie_in_a_folder_of_their_own_among_the_results(workspace: Workspa
 def test_a_folder_that_cannot_be_made_is_said(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     target = choose_target(workspace, "plain", None, None, False, False)
-    with pytest.raises(MachineError, match="name another with --output"):
+    with pytest.raises(MachineError, match="--output"):
         folder_for(target, tmp_path / "file" / "below", tmp_path, "profiles")

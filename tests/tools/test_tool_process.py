@@ -34,7 +34,7 @@ def test_it_runs_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_signal_is_told(tmp_path: Path) -> None:
-    assert run("import os; os.kill(os.getpid(), 9)", tmp_path).words == "killed by signal 9"
+    assert run("import os; os.kill(os.getpid(), 9)", tmp_path).words.endswith("signal 9")
 
 
 def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_a_flood_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="/nowhere/ncu can't be started: No such file"):
+    with pytest.raises(MachineError, match=r"/nowhere/ncu .*: No such file"):
         run_tool(["/nowhere/ncu"], {}, tmp_path, MARKED, tmp_path / "log", 1)
