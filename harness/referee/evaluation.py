@@ -27,7 +27,7 @@ from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
 from harness.referee.memory import require_memory
-from harness.referee.shortage import Attempt, is_shortage, judge_shortage
+from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Subject, Trial, is_timed
@@ -43,7 +43,7 @@ from harness.workspace.solution import Solution
 
 @dataclass(frozen=True)
 class Job:
-    """What to evaluate, and under which settings."""
+    """One solution to evaluate, and the settings."""
 
     run: str
     problem: Problem
@@ -169,7 +169,7 @@ def _recorded(
 
 
 def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
-    """Who says that he needs a GPU is expected to be unsupported without one, if there is a reason in his files: that
+    """Say what was expected. Who says that he needs a GPU is expected to be unsupported without one, if there is a reason in his files: that
     the simulator refused something is the word of a worker, which anybody can give. Should he be judged all the same,
     as he says. Who says that he needs another GPU isn't judged on this one."""
     if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
@@ -192,7 +192,7 @@ def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
-    """At the clocks that `found` saw, of which it keeps the ceilings, and a remark on who is faster."""
+    """Set the work against the ceilings at the clocks that `found` saw, of which it keeps the ceilings, and a remark on who is faster."""
     if found.work is None or found.ceilings is None:
         return None
     found.ceilings = at_clocks_seen(found.ceilings, found.timing)
@@ -230,25 +230,36 @@ class _Judging:
         return cls(job, subject, workers, found, notify, built.compilers)
 
     def in_either_mode(self) -> None:
-        """Judge in eval(), else in training mode, in which KernelBench runs modules: there a batch normalisation takes
-        the statistics of the batch, and who does as much is right."""
+        """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
+        in which KernelBench runs modules: who takes these is right as well."""
         try:
             self.or_blame()
+            return
         except SolutionFailed as error:
             problem = self.job.problem
-            if error.verdict is not Verdict.WRONG_VALUES or not keeps_statistics(problem, self.job.cases[0]):
+            if error.verdict is not Verdict.WRONG_VALUES or not any(
+                keeps_statistics(problem, case) for case in self.job.cases
+            ):
                 raise
-            self.notify("trying again in training mode")
-            trains, again = replace(problem, trains=True), Found(stages_s=self.found.stages_s)
-            job, subject = replace(self.job, problem=trains), replace(self.subject, problem=trains)
-            try:
-                replace(self, job=job, subject=subject, found=again).or_blame()
-            except (SolutionFailed, InvalidProblem):
-                raise error from None
-            again.remarks.append(
-                "in eval() its values are wrong: judged and timed in training mode, as KernelBench does"
-            )
-            vars(self.found).update(vars(again))
+            first = error
+        self.notify("trying again with the batch's statistics")
+        let_go(first)
+        # Rows depend on each other then.
+        problem = replace(problem, batch_statistics=True, independent_batch=False)
+        again = Found(remarks=["wrong in eval(): judged and timed with the batch's statistics, as in training mode"])
+        try:
+            replace(
+                self,
+                job=replace(self.job, problem=problem),
+                subject=replace(self.subject, problem=problem),
+                found=again,
+            ).or_blame()
+        except (SolutionFailed, InvalidProblem) as error:
+            if isinstance(error, InvalidProblem) or error.verdict is Verdict.WRONG_VALUES:
+                raise first from None
+            self.found.become(again)
+            raise
+        self.found.become(again)
 
     def or_blame(self) -> None:
         """Judge once; where the GPU's memory runs out, find out whose fault that is."""

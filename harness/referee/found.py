@@ -33,6 +33,12 @@ class Found:
     case: str | None = None
     """The one that is being judged or timed."""
 
+    def become(self, other: Found) -> None:
+        """Take over what another try has found; the seconds of both count."""
+        for name, seconds in self.stages_s.items():
+            other.stages_s[name] = other.stages_s.get(name, 0.0) + seconds
+        vars(self).update(vars(other))
+
 
 class Stage:
     """Context: the wall-clock seconds of a stage, kept however it ends, and added up where it comes twice."""

@@ -126,7 +126,9 @@ class Setting:
 
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
-        again += ("training",) if self.problem.trains else ()  # inputs of the first try are no secret any more
+        again += (
+            ("batch statistics",) if self.problem.batch_statistics else ()
+        )  # inputs of the first try are no secret any more
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(

@@ -63,8 +63,7 @@ def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> Solu
 
     Raises: Interrupted.
     """
-    for cause in _causes(error):
-        traceback.clear_frames(cause.__traceback__)  # inputs and the oracle's answers lie in them
+    let_go(error)
     if not any(_works(attempt, workers, is_last=number == _TRIES) for number in range(1, _TRIES + 1)):
         present = torch.cuda.mem_get_info()[0] / 2**30
         need = need_of(attempt.problem, attempt.case)
@@ -77,6 +76,12 @@ def judge_shortage(error: Exception, attempt: Attempt, workers: Workers) -> Solu
     return SolutionFailed(
         Verdict.OUT_OF_MEMORY, f"it holds so much of the GPU's memory that too little is left for the others: {error}"
     )
+
+
+def let_go(error: BaseException) -> None:
+    """Free what the frames of a failure hold: inputs, models and the oracle's answers."""
+    for cause in _causes(error):
+        traceback.clear_frames(cause.__traceback__)
 
 
 def _works(attempt: Attempt, workers: Workers, is_last: bool) -> bool:

@@ -33,6 +33,7 @@ from harness.sandbox.wire.messages import (
     TensorRef,
     TurnTaken,
 )
+from harness.sandbox.wire.norms import take_batch_statistics
 from harness.sandbox.wire.values import decode_value
 from harness.worker.compilation import compilation
 from harness.worker.extensions import Extensions
@@ -100,7 +101,9 @@ class Arm:
             model = self._class(*decode_value(request.init_inputs))
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"{self._class.__name__}(…) is a {type(model).__name__}, not a torch.nn.Module")
-        model = model.to(self.device.torch_device).train(request.trains)
+        model = model.to(self.device.torch_device).eval()
+        if request.batch_statistics:
+            take_batch_statistics(model)
         own = model.state_dict()
         loaded, in_place = [], []
         for item in request.state:

@@ -91,7 +91,8 @@ class Problem:
     """A validated problem. `cases` holds 'full' (the constants as written) first.
 
     `independent_batch`: rows along dimension 0 of tensor inputs and outputs don't depend on each other, so that the
-    oracle may work in pieces; checked on a small case before it is relied on. `trains`: modules stay in training mode.
+    oracle may work in pieces; checked on a small case before it is relied on. `batch_statistics`:
+    normalisations take the batch's, as in training mode.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Problem:
     cases: dict[str, Case]
     variants: tuple[VariantName, ...] = DEFAULT_VARIANTS
     work: WorkFormulas = field(default_factory=WorkFormulas)
-    trains: bool = False
+    batch_statistics: bool = False
 
     @property
     def sha256(self) -> str:

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from harness.builder.build import BuildOutcome
 from harness.model.config import Config
@@ -17,6 +19,7 @@ from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
 from harness.referee.evaluation import make_job
 from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.wire.norms import take_batch_statistics
 from harness.workspace.problem import load_problem
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace
@@ -62,8 +65,8 @@ def written(folder: Path, layer: str) -> Path:
         ("InstanceNorm2d(3)", False),
         ("BatchNorm2d(3, track_running_stats=False)", False),
         ("Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))", True),
+        ("Sequential(nn.BatchNorm2d(3), *[nn.ReLU() for _ in torch.zeros(1).tolist()])", True),
         ("GroupNorm(1, 3)", False),
-        ("Linear()", False),
     ],
 )
 def test_layers_that_keep_statistics_are_known(tmp_path: Path, layer: str, keeps: bool) -> None:
@@ -80,7 +83,7 @@ def evaluated(
     modes: list[bool] = []
 
     def run(judging: Any) -> None:
-        trains = judging.subject.problem.trains
+        trains = judging.subject.problem.batch_statistics
         assert judging.job.problem is judging.subject.problem
         judging.found.case = "full"
         judging.found.remarks.append(f"trains: {trains}")
@@ -102,12 +105,22 @@ def test_who_is_right_in_training_mode_passes(tmp_path: Path, monkeypatch: pytes
 
     found, modes = evaluated(tmp_path, monkeypatch, KEEPS, judge)
     assert (found.verdict, modes) == (Verdict.PASSED, [False, True])
-    assert found.remarks[0] == "trains: True"
-    assert "training mode" in found.remarks[1]
+    assert found.remarks[1] == "trains: True"
+    assert "training mode" in found.remarks[0]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CHEATING, Verdict.UNSUPPORTED])
+def test_whatever_else_is_found_in_training_mode_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
+) -> None:
+    def judge(trains: bool) -> None:
+        raise SolutionFailed(verdict, "in training mode") if trains else WRONG
+
+    assert evaluated(tmp_path, monkeypatch, KEEPS, judge)[0].verdict is verdict
 
 
 @pytest.mark.parametrize(
-    "later", [SolutionFailed(Verdict.CHEATING, "and cheats"), WRONG, InvalidProblem("random in training mode")]
+    "later", [SolutionFailed(Verdict.WRONG_VALUES, "there, too"), InvalidProblem("overflows in training mode")]
 )
 def test_who_is_wrong_in_both_modes_is_told_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: Exception
@@ -133,3 +146,12 @@ def test_others_are_judged_once(
 
     found, modes = evaluated(tmp_path, monkeypatch, layer, judge)
     assert (found.verdict, modes) == (error.verdict, [False])
+
+
+def test_what_was_kept_stays_and_the_batch_s_is_taken() -> None:
+    norm, dropout = nn.BatchNorm1d(3), nn.Dropout(0.5)
+    take_batch_statistics(nn.Sequential(norm, dropout).eval())
+    normed = dropout(norm(torch.randn(64, 3) + 9))
+    assert torch.allclose(normed.mean(0), torch.zeros(3), atol=1e-5)
+    assert torch.equal(norm.running_mean, torch.zeros(3))
+    assert "running_mean" in norm.state_dict()

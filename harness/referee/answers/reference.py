@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy
 import torch
-from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
 
 from harness.sandbox.wire.initialisers import varied_initialisers
 from harness.sandbox.wire.messages import Structure
+from harness.sandbox.wire.norms import keeping_statistics, take_batch_statistics
 from harness.sandbox.wire.values import NotPlain, encode_value
 from harness.workspace.problem import Problem
 
@@ -64,7 +64,7 @@ class Reference:
     def __init__(self, problem: Problem, case: str, device: str) -> None:
         self._case = case
         self._device = device
-        self._trains = problem.trains
+        self._batch_statistics = problem.batch_statistics
         self._module = types.ModuleType(f"harness_problem_{problem.name}")
         with _GENERATORS, blamed_on(self, "problem.py can't be executed"):
             code = compile(problem.source_for(case), str(problem.folder / "problem.py"), "exec", dont_inherit=True)
@@ -100,14 +100,20 @@ class Reference:
             _seed_everything(seed)
             with torch.no_grad(), Placed(self._device), initialisers:
                 model: torch.nn.Module = self._module.Model(*self.init_inputs)
-            return model.to(self._device).train(self._trains)
+            return self._ready(model.to(self._device))
 
     def construct_on_meta(self) -> torch.nn.Module:
         """Make a Model without memory. Raises: InvalidProblem where its constructor needs real tensors."""
         complaint = "Model(*init_inputs) works on no meta device"
         with _GENERATORS, blamed_on(self, complaint), torch.no_grad(), torch.device("meta"), Placed("meta"):
             model: torch.nn.Module = self._module.Model(*self.init_inputs)
-        return model.to("meta").train(self._trains)
+        return self._ready(model.to("meta"))
+
+    def _ready(self, model: torch.nn.Module) -> torch.nn.Module:
+        model.eval()
+        if self._batch_statistics:
+            take_batch_statistics(model)
+        return model
 
     def make_inputs(self, seed: int) -> list[Any]:
         """Call get_inputs() under a seed, on the device itself: on the CPU large inputs take minutes."""
@@ -146,12 +152,13 @@ class Reference:
 
 
 def keeps_statistics(problem: Problem, case: str) -> bool:
-    """Say whether the reference has a layer that takes the batch's statistics in training, and kept ones in eval()."""
+    """Say whether the reference has layers that use kept statistics in eval(), and the batch's in training mode."""
+    reference = Reference(problem, case, "cpu")
     try:
-        model = Reference(problem, case, "cpu").construct_on_meta()
-    except InvalidProblem:
-        return False
-    return any(isinstance(layer, _NormBase) and layer.track_running_stats for layer in model.modules())
+        model = reference.construct_on_meta()
+    except InvalidProblem:  # some constructors need real tensors
+        model = reference.construct(0)
+    return bool(keeping_statistics(model))
 
 
 class Placed(TorchFunctionMode):

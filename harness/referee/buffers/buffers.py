@@ -150,7 +150,7 @@ class Buffers:
                 named,
                 optimization,
                 varies=setting.varied_for is not None,
-                trains=setting.problem.trains,
+                batch_statistics=setting.problem.batch_statistics,
             )
             reply = worker.ask(construct, timeout_s)
             if number is not None:

@@ -110,7 +110,8 @@ class Optimization:
 class Construct:
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
-    `varies`: layers that it makes start with varied parameters, see initialisers. `trains`: it stays in training mode.
+    `varies`: layers that it makes start with varied parameters, see initialisers. `batch_statistics`: its
+    normalisations take the batch's statistics.
     """
 
     init_inputs: Any
@@ -118,7 +119,7 @@ class Construct:
     state: tuple[NamedTensor, ...]
     optimization: Optimization | None = None
     varies: bool = False
-    trains: bool = False
+    batch_statistics: bool = False
 
 
 @dataclass(frozen=True)
