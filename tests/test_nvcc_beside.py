@@ -122,10 +122,7 @@ def test_host_function_called_from_a_kernel_is_refused_in_nvcc_s_words(evaluate:
     found = evaluate("host_call", "y[i] = Helper::twice(x[i]);", helper)
     assert found.verdict.value == "compile_error", found.failure
     assert found.failure is not None
-    assert (
-        'calling a __host__ function("Helper::twice(float)") from a __global__ function("twice")'
-        in found.failure.reason
-    )
+    assert 'function("Helper::twice(float)")' in found.failure.reason
     assert "cuda.cu(" in found.failure.reason
 
 
@@ -133,7 +130,7 @@ def test_type_error_inside_a_kernel_is_refused_in_nvcc_s_words(evaluate: Evaluat
     found = evaluate("type_error", "float4 v = x[i]; y[i] = v.x;")
     assert found.verdict.value == "compile_error", found.failure
     assert found.failure is not None
-    assert 'no suitable constructor exists to convert from "const float" to "float4"' in found.failure.reason
+    assert '"const float" to "float4"' in found.failure.reason
 
 
 def test_what_only_the_simulator_lacks_is_unsupported_with_its_resources(evaluate: Evaluate) -> None:
@@ -141,7 +138,8 @@ def test_what_only_the_simulator_lacks_is_unsupported_with_its_resources(evaluat
     assert found.verdict.value == "unsupported", found.failure
     assert found.failure is not None
     assert "nvcc" in found.failure.reason
-    assert found.failure.reason.endswith("compiles it (for sm_90)")
+    assert "compiles" in found.failure.reason
+    assert "sm_90" in found.failure.reason
     assert [kernel.kernel.partition("(")[0] for kernel in found.builds[0].kernels] == ["twice", "product"]
     assert "product (sm_90): " in (found.failure.details or "")
 
@@ -170,7 +168,7 @@ def test_library_that_is_not_installed_accuses_nobody(evaluate: Evaluate) -> Non
     assert found.verdict.value in ("passed", "unsupported"), found.failure
     check = found.builds[0].nvcc
     assert check is not None
-    assert (check.outcome, "cublasXt.h: No such file" in check.words) == ("unchecked", True)
+    assert (check.outcome, "cublasXt.h" in check.words) == ("unchecked", True)
 
 
 def test_files_that_a_worker_may_not_read_nvcc_may_not_either(evaluate: Evaluate) -> None:
@@ -199,4 +197,4 @@ static_assert(Tree<24, 0>::value != 0);
     check = found.builds[0].nvcc
     assert check is not None
     assert check.outcome == "unchecked"
-    assert any("could not check it here" in remark for remark in found.remarks)
+    assert any("could not check" in remark for remark in found.remarks)
