@@ -169,9 +169,10 @@ def _recorded(
 
 
 def _with_expectation(job: Job, environment: Environment, verdict: Verdict) -> SolutionRef:
-    """Say what was expected. Who says that he needs a GPU is expected to be unsupported without one, if there is a reason in his files: that
-    the simulator refused something is the word of a worker, which anybody can give. Should he be judged all the same,
-    as he says. Who says that he needs another GPU isn't judged on this one."""
+    """Say what was expected. Who says that he needs a GPU is expected to be unsupported without one, if there is a
+    reason in his files: that the simulator refused something is the word of a worker, which anybody can give. Should he
+    be judged all the same, as he says. Who says that he needs another GPU isn't judged on this one.
+    """
     if environment.backend == "cuda" and not job.solution.about.runs_on(environment.compute_capability):
         return replace(job.solution_ref, expected_verdict=Verdict.UNSUPPORTED)
     says_so = job.solution.about.needs_gpu and environment.backend == "sim" and verdict is Verdict.UNSUPPORTED
@@ -192,7 +193,7 @@ def _on_another_gpu(job: Job, environment: Environment) -> SolutionFailed:
 
 
 def _speed_of_light(job: Job, environment: Environment, found: Found) -> SpeedOfLight | None:
-    """Set the work against the ceilings at the clocks that `found` saw, of which it keeps the ceilings, and a remark on who is faster."""
+    """Set the work against the ceilings at the clocks seen, which `found` keeps, with a remark on who is faster."""
     if found.work is None or found.ceilings is None:
         return None
     found.ceilings = at_clocks_seen(found.ceilings, found.timing)
