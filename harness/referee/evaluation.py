@@ -238,9 +238,7 @@ class _Judging:
             return
         except SolutionFailed as error:
             problem = self.job.problem
-            if error.verdict is not Verdict.WRONG_VALUES or not any(
-                keeps_statistics(problem, case) for case in self.job.cases
-            ):
+            if not _has_wrong_values(error) or not any(keeps_statistics(problem, case) for case in self.job.cases):
                 raise
             first = error
         self.notify("trying again with the batch's statistics")
@@ -326,6 +324,13 @@ class _Judging:
         if self.workers.host.name == "cuda" and not is_seen:
             worker.try_trace(limits.load_s)
         load_arm(worker, path, "ModelNew", limits, compilers=self.compilers)
+
+
+def _has_wrong_values(error: SolutionFailed) -> bool:
+    """Say whether values were wrong, also where that alone convicts nobody."""
+    cause = error.__cause__
+    of_cause = cause.verdict if isinstance(cause, SolutionFailed) else None
+    return Verdict.WRONG_VALUES in (error.verdict, of_cause)
 
 
 def _note_end(worker: WorkerProcess, found: Found) -> None:

@@ -310,8 +310,10 @@ class Trial:
         self._found.fragile += outcome.fragile
         self._found.remarks += outcome.remarks
         self._found.weights = outcome.weights.source
+        if outcome.failed and outcome.weights.convict:
+            raise outcome.failed
         if outcome.failed:
-            raise outcome.failed if outcome.weights.convict else _without_counterparts(outcome.failed)
+            raise _without_counterparts(outcome.failed) from outcome.failed
 
     def _finish(self, auditor: Auditor, median_ns: float | None) -> None:
         """Finish the audit. Raises: SolutionFailed, with the trace kept in any case."""

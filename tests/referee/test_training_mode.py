@@ -109,6 +109,14 @@ def test_who_is_right_in_training_mode_passes(tmp_path: Path, monkeypatch: pytes
     assert "training mode" in found.remarks[0]
 
 
+def test_wrong_values_that_convict_nobody_are_tried_again_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(trains: bool) -> None:
+        if not trains:
+            raise SolutionFailed(Verdict.UNSUPPORTED, "fits the full shape only") from WRONG
+
+    assert evaluated(tmp_path, monkeypatch, KEEPS, judge)[0].verdict is Verdict.PASSED
+
+
 @pytest.mark.parametrize("verdict", [Verdict.CHEATING, Verdict.UNSUPPORTED])
 def test_whatever_else_is_found_in_training_mode_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
