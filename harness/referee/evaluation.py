@@ -268,10 +268,9 @@ class _Judging:
             if self.workers.host.name != "cuda" or self.found.case is None or not is_shortage(error):
                 raise
             self.notify("trying again with the reference in the solution's place")
-            job, is_timed = self.job, "timing" in self.found.stages_s
-            judged = judge_shortage(
-                error, Attempt(job.problem, self.found.case, job.seed, job.config, is_timed), self.workers
-            )
+            job, was_timed = self.job, "timing" in self.found.stages_s
+            attempt = Attempt(job.problem, self.found.case, job.seed, job.config, was_timed)
+            judged = judge_shortage(error, attempt, self.workers)
             if judged is error:
                 raise
             raise judged from error
@@ -317,7 +316,7 @@ class _Judging:
         return stack.enter_context(worker)
 
     def _load(self, worker: WorkerProcess, is_seen: bool) -> None:
-        """`is_seen`: a baseline shows whether tracing works there, which takes time to try."""
+        """Load the solution. `is_seen`: a baseline shows whether tracing works there, which takes time to try."""
         job, limits = self.job, self.job.config.limits
         path = bring(worker, job.solution.folder, job.solution_ref.sha256, self.compilers)
         self.found.protections = worker.protections

@@ -126,9 +126,8 @@ class Setting:
 
     def seed(self, *purpose: object) -> int:
         again: tuple[object, ...] = ("repeat", self.repeat) if self.repeat else ()
-        again += (
-            ("batch statistics",) if self.problem.batch_statistics else ()
-        )  # inputs of the first try are no secret any more
+        if self.problem.batch_statistics:  # another try: the first one's inputs are no secret any more
+            again += ("batch statistics",)
         return derive(self.master_seed, self.problem.name, self.case, *purpose, *again)
 
     def check(
