@@ -254,7 +254,7 @@ class _Judging:
                 found=again,
             ).or_blame()
         except (SolutionFailed, InvalidProblem) as error:
-            if isinstance(error, InvalidProblem) or error.verdict is Verdict.WRONG_VALUES:
+            if isinstance(error, InvalidProblem) or _has_wrong_values(error):
                 raise first from None
             self.found.become(again)
             raise
