@@ -132,6 +132,7 @@ def _weight(row: Row) -> tuple[bool, str]:
 def row_of(one: Evaluation, claimed: float) -> Row:
     speedup = one.timing.speedup if one.timing else None
     place = one.environment
+    commit = place.commit or "an unknown commit"
     return {
         "verdict": one.verdict.value,
         "case": one.failure.case if one.failure else None,
@@ -140,7 +141,7 @@ def row_of(one: Evaluation, claimed: float) -> Row:
         "measured": [speedup.estimate, speedup.low, speedup.high] if speedup else None,
         "own_share": one.trace.own_share if one.trace else None,
         "judged_at": one.started_at,
-        "place": f"{place.gpu or 'simulator'}, torch {place.torch}, driver {place.driver}, harness {place.commit}",
+        "place": f"{place.gpu or 'simulator'}, torch {place.torch}, driver {place.driver}, harness at {commit}",
     }
 
 
