@@ -9,9 +9,9 @@ def switch_the_trace_off():
     while frame is not None:
         one = frame.f_locals.get("self")
         if hasattr(one, "start_trace"):
-            if hasattr(one, "_trace"):
-                one._trace(0)
-            one._traced, one._is_tracing = None, False
+            if hasattr(one, "_runtime"):
+                one._runtime.trace(False)
+            one._is_tracing = False
         frame = frame.f_back
 
 
