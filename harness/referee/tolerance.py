@@ -88,7 +88,8 @@ def gather_evidence(
 
     `is_last`: also with serial sums, which take longer, before a solution is blamed.
 
-    Raises: InvalidProblem where the reference refuses the inputs, or overflows where float64 doesn't.
+    Raises: InvalidProblem where the reference refuses the inputs, overflows where float64 doesn't, or answers equal
+    inputs differently.
     """
     native = oracle.native(copied(inputs))  # first: what raises in float64 is judged in float32 from then on
     want = oracle.answer_anywhere(inputs, spec)
@@ -110,7 +111,20 @@ def gather_evidence(
             "the reference gives NaN or infinity where its float64 oracle doesn't, or the other way round: nothing "
             "can be compared there"
         )
+    _require_the_same_again(native, oracle.native(copied(inputs)), evidence)
     return evidence
+
+
+def _require_the_same_again(
+    native: Sequence[torch.Tensor], again: Sequence[torch.Tensor], evidence: Sequence[ErrorEvidence]
+) -> None:
+    """Require that two calls on equal inputs differ by less than a wrong element does. Raises: InvalidProblem."""
+    for one, other, found in zip(native, again, evidence, strict=True):
+        if not found.unit.is_exact and distance(other, one, found.unit) > found.forgiven:
+            raise InvalidProblem(
+                "the reference gives different outputs for the same inputs, so that no answer is the right one: it keeps "
+                "state from call to call, or draws random numbers; make what it keeps or draws an input"
+            )
 
 
 def unit_of(want: torch.Tensor) -> Tolerance:

@@ -13,6 +13,7 @@ from torch import nn
 from harness.devices.base import SharedBuffer
 from harness.model.verdict import Verdict
 from harness.referee import sampling
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.sampling import PeriodicInput, _data_extents, _runs, _was_written, _written_rows, periodic_input
 from harness.sandbox.wire.device import Account, BufferHandle, KernelRun
 from tests.referee.in_process import InProcessDevice, checked, setting_of
@@ -191,6 +192,14 @@ def test_sampled_values_may_err_as_the_reference_errs(
     right, _ = checked(setting_of(tmp_path, CANCELLING, yaml), Cancelling)
     assert right.failed is None
     assert [check.worst > 0 for check in right.checks] == [True]
+
+
+@pytest.mark.usefixtures("one_launch")
+@pytest.mark.parametrize("yaml", ["", "independent_batch: true\n"])
+def test_where_the_reference_errs_like_a_wrong_element_the_problem_is_at_fault(tmp_path: Path, yaml: str) -> None:
+    setting = setting_of(tmp_path, DOUBLE.replace("x * 2", "(x * 2 + 3e6) - 3e6"), yaml)
+    with pytest.raises(InvalidProblem, match="error"):
+        checked(setting, Triple)
 
 
 @pytest.mark.usefixtures("one_launch")

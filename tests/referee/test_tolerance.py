@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from harness.model.check import Tolerance
+from harness.referee.answers.reference import InvalidProblem
 from harness.referee.judgement import judge_values
 from harness.referee.tolerance import ErrorEvidence, distance, least_for, unit_of, values_around
+from tests.referee.in_process import setting_of
 from tests.referee.inputs.test_variants import made
 
 
@@ -31,6 +33,31 @@ def test_where_the_reference_errs_like_a_wrong_element_nothing_is_told() -> None
     found = evidence(6e-3)
     assert not found.is_telling
     assert found.share == pytest.approx(1.2e-2)
+
+
+STATEFUL = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(64)
+
+    def forward(self, x):
+        self.kept = x + self.kept
+        return self.kept
+
+def get_inputs():
+    return [torch.randn(64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_reference_that_keeps_state_is_named_as_that(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match="state"):
+        setting_of(tmp_path, STATEFUL).derived()
 
 
 def test_a_share_holds_for_all_parts_of_the_unit() -> None:

@@ -167,11 +167,14 @@ def test_a_reference_outside_its_own_tolerance_is_complained_of(tmp_path: Path) 
     assert tells(complaint, "float64 oracle", "raise the tolerance")
 
 
-def test_a_reference_that_draws_random_numbers_is_complained_of(tmp_path: Path) -> None:
-    check = checked(tmp_path, "x + torch.rand_like(x)", yaml="variants: []")
+@pytest.mark.parametrize(("tolerance", "repeats"), [("", []), ("tolerance: {atol: 0.01, rtol: 0.01}\n", [False])])
+def test_a_reference_that_draws_random_numbers_is_complained_of(
+    tmp_path: Path, tolerance: str, repeats: list[bool]
+) -> None:
+    check = checked(tmp_path, "x + torch.rand_like(x)", yaml=f"{tolerance}variants: []")
     complaint, *_ = check.complaints
     assert tells(complaint, "full:", "different outputs", "same inputs")
-    assert [draw.repeats for draw in check.draws] == [False]
+    assert [draw.repeats for draw in check.draws] == repeats
 
 
 def test_a_reference_that_raises_is_complained_of(tmp_path: Path) -> None:
