@@ -14,8 +14,7 @@ _FIRST_MISMATCHES = 5
 _CHUNK = 2**24
 """The most elements that are compared at a time: each temporary takes 128 MiB in float64."""
 _CPU_CHUNK = 2**18
-"""On a CPU whole items are compared so many elements at a time: temporaries that stay in the cache take a fifth of the
-time."""
+"""The same on a CPU, unless an item has more: temporaries that stay in its cache take a fifth of the time."""
 
 
 class Comparison:
