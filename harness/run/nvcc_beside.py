@@ -11,7 +11,7 @@ from harness.builder.second_opinion import of_build
 from harness.builder.workers import Workers
 from harness.devices import Nvcc, find_nvcc
 from harness.model.config import NvccConfig
-from harness.referee.evaluation import Job
+from harness.referee.job import Job
 from harness.run.cores import keep_thread_to
 
 
