@@ -21,9 +21,9 @@ from harness.cli.options import (
     SanitizeFlag,
     SeedOption,
     SolutionPatterns,
+    spread,
 )
 from harness.cli.signals import end_politely
-from harness.cli.spread import spread
 
 if TYPE_CHECKING:
     from harness.cli.progress import Progress

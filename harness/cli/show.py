@@ -1,4 +1,4 @@
-"""`harness show`: one evaluation, whole."""
+"""`harness show`, `harness diff` and `harness feedback`: evaluations by their identifiers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import EvaluationId, ResultsFolder
+from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
 from harness.errors import UsageError
@@ -50,6 +50,37 @@ def show(
         from harness.reports import show_report
 
         print_report(show_report(found, _cases_of(found)))
+
+
+def feedback(evaluation: EvaluationId = "last", results: ResultsFolder = None) -> None:
+    """Print an evaluation for a language model's next attempt: what failed, what to do, times, the source.
+
+    Example: harness feedback last
+    """
+    from harness.reports import feedback_text
+
+    with open_store(results) as index:
+        typer.echo(feedback_text(index.evaluation(evaluation)), nl=False)
+
+
+def diff(
+    first: EvaluationId,
+    second: EvaluationId,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
+) -> None:
+    """Compare two evaluations: verdicts, speed with its interval, config, environment, source.
+
+    Example: harness diff 20261121T0434 last
+    """
+    from harness.reports import difference, difference_json, difference_report
+
+    with open_store(results) as index:
+        found = difference(index.evaluation(first), index.evaluation(second))
+    if json:
+        print_json(difference_json(found), indent=2)
+    else:
+        print_report(difference_report(found))
 
 
 def _print_statistics(evaluation: Evaluation) -> None:

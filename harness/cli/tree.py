@@ -47,15 +47,13 @@ Options = Mapping[CommandPath, Mapping[str, SettableOption]]
 """The options by command, then by name."""
 
 
-def prepare(app: typer.Typer, panels: Mapping[str, str]) -> Command:
-    """The command line with a panel for each command, and for each option the variable HARNESS_<COMMAND>_<OPTION>.
+def prepare(app: typer.Typer) -> Command:
+    """The command line with the variable HARNESS_<COMMAND>_<OPTION> for each option.
 
     Help doesn't repeat the variables: their names follow from those of the options.
     """
     group = typer.main.get_command(app)
     for path, command in walk(group):
-        if len(path) == 1 and path[0] in panels:
-            command.rich_help_panel = panels[path[0]]
         for one in _options(path, command):
             one.option.envvar = one.variable
             one.option.show_envvar = False

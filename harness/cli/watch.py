@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName
-from harness.cli.spread import spread
+from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
 
 if TYPE_CHECKING:
     from rich.console import Console
