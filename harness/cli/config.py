@@ -112,7 +112,7 @@ def _effective(context: typer.Context, option: SettableOption, found: settings.S
 def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, enum.Enum):
+    if isinstance(value, enum.Enum):  # of an option that may be repeated
         return value.value
     return str(value) if isinstance(value, Path) else value
 

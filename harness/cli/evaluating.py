@@ -41,11 +41,11 @@ def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOpt
     end_politely(then_at_once=True)
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
-    require_simulator(options.backend.value, config.correctness.sanitize)
+    require_simulator(options.backend, config.correctness.sanitize)
     around = surroundings_of(workspace.root, _results(options, workspace), config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not options.dry_run
-    with contextlib.closing(start_early(options.backend.value, around) if is_needed else ForkServers()) as servers:
+    with contextlib.closing(start_early(options.backend, around) if is_needed else ForkServers()) as servers:
         _evaluate_and_print(workspace, tasks, options, config, report, servers)
 
 
@@ -97,7 +97,7 @@ def _plan(
     from harness.run.session import environment_of
     from harness.store.index import open_index
 
-    environment = environment_of(options.backend.value, workspace.root)
+    environment = environment_of(options.backend, workspace.root)
     with open_index(_results(options, workspace), say=progress.say) as index:
         if options.last_failed:
             failed = failed_last(tasks, environment, index)
@@ -116,7 +116,7 @@ def _open(
     from harness.run.session import open_session  # torch comes in here
 
     return open_session(
-        options.backend.value,
+        options.backend,
         workspace.root,
         _results(options, workspace),
         config,

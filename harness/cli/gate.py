@@ -12,7 +12,6 @@ import typer
 from harness.cli import exit_codes
 from harness.cli.gate_answer import GateOutputs
 from harness.cli.options import (
-    BackendChoice,
     BackendOption,
     ConfigName,
     ProblemPatterns,
@@ -73,7 +72,7 @@ def gate(
     from_run: FromRun = None,
     allow_other_environment: AllowOther = False,
     forbid_inconclusive: Forbid = False,
-    backend: BackendOption = BackendChoice.AUTO,
+    backend: BackendOption = "auto",
     config: ConfigName = None,
     seed: SeedOption = None,
     sanitize: SanitizeFlag = False,
@@ -109,7 +108,7 @@ def gate(
     )
     workspace = find_workspace(Path.cwd())
     kept = results or workspace.results
-    report = decide(workspace, request, _opener(backend.value, workspace.root, kept, seed, quiet))
+    report = decide(workspace, request, _opener(backend, workspace.root, kept, seed, quiet))
     outputs.deliver(report, token)
     raise typer.Exit(exit_codes.of_gate(report))
 

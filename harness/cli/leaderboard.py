@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,26 +18,10 @@ if TYPE_CHECKING:
     from harness.store.index import Index
 
 
-class LeaderboardFormat(str, enum.Enum):
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    HTML = "html"
+PrecisionClass = Literal["float64", "float32", "tf32", "half"]
+LeaderboardFormat = Literal["table", "markdown", "json", "html"]
 
-
-class PrecisionChoice(str, enum.Enum):
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-    TF32 = "tf32"
-    HALF = "half"
-
-
-_BY_ENDING = {
-    ".md": LeaderboardFormat.MARKDOWN,
-    ".json": LeaderboardFormat.JSON,
-    ".html": LeaderboardFormat.HTML,
-    ".htm": LeaderboardFormat.HTML,
-}
+_BY_ENDING: dict[str, LeaderboardFormat] = {".md": "markdown", ".json": "json", ".html": "html", ".htm": "html"}
 
 
 def leaderboard(
@@ -62,7 +45,7 @@ def leaderboard(
             autocompletion=completion.configs,
         ),
     ] = None,
-    precision: Annotated[PrecisionChoice | None, typer.Option(help="Only this class of precision.")] = None,
+    precision: Annotated[PrecisionClass | None, typer.Option(help="Only this class of precision.")] = None,
     problem: Annotated[
         str,
         typer.Option(
@@ -87,12 +70,12 @@ def leaderboard(
         tallies = index.tallies()
         if not tallies:
             raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
-        wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
+        wanted = Wanted(environment, _config_hash(config, tallies), precision)
         board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
             save_leaderboard_plot(board, plot)
             typer.echo(f"wrote {plot}", err=True)
-        if shape is LeaderboardFormat.TABLE and output is None:
+        if shape == "table" and output is None:
             print_report(leaderboard_table(board))
         elif output is None:
             typer.echo(_text(shape, board, index), nl=False)
@@ -105,9 +88,9 @@ def leaderboard(
 
 def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
     by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
-    shape = wanted or by_name or (LeaderboardFormat.HTML if open else LeaderboardFormat.TABLE)
-    if open and shape is not LeaderboardFormat.HTML:
-        raise UsageError(f"--open shows a page: use --format html, not {shape.value}")
+    shape = wanted or by_name or ("html" if open else "table")
+    if open and shape != "html":
+        raise UsageError(f"--open shows a page: use --format html, not {shape}")
     return shape
 
 
@@ -132,13 +115,13 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
 
 
 def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
-    if shape is LeaderboardFormat.HTML:
+    if shape == "html":
         return _page(board, index)
-    if shape is LeaderboardFormat.MARKDOWN:
+    if shape == "markdown":
         from harness.reports import leaderboard_markdown
 
         return leaderboard_markdown(board)
-    if shape is LeaderboardFormat.JSON:
+    if shape == "json":
         from harness.reports import leaderboard_json
 
         return leaderboard_json(board)

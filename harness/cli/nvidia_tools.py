@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
 from harness.cli.signals import end_politely
+from harness.model.sanitizing import SANITIZER_TOOLS
 
 OneSolution = Annotated[
     str | None,
@@ -30,17 +31,6 @@ Output = Annotated[
 Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run under a tool is ended.")]
 
 
-class ArmChoice(str, enum.Enum):
-    SOLUTION = "solution"
-    REFERENCE = "reference"
-
-
-class MetricSetChoice(str, enum.Enum):
-    BASIC = "basic"
-    DETAILED = "detailed"
-    FULL = "full"
-
-
 class ToolChoice(str, enum.Enum):
     MEMCHECK = "memcheck"
     RACECHECK = "racecheck"
@@ -55,15 +45,16 @@ def profile(
         str | None, typer.Option("-c", "--case", help="A case. Default: full.", autocompletion=completion.cases)
     ] = None,
     arm: Annotated[
-        ArmChoice, typer.Option(help="reference: the problem's own Model instead of a solution.")
-    ] = ArmChoice.SOLUTION,
+        Literal["solution", "reference"], typer.Option(help="reference: the problem's own Model instead of a solution.")
+    ] = "solution",
     kernel: Annotated[
         str | None, typer.Option(help="Count only kernels whose name matches this regular expression.")
     ] = None,
     launches: Annotated[int, typer.Option(min=1, help="Count so many launches of a call, the first ones.")] = 20,
     metrics: Annotated[
-        MetricSetChoice, typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table.")
-    ] = MetricSetChoice.DETAILED,
+        Literal["basic", "detailed", "full"],
+        typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table."),
+    ] = "detailed",
     output: Output = None,
     results: ResultsFolder = None,
     timeout: Timeout = 600,
@@ -81,12 +72,12 @@ def profile(
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
 
-    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm is ArmChoice.REFERENCE, False)
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm == "reference", False)
     with _looking(quiet) as say:
         from harness.tools import CounterRequest, inspection, run_profile
 
         asked = inspection(target, "ncu", "profiles", output, results, timeout)
-        found = run_profile(asked, CounterRequest(metrics.value, kernel, launches), say)
+        found = run_profile(asked, CounterRequest(metrics, kernel, launches), say)
     if json:
         print_json(profile_json(found))
     else:
@@ -119,7 +110,6 @@ def sanitize(
 
     Example: harness sanitize maxpool2d plain --tool racecheck
     """
-    from harness.model.sanitizing import SANITIZER_TOOLS, SanitizerTool
     from harness.reports import sanitizing_json, sanitizing_report
     from harness.tools import choose_target
     from harness.workspace.workspace import find_workspace
@@ -129,8 +119,7 @@ def sanitize(
         from harness.tools import inspection, run_sanitizer
 
         asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
-        tools: tuple[SanitizerTool, ...] = tuple(dict.fromkeys(t.value for t in tool)) if tool else SANITIZER_TOOLS
-        found = run_sanitizer(asked, tools, say)
+        found = run_sanitizer(asked, tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS, say)
     if json:
         print_json(sanitizing_json(found))
     else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
     from harness.workspace.workspace import Workspace
 
 
-class BackendChoice(str, enum.Enum):
-    AUTO = "auto"
-    CUDA = "cuda"
-    SIM = "sim"
+BackendChoice = Literal["auto", "cuda", "sim"]
 
 
 def _baseline_names(given: list[str] | None) -> list[str]:
@@ -104,7 +100,7 @@ class JudgingOptions:
     """Options of run, compare and watch: how solutions are judged."""
 
     case: CaseNames = None
-    backend: BackendOption = BackendChoice.AUTO
+    backend: BackendOption = "auto"
     config: ConfigName = None
     seed: SeedOption = None
     nvcc: Annotated[

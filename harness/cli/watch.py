@@ -49,7 +49,7 @@ def watch(
     console = Console()
     watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
     results = options.results or workspace.results
-    with open_session(options.backend.value, workspace.root, results, settings, options.seed, _say) as session:
+    with open_session(options.backend, workspace.root, results, settings, options.seed, _say) as session:
         while True:
             watcher.mark()
             console.clear()  # does nothing where output is no terminal
