@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.gate.policy import Demands
+from harness.gate.policy import Policy
 from harness.model.evaluation import Evaluation
 from harness.model.gate import Accepted, Speed
 from harness.model.statistics import Interval, ratio
@@ -25,7 +25,7 @@ class SpeedAnswers:
     why: str | None = None
 
 
-def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Demands) -> SpeedAnswers:
+def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Policy) -> SpeedAnswers:
     """`accepted` is an entry that this evaluation may be compared with, see counterpart(); None: nothing to compare."""
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
