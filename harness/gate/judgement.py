@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from harness.gate.comparability import Counterpart, counterpart
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
-from harness.gate.speed import SpeedAnswers, conclude, is_suspect, speed_answers
+from harness.gate.speed import Counterpart, SpeedAnswers, conclude, counterpart, is_suspect, speed_answers
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.gate import (

@@ -10,6 +10,7 @@ from harness.errors import JournalError, UsageError
 from harness.model.evaluation import Evaluation
 from harness.store.journal import scan_files
 from harness.suggest import did_you_mean
+from harness.workspace.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,13 @@ def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """The last evaluation of each solution, in the order of names."""
     latest = {(e.problem.name, e.solution.name): e for e in sorted(evaluations, key=lambda e: e.started_at)}
     return [latest[key] for key in sorted(latest)]
+
+
+def left_out(evaluation: Evaluation, problem: Problem) -> str | None:
+    """Says on which of the problem's cases an evaluation wasn't made; None where it was on all."""
+    if missed := [name for name in problem.cases if name not in evaluation.cases]:
+        return f"it was evaluated on {', '.join(evaluation.cases)} alone, without {', '.join(missed)}"
+    return None
 
 
 def _run_name(results: Path, name: str) -> str:
