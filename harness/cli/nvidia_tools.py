@@ -14,7 +14,7 @@ from harness.cli import completion, exit_codes
 from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
 from harness.cli.signals import end_politely
-from harness.model.sanitizing import SANITIZER_TOOLS
+from harness.model.instruments import SANITIZER_TOOLS
 
 OneSolution = Annotated[
     str | None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.builder.compiler_log import demangled
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
-from harness.model.profile import DeviceTimeline, KernelCounters, Profile
+from harness.model.instruments import DeviceTimeline, KernelCounters, Profile
 from harness.run.gpu_lock import alone_on_gpu
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.builder.compiler_log import demangled
 from harness.model.build import ExtensionBuild
-from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
+from harness.model.instruments import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
 from harness.referee.audit.run_time import Written
 from harness.run.gpu_lock import alone_on_gpu

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.profile import DeviceTimeline, Profile
-from harness.model.sanitizing import SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
+from harness.model.instruments import DeviceTimeline, Profile, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.tools import profiling, sanitizing, target, toolbox
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import CounterRequest

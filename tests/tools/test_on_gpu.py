@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
-from harness.model.sanitizing import SanitizerTool, Sanitizing
+from harness.model.instruments import SanitizerTool, Sanitizing
 from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import run_profile
 from harness.tools.sanitizing import run_sanitizer
