@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from harness import __version__
-from harness.cli import exit_codes, settings, tree
+from harness.cli import exit_codes, settings
 from harness.cli.check_problem import check_problem
 from harness.cli.config import config_app
 from harness.cli.doctor import doctor
@@ -128,7 +128,7 @@ for _panel, _commands in COMMANDS.items():
 
 def _apply_settings(context: typer.Context) -> None:
     """Settings files become the defaults of the command that follows; see harness.cli.settings."""
-    options = tree.settable_options(context.command)
+    options = settings.settable_options(context.command)
     for complaint in settings.misspelt_variables(options):
         typer.echo(f"harness: {complaint}", err=True)
     found = settings.read_settings(find_settings(Path.cwd()), options, context)
@@ -140,7 +140,7 @@ def main() -> None:
     """Entry point: expected errors become a sentence and an exit code, Ctrl-C becomes 130."""
     try:
         try:
-            tree.prepare(app)(prog_name="harness", standalone_mode=True)
+            settings.prepare(app)(prog_name="harness", standalone_mode=True)
         finally:
             _flush()
     except HarnessError as error:

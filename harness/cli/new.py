@@ -24,7 +24,7 @@ def init(
 
     Files that are already there stay as they are. Example: harness init my-kernels
     """
-    from harness.cli.schemas import write_schemas
+    from harness.cli.config import write_schemas
     from harness.workspace.scaffold import TEMPLATE
 
     if folder.exists() and not folder.is_dir():
@@ -131,7 +131,7 @@ def kernelbench(
 
 
 def _report(context: typer.Context, root: Path, made: list[Path]) -> None:
-    from harness.cli.schemas import write_schemas
+    from harness.cli.config import write_schemas
 
     for path in [*made, *write_schemas(root, context.find_root().command)]:
         typer.echo(f"made  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")

@@ -20,7 +20,7 @@ from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.own_python import own_python
 from harness.sandbox.wire.sandbox import Sandbox
-from harness.tools.toolbox import examine_tools
+from harness.tools.target import examine_tools
 
 if TYPE_CHECKING:
     from harness.devices import Sample

@@ -18,8 +18,7 @@ from harness.tools.bench import Bench, bench_for
 from harness.tools.chrome_trace import NoTrace, read_timeline
 from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
 from harness.tools.sources import write_sources
-from harness.tools.target import Inspection
-from harness.tools.toolbox import refusal
+from harness.tools.target import Inspection, refusal
 
 _CALLS = 3
 """The calls in the timeline: the pauses between them show as well."""
