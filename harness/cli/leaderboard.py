@@ -83,7 +83,10 @@ def leaderboard(
             write_text(output, _text(shape, board, index), "--output")
             typer.echo(f"wrote {output}", err=True)
     if open and output is not None:
-        _open(output)
+        import webbrowser
+
+        if not webbrowser.open(output.resolve().as_uri()):
+            typer.echo(f"no browser answers: open {output} yourself", err=True)
 
 
 def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
@@ -115,17 +118,21 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
 
 
 def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
+    from harness.reports import leaderboard_json, leaderboard_markdown, leaderboard_table
+
     if shape == "html":
         return _page(board, index)
     if shape == "markdown":
-        from harness.reports import leaderboard_markdown
-
         return leaderboard_markdown(board)
     if shape == "json":
-        from harness.reports import leaderboard_json
-
         return leaderboard_json(board)
-    return _table_text(board)
+    import io
+
+    from rich.console import Console
+
+    file = io.StringIO()
+    Console(file=file, width=80).print(leaderboard_table(board))
+    return file.getvalue()
 
 
 def _page(board: Board, index: Index) -> str:
@@ -137,22 +144,3 @@ def _page(board: Board, index: Index) -> str:
     return leaderboard_html(
         board, evaluations, lambda of: measurements(board, of, index.entries(problem=of.name, environment=here))
     )
-
-
-def _table_text(board: Board) -> str:
-    import io
-
-    from rich.console import Console
-
-    from harness.reports import leaderboard_table
-
-    file = io.StringIO()
-    Console(file=file, width=80).print(leaderboard_table(board))
-    return file.getvalue()
-
-
-def _open(page: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(page.resolve().as_uri()):
-        typer.echo(f"no browser answers: open {page} yourself", err=True)

@@ -41,7 +41,11 @@ def show(
 
         typer.echo(to_line(found))
     elif statistics:
-        _print_statistics(found)
+        from harness.reports import timing_json
+
+        if found.timing is None:
+            raise UsageError(f"{found.id} was not timed: --statistics is of times")
+        print_json(timing_json(found), indent=2)
     elif source or log:
         from harness.reports import log_text, source_text
 
@@ -81,15 +85,6 @@ def diff(
         print_json(difference_json(found), indent=2)
     else:
         print_report(difference_report(found))
-
-
-def _print_statistics(evaluation: Evaluation) -> None:
-    """Print what is derived from the times. Raises: UsageError for what wasn't timed."""
-    from harness.reports import timing_json
-
-    if evaluation.timing is None:
-        raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")
-    print_json(timing_json(evaluation), indent=2)
 
 
 def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from harness.referee.answers.reference import Reference
 from harness.referee.evaluation import Job, evaluate, make_job
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
-from harness.run.pipeline import Again, BuiltTask, Finished, Shape, Stages, run_pipeline
+from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal
@@ -129,7 +129,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._journal = journal
         self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
 
-    def prepare(self, task: Task | _Returned) -> BuiltTask[_Item] | Finished[Evaluation]:
+    def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
@@ -149,7 +149,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             evaluation = evaluate(job, None, self._lanes.environment, outcome)
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
-        return BuiltTask(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
+        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
         """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
