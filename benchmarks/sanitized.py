@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.model.sanitizing import Sanitizing
+from harness.model.instruments import Sanitizing
 from harness.workspace.solution import Solution
 from harness.workspace.workspace import Workspace
 

@@ -16,7 +16,7 @@ import yaml
 
 import harness
 from harness.model.evaluation import Evaluation
-from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
+from harness.model.instruments import SanitizerFinding, Sanitizing, ToolRun
 from harness.model.timing import TimerOverhead
 from harness.model.verdict import Verdict
 from harness.referee.setting import prepare_setting

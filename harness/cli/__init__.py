@@ -1,1 +1,4 @@
-"""The command line: parse, call, print. One module per command; torch is imported only once a command runs."""
+"""The command line: parse, call, print. A module holds a command, or a few that belong together.
+
+torch is imported only once a command runs.
+"""

@@ -6,36 +6,30 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness import __version__
-from harness.cli import exit_codes, settings, tree
+from harness.cli import exit_codes, settings
 from harness.cli.check_problem import check_problem
-from harness.cli.compare import compare
 from harness.cli.config import config_app
-from harness.cli.diff import diff
 from harness.cli.doctor import doctor
 from harness.cli.explain import explain
 from harness.cli.export import export
-from harness.cli.feedback import feedback
 from harness.cli.gate import gate
 from harness.cli.history import history
-from harness.cli.import_ import import_app
 from harness.cli.index import index
-from harness.cli.init import init
 from harness.cli.leaderboard import leaderboard
-from harness.cli.list import list_workspace
-from harness.cli.new import new_app
+from harness.cli.list import list_workspace, prompt
+from harness.cli.new import import_app, init, new_app
+from harness.cli.nvidia_tools import profile, sanitize
 from harness.cli.plot import plot
-from harness.cli.profile import profile
-from harness.cli.prompt import prompt
-from harness.cli.run import run
-from harness.cli.sanitize import sanitize
+from harness.cli.run import compare, run
 from harness.cli.score import score
-from harness.cli.show import show
+from harness.cli.show import diff, feedback, show
 from harness.cli.snapshot import snapshot_app
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
@@ -56,16 +50,40 @@ pyproject.toml; 'harness config show --origin' tells what holds, and why.
 Exit codes: 0 all as expected, 1 a solution failed, 2 usage, 3 the harness or the machine, 4 the gate is undecided,
 130 interrupted."""
 
-_EVERYDAY, _RESULTS, _WORKSPACE = "Everyday", "Results", "Workspace"
-
-PANELS = {
-    **dict.fromkeys(("run", "compare", "gate", "leaderboard", "watch", "profile", "sanitize"), _EVERYDAY),
-    **dict.fromkeys(
-        ("show", "feedback", "explain", "history", "plot", "diff", "export", "score", "index", "snapshot"), _RESULTS
-    ),
-    **dict.fromkeys(("init", "new", "import", "list", "prompt", "check-problem", "config", "doctor"), _WORKSPACE),
+COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Everyday": {
+        "run": run,
+        "compare": compare,
+        "watch": watch,
+        "gate": gate,
+        "leaderboard": leaderboard,
+        "profile": profile,
+        "sanitize": sanitize,
+    },
+    "Results": {
+        "show": show,
+        "feedback": feedback,
+        "explain": explain,
+        "history": history,
+        "plot": plot,
+        "diff": diff,
+        "export": export,
+        "score": score,
+        "index": index,
+        "snapshot": snapshot_app,
+    },
+    "Workspace": {
+        "list": list_workspace,
+        "prompt": prompt,
+        "check-problem": check_problem,
+        "doctor": doctor,
+        "init": init,
+        "new": new_app,
+        "import": import_app,
+        "config": config_app,
+    },
 }
-"""The panel in which `harness --help` lists each command."""
+"""The commands by the panel in which `harness --help` lists them."""
 
 app = typer.Typer(
     name="harness",
@@ -100,36 +118,17 @@ def harness(
     _apply_settings(context)
 
 
-app.command("run")(run)
-app.command("compare")(compare)
-app.command("watch")(watch)
-app.command("gate")(gate)
-app.command("leaderboard")(leaderboard)
-app.command("profile")(profile)
-app.command("sanitize")(sanitize)
-app.command("show")(show)
-app.command("feedback")(feedback)
-app.command("explain")(explain)
-app.command("history")(history)
-app.command("plot")(plot)
-app.command("diff")(diff)
-app.command("export")(export)
-app.command("score")(score)
-app.command("index")(index)
-app.command("list")(list_workspace)
-app.command("prompt")(prompt)
-app.command("check-problem")(check_problem)
-app.command("doctor")(doctor)
-app.command("init")(init)
-app.add_typer(snapshot_app, name="snapshot")
-app.add_typer(new_app, name="new")
-app.add_typer(import_app, name="import")
-app.add_typer(config_app, name="config")
+for _panel, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def _apply_settings(context: typer.Context) -> None:
     """Settings files become the defaults of the command that follows; see harness.cli.settings."""
-    options = tree.settable_options(context.command)
+    options = settings.settable_options(context.command)
     for complaint in settings.misspelt_variables(options):
         typer.echo(f"harness: {complaint}", err=True)
     found = settings.read_settings(find_settings(Path.cwd()), options, context)
@@ -141,7 +140,7 @@ def main() -> None:
     """Entry point: expected errors become a sentence and an exit code, Ctrl-C becomes 130."""
     try:
         try:
-            tree.prepare(app, PANELS)(prog_name="harness", standalone_mode=True)
+            settings.prepare(app)(prog_name="harness", standalone_mode=True)
         finally:
             _flush()
     except HarnessError as error:

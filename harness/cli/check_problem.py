@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import completion, exit_codes
-from harness.cli.options import BackendChoice, BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
+from harness.cli.options import BackendOption, CaseNames, QuietFlag, SeedOption, VerboseFlag
 from harness.cli.printing import print_json, print_report
 
 
@@ -22,7 +22,7 @@ def check_problem(
         ),
     ] = None,
     case: CaseNames = None,
-    backend: BackendOption = BackendChoice.AUTO,
+    backend: BackendOption = "auto",
     seed: SeedOption = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a problem, a line each.")] = False,
     verbose: VerboseFlag = False,
@@ -47,7 +47,7 @@ def check_problem(
         from harness.tools import check_problems
 
         found = []
-        for check in check_problems(chosen, case or (), backend.value, seed, status.update):
+        for check in check_problems(chosen, case or (), backend, seed, status.update):
             found.append(check)
             if json:
                 print_json(problem_check_json(check))

@@ -1,9 +1,11 @@
-"""`harness config`: which settings hold and where each comes from; schemas for editors."""
+"""`harness config`: which settings hold and where each comes from; the schemas of a workspace's YAML files, for
+editors."""
 
 from __future__ import annotations
 
 import enum
 import json as json_module
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +14,13 @@ import typer
 
 from harness.cli import settings
 from harness.cli.printing import print_json
-from harness.cli.tree import CommandPath, Options, SettableOption
+from harness.cli.settings import DEFAULTS, Command, CommandPath, Options, SettableOption, settable_options
 from harness.errors import UsageError
 
 config_app = typer.Typer(no_args_is_help=True, help="Which settings hold, and why; schemas for editors.")
+
+FOLDER = Path(".harness", "schemas")
+"""The folder in a workspace; the first line of each scaffolded YAML file points there."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,6 @@ def schema(
 
     Without --output all of them go to stdout as one JSON object. Example: harness config schema --output schemas
     """
-    from harness.cli.schemas import schema_texts
-
     texts = schema_texts(context.find_root().command)
     if output is None:
         print_json({name: json_module.loads(text) for name, text in texts.items()}, indent=2)
@@ -75,6 +78,38 @@ def schema(
             typer.echo(f"wrote {output / name}")
     except OSError as error:
         raise UsageError(f"can't write into {output}: {error.strerror}; name another folder with --output") from None
+
+
+def schema_texts(command_line: Command) -> dict[str, str]:
+    """File names and their JSON, as `harness config schema` writes them."""
+    from harness.gate import Policy
+    from harness.model.config import Config
+    from harness.workspace.problem import ProblemFile
+    from harness.workspace.solution import SolutionFile
+
+    files = {
+        "problem": _file("problem.yaml of a harness workspace", _schema(ProblemFile)),
+        "solution": _file("solution.yaml of a harness workspace", _schema(SolutionFile)),
+        "config": _file("A file in configs/ of a harness workspace", _schema(Config)),
+        "gate": _file("gate.yaml: what a gate demands", _schema(Policy)),
+        "harness": _settings_schema(command_line),
+    }
+    return {f"{name}.schema.json": json_module.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
+
+
+def write_schemas(root: Path, command_line: Command) -> list[Path]:
+    """Write those that a workspace lacks; returns what was written. Raises: UsageError."""
+    written = []
+    try:
+        for name, text in schema_texts(command_line).items():
+            path = root / FOLDER / name
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                written.append(path)
+    except OSError as error:
+        raise UsageError(f"can't write the schemas for editors into {root / FOLDER}: {error.strerror}") from None
+    return written
 
 
 def _wanted(options: Options, path: CommandPath) -> list[CommandPath]:
@@ -112,7 +147,7 @@ def _effective(context: typer.Context, option: SettableOption, found: settings.S
 def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, enum.Enum):
+    if isinstance(value, enum.Enum):  # of an option that may be repeated
         return value.value
     return str(value) if isinstance(value, Path) else value
 
@@ -143,3 +178,51 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _file(title: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """Describe a type's values in YAML, by pydantic; leave out its titles, which only repeat the keys."""
+    from pydantic import TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Untitled(GenerateJsonSchema):
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    found = TypeAdapter(kind).json_schema(schema_generator=Untitled)
+    for part in (found, *found.get("$defs", {}).values()):
+        part.pop("title", None)
+    return found
+
+
+def _settings_schema(command_line: Command) -> dict[str, Any]:
+    """harness.yaml: a section per command, and `defaults` with every option."""
+    options = settable_options(command_line)
+    top = _section()
+    every = {name: option for of_command in options.values() for name, option in of_command.items()}
+    top["properties"][DEFAULTS] = _section(every) | {
+        "description": "For every command that has the option; a command's own section is stronger."
+    }
+    for path, of_command in options.items():
+        section = top
+        for word in path:
+            section = section["properties"].setdefault(word, _section())
+        section["properties"].update(_section(of_command)["properties"])
+    return _file("harness.yaml: what the command line's options are set to", top)
+
+
+def _section(options: Mapping[str, SettableOption] | None = None) -> dict[str, Any]:
+    properties = {name: _option_schema(option) for name, option in sorted((options or {}).items())}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _option_schema(option: SettableOption) -> dict[str, Any]:
+    kind = {"type": "string"} if option.hint is Path else _schema(option.hint)
+    limits = {"minimum": getattr(option.option, "min", None), "maximum": getattr(option.option, "max", None)}
+    kind |= {name: limit for name, limit in limits.items() if limit is not None}
+    schema = {"anyOf": [kind, {"type": "array", "items": kind}]} if option.is_list else kind
+    return {**schema, "description": option.option.help or ""}

@@ -41,16 +41,12 @@ def evaluate(workspace: Workspace, tasks: Sequence[Task], options: EvaluatingOpt
     end_politely(then_at_once=True)
     from harness.run.early_start import ForkServers, require_simulator, start_early, surroundings_of
 
-    require_simulator(options.backend.value, config.correctness.sanitize)
-    around = surroundings_of(workspace.root, _results(options, workspace), config.limits.pass_environment)
+    require_simulator(options.backend, config.correctness.sanitize)
+    around = surroundings_of(workspace.root, options.results or workspace.results, config.limits.pass_environment)
     # Before torch is imported here: both take their seconds at once.
     is_needed = tasks and not options.dry_run
-    with contextlib.closing(start_early(options.backend.value, around) if is_needed else ForkServers()) as servers:
+    with contextlib.closing(start_early(options.backend, around) if is_needed else ForkServers()) as servers:
         _evaluate_and_print(workspace, tasks, options, config, report, servers)
-
-
-def _results(options: EvaluatingOptions, workspace: Workspace) -> Path:
-    return options.results or workspace.results
 
 
 def _evaluate_and_print(
@@ -65,6 +61,7 @@ def _evaluate_and_print(
 
     from harness.cli.progress import Progress
 
+    results = options.results or workspace.results
     with Progress(options.quiet) as progress:
         planned = _plan(workspace, tasks, options, config, progress)
     if options.dry_run:
@@ -74,10 +71,24 @@ def _evaluate_and_print(
     chosen = [one.task for one in planned if not (one.result and options.resume)]
     evaluations: list[Evaluation] = []
     try:
-        for evaluation in _load(_results(options, workspace), kept):
+        for evaluation in _load(results, kept):
             _take(evaluation, evaluations, options)
         if chosen:
-            with Progress(options.quiet) as progress, _open(workspace, options, config, progress, servers) as session:
+            from harness.run.session import open_session  # torch comes in here
+
+            with (
+                Progress(options.quiet) as progress,
+                open_session(
+                    options.backend,
+                    workspace.root,
+                    results,
+                    config,
+                    options.seed,
+                    progress.say,
+                    servers=servers,
+                    keeps_source=not options.no_source,
+                ) as session,
+            ):
                 for evaluation in _evaluate(session, chosen, options, progress):
                     _take(evaluation, evaluations, options)
     finally:  # also what an interrupted run has found
@@ -97,8 +108,8 @@ def _plan(
     from harness.run.session import environment_of
     from harness.store.index import open_index
 
-    environment = environment_of(options.backend.value, workspace.root)
-    with open_index(_results(options, workspace), say=progress.say) as index:
+    environment = environment_of(options.backend, workspace.root)
+    with open_index(options.results or workspace.results, say=progress.say) as index:
         if options.last_failed:
             failed = failed_last(tasks, environment, index)
             progress.say(f"{len(failed)} of {len(tasks)} solutions failed last")
@@ -108,23 +119,6 @@ def _plan(
         progress.say(f"{sum(one.result is not None for one in planned)} of {len(planned)} have a result and are kept")
         return planned
     return planned if options.dry_run else [Planned(one.task, None) for one in planned]
-
-
-def _open(
-    workspace: Workspace, options: EvaluatingOptions, config: Config, progress: Progress, servers: ForkServers
-) -> Session:
-    from harness.run.session import open_session  # torch comes in here
-
-    return open_session(
-        options.backend.value,
-        workspace.root,
-        _results(options, workspace),
-        config,
-        options.seed,
-        progress.say,
-        servers=servers,
-        keeps_source=not options.no_source,
-    )
 
 
 def _evaluate(

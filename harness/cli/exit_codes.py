@@ -10,8 +10,8 @@ from harness.model.verdict import Verdict
 if TYPE_CHECKING:  # `harness --help` needs none of them, and they take 0.05 s
     from harness.model.evaluation import Evaluation
     from harness.model.gate import GateReport, Outcome
+    from harness.model.instruments import Sanitizing
     from harness.model.problem_check import ProblemCheck
-    from harness.model.sanitizing import Sanitizing
 
 PASSED = 0
 FAILED = 1

@@ -44,14 +44,19 @@ def export(
     """
     if csv + timings + jsonl + kernelbench != 1:
         raise UsageError("name one format: --csv, --timings, --jsonl or --kernelbench")
+    from harness.reports import timings_csv, to_csv
+    from harness.store.line import to_line
+
     with open_store(results) as index:
         entries = chosen_entries(index, problem, solution, run=run)
+        # One record at a time: a hundred thousand don't fit into memory.
         if csv:
-            pieces = _csv(entries)
+            pieces = iter([to_csv(entries)])
         elif timings:
-            pieces = _timings(index, entries)
+            timed = (entry.id for entry in entries if entry.solution_ns is not None)
+            pieces = iter(timings_csv(index.evaluations([one])[0] for one in timed))
         elif jsonl:
-            pieces = _lines(index, entries)
+            pieces = (to_line(index.evaluations([entry.id])[0]) + "\n" for entry in entries)
         else:
             pieces = _kernelbench(index, entries)
         first = next(pieces)  # what can't be exported says so before a file is overwritten
@@ -72,27 +77,6 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
             yield file
     except OSError as error:
         raise MachineError(f"can't write {output}: {error.strerror}; choose another --output") from None
-
-
-def _csv(entries: Sequence[Entry]) -> Iterator[str]:
-    from harness.reports import to_csv
-
-    yield to_csv(entries)
-
-
-def _timings(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
-    from harness.reports import timings_csv
-
-    timed = (entry.id for entry in entries if entry.solution_ns is not None)
-    yield from timings_csv(index.evaluations([one])[0] for one in timed)
-
-
-def _lines(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
-    """One at a time: a hundred thousand records don't fit into memory."""
-    from harness.store.line import to_line
-
-    for entry in entries:
-        yield to_line(index.evaluations([entry.id])[0]) + "\n"
 
 
 def _kernelbench(index: Index, entries: Sequence[Entry]) -> Iterator[str]:

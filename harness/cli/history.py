@@ -24,7 +24,7 @@ def history(
         ),
     ] = None,
     run: RunName = None,
-    backend: Annotated[BackendChoice, typer.Option(help="Only what ran there. auto: everything.")] = BackendChoice.AUTO,
+    backend: Annotated[BackendChoice, typer.Option(help="Only what ran there. auto: everything.")] = "auto",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="The newest so many of each solution.")] = 20,
     plot: Annotated[Path | None, typer.Option(help="Also draw the speed-ups into this .png or .svg.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One evaluation a line, without samples.")] = False,
@@ -39,7 +39,7 @@ def history(
     """
     from harness.reports import histories, history_json, history_report
 
-    only = None if backend is BackendChoice.AUTO else backend.value
+    only = None if backend == "auto" else backend
     with open_store(results) as index:
         found = histories(chosen_entries(index, problem, solution, run=run, backend=only), limit)
     if plot is not None:

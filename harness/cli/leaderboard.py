@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,26 +18,10 @@ if TYPE_CHECKING:
     from harness.store.index import Index
 
 
-class LeaderboardFormat(str, enum.Enum):
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    JSON = "json"
-    HTML = "html"
+PrecisionClass = Literal["float64", "float32", "tf32", "half"]
+LeaderboardFormat = Literal["table", "markdown", "json", "html"]
 
-
-class PrecisionChoice(str, enum.Enum):
-    FLOAT64 = "float64"
-    FLOAT32 = "float32"
-    TF32 = "tf32"
-    HALF = "half"
-
-
-_BY_ENDING = {
-    ".md": LeaderboardFormat.MARKDOWN,
-    ".json": LeaderboardFormat.JSON,
-    ".html": LeaderboardFormat.HTML,
-    ".htm": LeaderboardFormat.HTML,
-}
+_BY_ENDING: dict[str, LeaderboardFormat] = {".md": "markdown", ".json": "json", ".html": "html", ".htm": "html"}
 
 
 def leaderboard(
@@ -62,7 +45,7 @@ def leaderboard(
             autocompletion=completion.configs,
         ),
     ] = None,
-    precision: Annotated[PrecisionChoice | None, typer.Option(help="Only this class of precision.")] = None,
+    precision: Annotated[PrecisionClass | None, typer.Option(help="Only this class of precision.")] = None,
     problem: Annotated[
         str,
         typer.Option(
@@ -87,12 +70,12 @@ def leaderboard(
         tallies = index.tallies()
         if not tallies:
             raise UsageError(f"no results in {folder} yet: make some with 'harness run', or name --results")
-        wanted = Wanted(environment, _config_hash(config, tallies), precision.value if precision else None)
+        wanted = Wanted(environment, _config_hash(config, tallies), precision)
         board = make_board(tallies, index.newest(), wanted, _problems(problem, tallies))
         if plot is not None:
             save_leaderboard_plot(board, plot)
             typer.echo(f"wrote {plot}", err=True)
-        if shape is LeaderboardFormat.TABLE and output is None:
+        if shape == "table" and output is None:
             print_report(leaderboard_table(board))
         elif output is None:
             typer.echo(_text(shape, board, index), nl=False)
@@ -100,14 +83,17 @@ def leaderboard(
             write_text(output, _text(shape, board, index), "--output")
             typer.echo(f"wrote {output}", err=True)
     if open and output is not None:
-        _open(output)
+        import webbrowser
+
+        if not webbrowser.open(output.resolve().as_uri()):
+            typer.echo(f"no browser answers: open {output} yourself", err=True)
 
 
 def _format(wanted: LeaderboardFormat | None, output: Path | None, open: bool) -> LeaderboardFormat:
     by_name = _BY_ENDING.get(output.suffix.lower()) if output else None
-    shape = wanted or by_name or (LeaderboardFormat.HTML if open else LeaderboardFormat.TABLE)
-    if open and shape is not LeaderboardFormat.HTML:
-        raise UsageError(f"--open shows a page: use --format html, not {shape.value}")
+    shape = wanted or by_name or ("html" if open else "table")
+    if open and shape != "html":
+        raise UsageError(f"--open shows a page: use --format html, not {shape}")
     return shape
 
 
@@ -132,17 +118,21 @@ def _config_hash(wanted: str | None, tallies: list[Tally]) -> str | None:
 
 
 def _text(shape: LeaderboardFormat, board: Board, index: Index) -> str:
-    if shape is LeaderboardFormat.HTML:
+    from harness.reports import leaderboard_json, leaderboard_markdown, leaderboard_table
+
+    if shape == "html":
         return _page(board, index)
-    if shape is LeaderboardFormat.MARKDOWN:
-        from harness.reports import leaderboard_markdown
-
+    if shape == "markdown":
         return leaderboard_markdown(board)
-    if shape is LeaderboardFormat.JSON:
-        from harness.reports import leaderboard_json
-
+    if shape == "json":
         return leaderboard_json(board)
-    return _table_text(board)
+    import io
+
+    from rich.console import Console
+
+    file = io.StringIO()
+    Console(file=file, width=80).print(leaderboard_table(board))
+    return file.getvalue()
 
 
 def _page(board: Board, index: Index) -> str:
@@ -154,22 +144,3 @@ def _page(board: Board, index: Index) -> str:
     return leaderboard_html(
         board, evaluations, lambda of: measurements(board, of, index.entries(problem=of.name, environment=here))
     )
-
-
-def _table_text(board: Board) -> str:
-    import io
-
-    from rich.console import Console
-
-    from harness.reports import leaderboard_table
-
-    file = io.StringIO()
-    Console(file=file, width=80).print(leaderboard_table(board))
-    return file.getvalue()
-
-
-def _open(page: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(page.resolve().as_uri()):
-        typer.echo(f"no browser answers: open {page} yourself", err=True)

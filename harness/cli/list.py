@@ -1,4 +1,4 @@
-"""`harness list`: what the workspace holds, and how it last went."""
+"""`harness list` and `harness prompt`: what the workspace holds, and a problem as a task for a language model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli.options import JsonFlag
+from harness.cli.options import JsonFlag, ProblemName
 from harness.cli.printing import print_json, say
 from harness.errors import InvalidFile
 
@@ -32,6 +32,19 @@ def list_workspace(
         print_json({"problems": listing}, indent=2)
     else:
         _print(listing)
+
+
+def prompt(problem: ProblemName) -> None:
+    """Print a problem as a task for a language model: rules, cases, the reference.
+
+    Example: harness prompt level1_26_GELU_
+    """
+    from harness.reports import prompt_text
+    from harness.workspace.workspace import find_workspace
+
+    found = find_workspace(Path.cwd()).problem(problem)
+    text = prompt_text(found.title, found.source, found.precision, list(found.cases), found.description)
+    typer.echo(text, nl=False)
 
 
 def _entry(workspace: Workspace, name: str, index: Index) -> dict[str, Any]:

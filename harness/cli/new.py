@@ -1,16 +1,52 @@
-"""`harness new`: problems and solutions that are right as they are, to be changed from there."""
+"""`harness init`, `harness new` and `harness import`: what begins a workspace, a problem or a solution."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli import completion
+from harness.cli import completion, exit_codes
 from harness.cli.options import ProblemName
+from harness.errors import UsageError
 
 new_app = typer.Typer(no_args_is_help=True, help="Make a problem or a solution to start from.")
+import_app = typer.Typer(no_args_is_help=True, help="Take over problems and solutions of KernelBench.")
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where; made if it isn't there.")] = Path("."),
+) -> None:
+    """Make a workspace: an example problem with a solution, the default config, results/, schemas for editors.
+
+    Files that are already there stay as they are. Example: harness init my-kernels
+    """
+    from harness.cli.config import write_schemas
+    from harness.workspace.scaffold import TEMPLATE
+
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; name a folder")
+    made = 0
+    for source in sorted(path for path in TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        target = folder / source.relative_to(TEMPLATE)
+        if target.exists():
+            typer.echo(f"kept  {target}")
+            continue
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        except OSError as error:
+            raise UsageError(f"can't write {target}: {error.strerror}") from None
+        made += 1
+        typer.echo(f"made  {target}")
+    for target in write_schemas(folder, context.find_root().command):
+        made += 1
+        typer.echo(f"made  {target}")
+    enter = "" if folder == Path(".") else f"cd {folder} && "
+    typer.echo(f"next: {enter}harness run --problem relu" if made else "nothing to make")
 
 
 @new_app.command("problem")
@@ -57,8 +93,45 @@ def solution(
     typer.echo(f"next: harness run --problem {problem} --solution {name}")
 
 
+@import_app.callback()
+def import_() -> None:
+    """Keep `kernelbench` a subcommand, though it is the only one."""
+
+
+@import_app.command("kernelbench")
+def kernelbench(
+    checkout: Annotated[Path, typer.Argument(metavar="DIR", help="A checkout of KernelBench.", show_default=False)],
+    level: Annotated[
+        list[int] | None, typer.Option(min=1, help="A level; repeatable. Default: 1, 2 and 3.", show_default=False)
+    ] = None,
+    runs: Annotated[
+        list[str] | None, typer.Option(help="A folder under runs/; repeatable. Default: all.", show_default=False)
+    ] = None,
+) -> None:
+    """Copy KernelBench's problems, and the samples in its runs/, into the workspace here.
+
+    What can't be imported is named on stderr, and the rest imported. Exit codes: 0 everything, 1 something was left
+    out, 2 nothing could be imported.
+
+    Example: harness import kernelbench ../KernelBench --level 1 --runs my_run
+    """
+    from harness.reports import quoted
+    from harness.workspace.kernelbench import import_kernelbench
+    from harness.workspace.workspace import Workspace
+
+    found = import_kernelbench(Workspace(Path.cwd()), checkout, level or (), runs or ())
+    for what in found.left_out:
+        typer.echo(quoted(what, "left out: "), err=True)
+    typer.echo(
+        f"imported {len(found.problems)} problems and {len(found.solutions)} solutions; "
+        f"{len(found.kept)} were here already; {len(found.left_out)} left out"
+    )
+    if found.left_out:
+        raise typer.Exit(exit_codes.USAGE if found.is_empty else exit_codes.FAILED)
+
+
 def _report(context: typer.Context, root: Path, made: list[Path]) -> None:
-    from harness.cli.schemas import write_schemas
+    from harness.cli.config import write_schemas
 
     for path in [*made, *write_schemas(root, context.find_root().command)]:
         typer.echo(f"made  {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")

@@ -1,16 +1,20 @@
-"""Options, progress, and the words on a failed arm, which `harness profile` and `harness sanitize` share."""
+"""`harness profile` and `harness sanitize`: what NVIDIA's instruments see in an arm's kernels."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from harness.cli import completion, exit_codes
+from harness.cli.options import JsonFlag, ProblemName, QuietFlag, ResultsFolder
+from harness.cli.printing import print_json, print_report
 from harness.cli.signals import end_politely
+from harness.model.instruments import SANITIZER_TOOLS
 
 OneSolution = Annotated[
     str | None,
@@ -27,8 +31,104 @@ Output = Annotated[
 Timeout = Annotated[float, typer.Option(min=1, help="Seconds after which a run under a tool is ended.")]
 
 
+class ToolChoice(str, enum.Enum):
+    MEMCHECK = "memcheck"
+    RACECHECK = "racecheck"
+    INITCHECK = "initcheck"
+    SYNCCHECK = "synccheck"
+
+
+def profile(
+    problem: ProblemName,
+    solution: OneSolution = None,
+    case: Annotated[
+        str | None, typer.Option("-c", "--case", help="A case. Default: full.", autocompletion=completion.cases)
+    ] = None,
+    arm: Annotated[
+        Literal["solution", "reference"], typer.Option(help="reference: the problem's own Model instead of a solution.")
+    ] = "solution",
+    kernel: Annotated[
+        str | None, typer.Option(help="Count only kernels whose name matches this regular expression.")
+    ] = None,
+    launches: Annotated[int, typer.Option(min=1, help="Count so many launches of a call, the first ones.")] = 20,
+    metrics: Annotated[
+        Literal["basic", "detailed", "full"],
+        typer.Option("--set", help="Nsight Compute's set of sections, beside those of the table."),
+    ] = "detailed",
+    output: Output = None,
+    results: ResultsFolder = None,
+    timeout: Timeout = 600,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Show what limits a solution's kernels: bandwidth, occupancy, registers, bank conflicts, stalls; and the timeline.
+
+    Kept are Nsight Compute's report for its GUI (ncu-ui) and a Chrome trace (ui.perfetto.dev). The solution runs with
+    your rights, outside the referee, little confined: profile what you would run yourself. Its numbers decide nothing.
+
+    Example: harness profile maxpool2d plain
+    """
+    from harness.reports import profile_json, profile_report
+    from harness.tools import choose_target
+    from harness.workspace.workspace import find_workspace
+
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, arm == "reference", False)
+    with _looking(quiet) as say:
+        from harness.tools import CounterRequest, inspection, run_profile
+
+        asked = inspection(target, "ncu", "profiles", output, results, timeout)
+        found = run_profile(asked, CounterRequest(metrics, kernel, launches), say)
+    if json:
+        print_json(profile_json(found))
+    else:
+        print_report(profile_report(found))
+
+
+def sanitize(
+    problem: ProblemName,
+    solution: OneSolution = None,
+    case: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--case",
+            help="A case. Default: small, else the first besides full, which would take long.",
+            autocompletion=completion.cases,
+        ),
+    ] = None,
+    tool: Annotated[list[ToolChoice] | None, typer.Option(help="A tool; repeatable. Default: all four.")] = None,
+    output: Output = None,
+    results: ResultsFolder = None,
+    timeout: Timeout = 600,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Look for accesses out of bounds, races, uninitialised reads and unreached barriers in a solution's kernels.
+
+    Findings in torch's or other libraries' kernels are listed and not held against it. Exit code 1 where its own have
+    some. The solution runs with your rights, outside the referee, little confined.
+
+    Example: harness sanitize maxpool2d plain --tool racecheck
+    """
+    from harness.reports import sanitizing_json, sanitizing_report
+    from harness.tools import choose_target
+    from harness.workspace.workspace import find_workspace
+
+    target = choose_target(find_workspace(Path.cwd()), problem, solution, case, of_reference=False, is_small=True)
+    with _looking(quiet) as say:
+        from harness.tools import inspection, run_sanitizer
+
+        asked = inspection(target, "compute-sanitizer", "sanitizer", output, results, timeout)
+        found = run_sanitizer(asked, tuple(dict.fromkeys(one.value for one in tool)) if tool else SANITIZER_TOOLS, say)
+    if json:
+        print_json(sanitizing_json(found))
+    else:
+        print_report(sanitizing_report(found))
+    raise typer.Exit(exit_codes.of_sanitizing(found))
+
+
 @contextmanager
-def looking(quiet: bool) -> Iterator[Callable[[str], None]]:
+def _looking(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Give it what is being done: a spinner on a terminal, lines elsewhere, nothing if `quiet`; on stderr.
 
     A solution that doesn't compile, raises or crashes ends the command with exit code 1, and is said how.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import enum
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -18,10 +21,7 @@ if TYPE_CHECKING:
     from harness.workspace.workspace import Workspace
 
 
-class BackendChoice(str, enum.Enum):
-    AUTO = "auto"
-    CUDA = "cuda"
-    SIM = "sim"
+BackendChoice = Literal["auto", "cuda", "sim"]
 
 
 def _baseline_names(given: list[str] | None) -> list[str]:
@@ -100,7 +100,7 @@ class JudgingOptions:
     """Options of run, compare and watch: how solutions are judged."""
 
     case: CaseNames = None
-    backend: BackendOption = BackendChoice.AUTO
+    backend: BackendOption = "auto"
     config: ConfigName = None
     seed: SeedOption = None
     nvcc: Annotated[
@@ -174,3 +174,34 @@ class EvaluatingOptions(JudgingOptions):
             names = tuple(self.baseline)
             config = replace(config, timing=replace(config.timing, baselines=names))  # type: ignore[arg-type]
         return config if self.timing else config.untimed()
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer is to see it: each parameter that is a dataclass gives way to its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = hints[name]
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            groups[name] = kind
+            of_fields = get_type_hints(kind, include_extras=True)
+            parameters += [
+                _option(field.name, of_fields[field.name], field.default) for field in dataclasses.fields(kind)
+            ]
+        else:
+            parameters.append(_option(name, hints[name], parameter.default))
+
+    @functools.wraps(command)
+    def spread_out(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
+        command(**given)
+
+    spread_out.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spread_out.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return spread_out
+
+
+def _option(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)

@@ -1,4 +1,4 @@
-"""`harness run`: evaluate solutions of one problem."""
+"""`harness run` and `harness compare`: evaluate solutions of one problem, or of all that match."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import completion
-from harness.cli.options import EvaluatingOptions
-from harness.cli.spread import spread
+from harness.cli.options import EvaluatingOptions, ProblemPatterns, SolutionPatterns, spread
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,5 +58,28 @@ def run(
         from harness.reports import run_report
 
         return run_report(evaluations, options.verbose)
+
+    evaluate(workspace, tasks, options, report)
+
+
+@spread
+def compare(problem: ProblemPatterns = None, solution: SolutionPatterns = None, *, options: EvaluatingOptions) -> None:
+    """Evaluate all solutions of all matching problems, rank them, and sum up.
+
+    Builds run in parallel while every GPU measures one solution at a time.
+
+    Example: harness compare --problem 'conv2d_*' --baseline eager,compile
+    """
+    from harness.cli.evaluating import evaluate
+    from harness.workspace.selection import select_tasks
+    from harness.workspace.workspace import find_workspace
+
+    workspace = find_workspace(Path.cwd())
+    tasks = select_tasks(workspace, problem or [], solution or [], options.case or [])
+
+    def report(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> RenderableType:
+        from harness.reports import compare_report
+
+        return compare_report(evaluations, kept, options.verbose)
 
     evaluate(workspace, tasks, options, report)

@@ -1,4 +1,4 @@
-"""`harness show`: one evaluation, whole."""
+"""`harness show`, `harness diff` and `harness feedback`: evaluations by their identifiers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import EvaluationId, ResultsFolder
+from harness.cli.options import EvaluationId, JsonFlag, ResultsFolder
 from harness.cli.printing import print_json, print_report
 from harness.cli.store import open_store
 from harness.errors import UsageError
@@ -41,7 +41,11 @@ def show(
 
         typer.echo(to_line(found))
     elif statistics:
-        _print_statistics(found)
+        from harness.reports import timing_json
+
+        if found.timing is None:
+            raise UsageError(f"{found.id} was not timed: --statistics is of times")
+        print_json(timing_json(found), indent=2)
     elif source or log:
         from harness.reports import log_text, source_text
 
@@ -52,13 +56,35 @@ def show(
         print_report(show_report(found, _cases_of(found)))
 
 
-def _print_statistics(evaluation: Evaluation) -> None:
-    """Print what is derived from the times. Raises: UsageError for what wasn't timed."""
-    from harness.reports import timing_json
+def feedback(evaluation: EvaluationId = "last", results: ResultsFolder = None) -> None:
+    """Print an evaluation for a language model's next attempt: what failed, what to do, times, the source.
 
-    if evaluation.timing is None:
-        raise UsageError(f"{evaluation.id} was not timed: --statistics is of times")
-    print_json(timing_json(evaluation), indent=2)
+    Example: harness feedback last
+    """
+    from harness.reports import feedback_text
+
+    with open_store(results) as index:
+        typer.echo(feedback_text(index.evaluation(evaluation)), nl=False)
+
+
+def diff(
+    first: EvaluationId,
+    second: EvaluationId,
+    json: JsonFlag = False,
+    results: ResultsFolder = None,
+) -> None:
+    """Compare two evaluations: verdicts, speed with its interval, config, environment, source.
+
+    Example: harness diff 20261121T0434 last
+    """
+    from harness.reports import difference, difference_json, difference_report
+
+    with open_store(results) as index:
+        found = difference(index.evaluation(first), index.evaluation(second))
+    if json:
+        print_json(difference_json(found), indent=2)
+    else:
+        print_report(difference_report(found))
 
 
 def _cases_of(evaluation: Evaluation) -> tuple[str, ...]:

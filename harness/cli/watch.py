@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import exit_codes
-from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName
-from harness.cli.spread import spread
+from harness.cli.options import TIMING, JudgingOptions, ProblemName, SolutionName, spread
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +49,7 @@ def watch(
     console = Console()
     watcher = Watcher([workspace.root / "problems" / problem, workspace.root / "solutions" / problem / solution])
     results = options.results or workspace.results
-    with open_session(options.backend.value, workspace.root, results, settings, options.seed, _say) as session:
+    with open_session(options.backend, workspace.root, results, settings, options.seed, _say) as session:
         while True:
             watcher.mark()
             console.clear()  # does nothing where output is no terminal

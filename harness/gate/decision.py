@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from harness.gate.comparability import other_environments, refuse
 from harness.gate.evaluations import Evaluations, from_run, measure, other_settings, subject_of
 from harness.gate.git import changed_since, folder_in_repository
 from harness.gate.judgement import Terms, judge, waiver_remarks
@@ -17,6 +16,7 @@ from harness.gate.policy import Policy, load_policy
 from harness.gate.runs import GateRun, read_run
 from harness.gate.scope import ChangedTasks, find_missing, find_scope, select_changed, without_solutions
 from harness.gate.snapshot import open_snapshot
+from harness.gate.speed import other_environments, refuse
 from harness.model.config import Config
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation

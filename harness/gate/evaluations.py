@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.gate.judgement import Terms, missing, needs_another_measurement
+from harness.gate.runs import left_out
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.gate import Judged
-from harness.workspace.problem import Problem
 from harness.workspace.selection import Task
 
 Evaluations = dict[tuple[str, str], list[Evaluation]]
@@ -64,13 +64,6 @@ def from_run(tasks: Sequence[Task], evaluations: Iterable[Evaluation]) -> Counta
             why = "; ".join(refused) or "the run holds no result of it"
             lost.append(missing(subject_of(task), why, "evaluate it with all its cases, and judge that run"))
     return Countable(found, lost, remarks)
-
-
-def left_out(evaluation: Evaluation, problem: Problem) -> str | None:
-    """Says on which of the problem's cases an evaluation wasn't made; None where it was on all."""
-    if missed := [name for name in problem.cases if name not in evaluation.cases]:
-        return f"it was evaluated on {', '.join(evaluation.cases)} alone, without {', '.join(missed)}"
-    return None
 
 
 def other_settings(evaluations: Iterable[Evaluation], config: Config, with_timing: bool) -> list[str]:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from harness.gate.comparability import Counterpart, counterpart
 from harness.gate.places import first_line, places_of
 from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot
-from harness.gate.speed import SpeedAnswers, conclude, is_suspect, speed_answers
+from harness.gate.speed import Counterpart, SpeedAnswers, conclude, counterpart, is_suspect, speed_answers
 from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.gate import (
@@ -89,10 +88,10 @@ def waiver_remarks(judged: Sequence[Judged], policy: Policy, today: datetime.dat
     """Waivers that are past their day, and those that nothing needed."""
     used = {finding.waiver for one in judged for finding in one.findings if finding.waiver}
     remarks = []
-    for waiver in (entry.waiver() for entry in policy.waivers):
+    for waiver in policy.waivers:
         about = f"the waiver of {waiver.what} for {waiver.problem}/{waiver.solution} ({waiver.owner}: {waiver.reason})"
         concerned = any(_covers(waiver, one.problem, one.solution) for one in judged)
-        if _is_expired(waiver, today):
+        if today > waiver.expires:
             remarks.append(f"{about} expired on {waiver.expires} and counts no more")
         elif waiver not in used and concerned:
             remarks.append(f"{about} was not needed; remove it if that stays so")
@@ -255,9 +254,9 @@ def _waived(finding: GateFinding, subject: Judged, terms: Terms) -> GateFinding:
     scope = _SCOPES[finding.rule]
     if finding.level not in ("failed", "inconclusive") or scope is None:
         return finding
-    for waiver in (entry.waiver() for entry in terms.policy.waivers):
+    for waiver in terms.policy.waivers:
         fits = waiver.what == scope and _covers(waiver, subject.problem, subject.solution)
-        if fits and not _is_expired(waiver, terms.today):
+        if fits and terms.today <= waiver.expires:
             return replace(finding, level="waived", waiver=waiver)
     allowed = terms.policy.unsupported if finding.rule == "unsupported" else terms.policy.inconclusive
     return replace(finding, level="tolerated") if finding.level == "inconclusive" and allowed == "allow" else finding
@@ -265,7 +264,3 @@ def _waived(finding: GateFinding, subject: Judged, terms: Terms) -> GateFinding:
 
 def _covers(waiver: Waiver, problem: str, solution: str) -> bool:
     return fnmatchcase(problem, waiver.problem) and fnmatchcase(solution, waiver.solution)
-
-
-def _is_expired(waiver: Waiver, today: datetime.date) -> bool:
-    return today > datetime.date.fromisoformat(waiver.expires)

@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from harness.errors import UsageError
 from harness.gate.git import file_at
-from harness.model.gate import Waiver, WaiverScope
+from harness.model.gate import Waiver
 from harness.model.record import SETTINGS
 from harness.workspace.yaml_file import parse_yaml, read_yaml
 
 POLICY_FILE = "gate.yaml"
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Speedup = Annotated[float, Field(gt=0, lt=1e6)]
-
-
-@dataclass(frozen=True, config=SETTINGS)
-class WaiverEntry:
-    """A waiver as it is written."""
-
-    problem: Words
-    """A name or a pattern."""
-    solution: Words
-    """A name or a pattern."""
-    what: WaiverScope
-    """The scope that is waived."""
-    reason: Words
-    """The reason."""
-    owner: Words
-    """The owner, who sees to it."""
-    expires: datetime.date
-    """The last day, such as 2026-12-31."""
-
-    def waiver(self) -> Waiver:
-        return Waiver(self.problem, self.solution, self.what, self.reason, self.owner, self.expires.isoformat())
-
-
-@dataclasses.dataclass(frozen=True)
-class Demands:
-    """The demands on one problem's solutions.
-
-    `least_speedup` is baseline's time over the solution's, `largest_slowdown` a share: with 0.05 a solution may take
-    5 % longer than in the snapshot.
-    """
-
-    least_speedup: float | None = None
-    largest_slowdown: float = 0.05
-    correctness_only: bool = False
 
 
 @dataclass(frozen=True, config=SETTINGS)
@@ -91,11 +54,12 @@ class Policy:
     """The rule for a snapshot of another environment: 'allow' compares with it."""
     problems: dict[str, ProblemDemands] = field(default_factory=dict)
     """Demands by the pattern of the problems' names; the last that says a thing decides it."""
-    waivers: tuple[WaiverEntry, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
     """Exceptions that are let through: what, why, by whom, and how long."""
 
-    def demands(self, problem: str) -> Demands:
-        found = Demands(self.least_speedup, self.largest_slowdown, self.correctness_only)
+    def demands(self, problem: str) -> Policy:
+        """Return the policy as it holds for the problem."""
+        found = self
         for pattern, given in self.problems.items():
             if fnmatchcase(problem, pattern):
                 said = {name: value for name, value in vars(given).items() if value is not None}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness.errors import JournalError, UsageError
 from harness.model.evaluation import Evaluation
-from harness.store.journal import JournalProblem, contradiction, read_lines, unreadable
-from harness.store.line import NoRecord, from_line
+from harness.store.journal import scan_files
 from harness.suggest import did_you_mean
+from harness.workspace.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,19 @@ def read_run(results: Path, name: str) -> GateRun:
     can't be read.
     """
     run = _run_name(results, name)
-    found: dict[str, tuple[Evaluation, bytes]] = {}
-    problems: list[JournalProblem] = []
-    for path in sorted((results / run).glob("*.jsonl")):
-        try:
-            problems += _read(path, found)
-        except OSError as error:
-            raise JournalError(f"can't read {path}: {error.strerror}") from None
-    remarks = tuple(str(replace(problem, path=problem.path.relative_to(results))) for problem in problems)
-    if not found:
+    evaluations: list[Evaluation] = []
+    remarks: list[str] = []
+    try:
+        for found in scan_files(sorted((results / run).glob("*.jsonl"))):
+            if isinstance(found, Evaluation):
+                evaluations.append(found)
+            else:
+                remarks.append(str(replace(found, path=found.path.relative_to(results))))
+    except OSError as error:
+        raise JournalError(f"can't read {error.filename}: {error.strerror}") from None
+    if not evaluations:
         raise UsageError("; ".join([f"the run in {results / run} holds no result", *remarks[:1]]))
-    evaluations = sorted((one for one, _ in found.values()), key=lambda evaluation: evaluation.started_at)
-    return GateRun(run, tuple(evaluations), remarks)
+    return GateRun(run, tuple(sorted(evaluations, key=lambda evaluation: evaluation.started_at)), tuple(remarks))
 
 
 def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
@@ -49,19 +50,11 @@ def latest_of_each(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     return [latest[key] for key in sorted(latest)]
 
 
-def _read(path: Path, found: dict[str, tuple[Evaluation, bytes]]) -> list[JournalProblem]:
-    """Add to `found`; return what is no evaluation, or says something else than one before."""
-    problems = []
-    for line in read_lines(path):
-        try:
-            evaluation = from_line(line.data)
-        except NoRecord as error:
-            problems.append(unreadable(path, line, error))
-            continue
-        _, digest = found.setdefault(evaluation.id, (evaluation, line.digest))
-        if digest != line.digest:
-            problems.append(contradiction(path, line.number, evaluation.id))
-    return problems
+def left_out(evaluation: Evaluation, problem: Problem) -> str | None:
+    """Says on which of the problem's cases an evaluation wasn't made; None where it was on all."""
+    if missed := [name for name in problem.cases if name not in evaluation.cases]:
+        return f"it was evaluated on {', '.join(evaluation.cases)} alone, without {', '.join(missed)}"
+    return None
 
 
 def _run_name(results: Path, name: str) -> str:

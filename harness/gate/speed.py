@@ -1,14 +1,76 @@
-"""Answers on whether a solution is slower than it was: three from one measurement, and one from several."""
+"""Answers on whether a solution is slower than it was: which entry of the snapshot an evaluation may be compared with,
+three answers from one measurement, and one from several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.gate.policy import Demands
+from harness.errors import UsageError
+from harness.gate.policy import Policy
+from harness.gate.snapshot import Snapshot
+from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.gate import Accepted, Speed
 from harness.model.statistics import Interval, ratio
+
+_FLAG_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """The accepted entry for an evaluation; `obstacle` says why they can't be compared, None where they can."""
+
+    accepted: Accepted
+    obstacle: str | None
+
+
+def counterpart(snapshot: Snapshot | None, evaluation: Evaluation) -> Counterpart | None:
+    """The accepted entry of the solution; None where the snapshot has no time of it."""
+    about = evaluation.problem.name, evaluation.solution.name
+    accepted = nearest(snapshot, *about, evaluation.environment) if snapshot else None
+    return Counterpart(accepted, _obstacle(accepted, evaluation)) if accepted else None
+
+
+def nearest(snapshot: Snapshot, problem: str, solution: str, environment: Environment) -> Accepted | None:
+    """The entry of what passed on the same GPU, else on another."""
+    entries = [e for e in snapshot.of(problem, solution) if e.environment.backend == "cuda" and e.verdict.passed]
+    return min(entries, key=lambda e: (e.environment.gpu != environment.gpu, e.device), default=None)
+
+
+def differences(accepted: Environment, here: Environment) -> list[str]:
+    """The facts in which two environments differ, for people: 'driver 580.65 there, 590.1 here'."""
+    found = []
+    for field in dataclasses.fields(Environment):
+        there_value, here_value = getattr(accepted, field.name), getattr(here, field.name)
+        if field.name == "flags":
+            there_flags, here_flags = accepted.telling_flags, here.telling_flags
+            names = sorted(there_flags.keys() | here_flags.keys())
+            found += [_difference(n, there_flags.get(n), here_flags.get(n)) for n in names]
+        elif field.name not in ("commit", "gpu_uuid"):
+            found.append(_difference(field.name, there_value, here_value))
+    return [line for line in found if line]
+
+
+def other_environments(snapshot: Snapshot, solutions: Iterable[tuple[str, str]], here: Environment) -> list[str]:
+    """List what differs between here and where the named solutions were accepted; empty where nothing does."""
+    found: dict[str, None] = {}
+    for problem, solution in solutions:
+        entry = nearest(snapshot, problem, solution, here)
+        if entry and entry.environment.fingerprint != here.fingerprint:
+            found.update(dict.fromkeys(differences(entry.environment, here)))
+    return list(found)
+
+
+def refuse(different: list[str], snapshot: Snapshot) -> None:
+    """Refuse to compare. Raises: UsageError where there is a difference."""
+    if different:
+        raise UsageError(
+            f"{snapshot.source} was accepted in another environment ({'; '.join(different)}), so speeds can't be "
+            "compared. Judge --correctness-only, run where it was accepted, accept a new snapshot here, or compare "
+            "nevertheless with --allow-other-environment"
+        )
 
 
 @dataclass(frozen=True)
@@ -25,7 +87,7 @@ class SpeedAnswers:
     why: str | None = None
 
 
-def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Demands) -> SpeedAnswers:
+def speed_answers(evaluation: Evaluation, accepted: Accepted | None, demands: Policy) -> SpeedAnswers:
     """`accepted` is an entry that this evaluation may be compared with, see counterpart(); None: nothing to compare."""
     timing = evaluation.timing
     speedup = timing.speedup if timing else None
@@ -74,3 +136,26 @@ def _side(interval: Interval, limit: float) -> Speed:
     if interval.high < limit:
         return "regressed"
     return "unchanged" if interval.low >= limit else "inconclusive"
+
+
+def _obstacle(accepted: Accepted, evaluation: Evaluation) -> str | None:
+    timing = evaluation.timing
+    if accepted.times is None:
+        return "the accepted evaluation has no time that can be compared with"
+    if accepted.problem_sha256 != evaluation.problem.sha256:
+        return "the problem's files have changed since its speed was accepted"
+    if timing and timing.case != accepted.times.case:
+        return f"case '{timing.case}' was timed, '{accepted.times.case}' was accepted"
+    if timing and timing.metric != accepted.times.metric:
+        return f"times are {timing.metric}, {accepted.times.metric} was accepted"
+    if timing and accepted.times.baseline not in timing.baselines:
+        return f"the accepted speed-up is over '{accepted.times.baseline}', which was not measured"
+    return None
+
+
+def _difference(name: str, there: object, here: object) -> str:
+    return "" if there == here else f"{name} {_shown(there)} there, {_shown(here)} here"
+
+
+def _shown(value: object) -> str:
+    return "unknown" if value is None else str(value)[:_FLAG_SHOWN]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+import datetime
+from typing import Annotated, Literal
 
+from pydantic import StringConstraints
 from pydantic.dataclasses import dataclass
 
 from harness.model.arms import Baseline, Metric
 from harness.model.environment import BackendName, Environment
-from harness.model.record import RECORD
+from harness.model.record import RECORD, SETTINGS
 from harness.model.statistics import Interval, paired_ratio
 from harness.model.verdict import Verdict
 
@@ -53,16 +55,25 @@ OUTCOMES: tuple[Outcome, ...] = ("failed", "broken", "inconclusive", "passed")
 WaiverScope = Literal["correctness", "performance", "unsupported"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Waiver:
-    """Somebody's decision to accept a failure for a while. `expires` is the last day on which it counts, ISO 8601."""
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
-    problem: str
-    solution: str
+
+@dataclass(frozen=True, config=SETTINGS)
+class Waiver:
+    """Somebody's decision to accept a failure for a while, as a policy states it."""
+
+    problem: _Words
+    """A name or a pattern."""
+    solution: _Words
+    """A name or a pattern."""
     what: WaiverScope
-    reason: str
-    owner: str
-    expires: str
+    """The scope that is waived."""
+    reason: _Words
+    """The reason."""
+    owner: _Words
+    """The owner, who sees to it."""
+    expires: datetime.date
+    """The last day, such as 2026-12-31."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from harness.model.profile import DeviceTimeline, KernelCounters, Profile
+from harness.model.instruments import (
+    WHAT_IT_FINDS,
+    DeviceTimeline,
+    KernelCounters,
+    Profile,
+    SanitizerFinding,
+    Sanitizing,
+    ToolRun,
+)
 from harness.model.record import as_json
-from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
 from harness.reports.terminal import Report

@@ -6,18 +6,19 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
 
-from harness.builder.build import BuildOutcome, build
-from harness.builder.nvcc_check import Opinions
-from harness.builder.second_opinion import of_evaluation, with_remarks
+from harness.builder.build import BuildOutcome, CompilerRefused, build
+from harness.builder.nvcc_check import Opinions, SimulatedBuild, ask_nvcc
+from harness.builder.second_opinion import of_build, of_evaluation, with_remarks
 from harness.builder.workers import Workers
+from harness.devices import Nvcc, find_nvcc
 from harness.errors import Interrupted
-from harness.model.config import Config
+from harness.model.config import Config, NvccConfig
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.answers.reference import Reference
@@ -25,8 +26,7 @@ from harness.referee.evaluation import evaluate
 from harness.referee.job import Job, make_job
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
-from harness.run.nvcc_beside import NvccBeside, nvcc_beside
-from harness.run.pipeline import Again, BuiltTask, Finished, Shape, Stages, run_pipeline
+from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.store.journal import Journal
@@ -81,6 +81,43 @@ class _Returned:
     returns: int
 
 
+class NvccBeside:
+    """Opinions on what is built for the simulator. `nvcc` is None where there is none, or nobody wants to hear it: then
+    the source alone is looked at. Checks have a lower priority than what is judged meanwhile."""
+
+    def __init__(self, nvcc: Nvcc | None, workers: Workers, config: NvccConfig) -> None:
+        self._nvcc = nvcc
+        self._workers = workers
+        self._config = config
+        at_once = max(1, (os.cpu_count() or 2) // 2)
+        self._threads = ThreadPoolExecutor(at_once, initializer=keep_thread_to, initargs=(None, True))
+
+    def begin(self, job: Job, built: BuildOutcome) -> Future[Opinions] | None:
+        """Begin asking nvcc about a build that went well; None where there is nothing to wait for. The future raises
+        Interrupted."""
+        if self._nvcc is None or not built.calls:
+            return None
+        return self._threads.submit(self._ask, job, built)
+
+    def settled(self, job: Job, built: BuildOutcome) -> tuple[BuildOutcome, Opinions]:
+        """The build with what is known of it by now: of one that failed, what nvcc says, which is waited for; of
+        others, where nobody asks nvcc, what is sure without it."""
+        if built.failed is None:
+            return (of_build(built, {}) if self._nvcc is None else built), {}
+        is_asked = self._nvcc is not None and isinstance(built.failed, CompilerRefused) and built.failed.nvcc_knows
+        opinions = self._ask(job, built) if is_asked else {}
+        return of_build(built, opinions), opinions
+
+    def close(self) -> None:
+        """Close it. What is under way ends by itself once the run is told to stop; what isn't is never begun."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _ask(self, job: Job, built: BuildOutcome) -> Opinions:
+        assert self._nvcc is not None
+        subject = SimulatedBuild(job.solution, built, job.solution_ref.sha256)
+        return ask_nvcc(self._nvcc, self._workers, subject, self._config)
+
+
 class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
     """The stages of a run's pipeline."""
 
@@ -91,9 +128,9 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
         self._seed = seed
         self._observe = observe
         self._journal = journal
-        self._nvcc: NvccBeside | None = nvcc_beside(lanes.builders, config.nvcc)
+        self._nvcc: NvccBeside | None = _nvcc_beside(lanes.builders, config.nvcc)
 
-    def prepare(self, task: Task | _Returned) -> BuiltTask[_Item] | Finished[Evaluation]:
+    def prepare(self, task: Task | _Returned) -> _Item | Finished[Evaluation]:
         """The task's job with its build; what failed to build is an evaluation at once and never waits for a device.
 
         Raises: Interrupted. Everything else becomes part of the outcome, and so of the record.
@@ -113,7 +150,7 @@ class Evaluating(Stages[Task | _Returned, _Item, Evaluation]):
             evaluation = evaluate(job, None, self._lanes.environment, outcome)
             return Finished(with_remarks(evaluation, opinions))
         self._observe(job, "built")
-        return BuiltTask(_Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns))
+        return _Item(job, outcome, self._nvcc.begin(job, outcome) if self._nvcc else None, returns)
 
     def measure(self, item: _Item, lane: int) -> Evaluation | Again[Task | _Returned]:
         """Measure, or return Again where it came to extensions that weren't built: the device isn't held meanwhile."""
@@ -176,6 +213,13 @@ def run_tasks(
             stack.callback(lane.close)
         results = run_pipeline(tasks, evaluating, shape, lanes.builders.stop)
         yield from stack.enter_context(contextlib.closing(results))
+
+
+def _nvcc_beside(workers: Workers, config: NvccConfig) -> NvccBeside | None:
+    """Make it for the simulator; None on a GPU, where nvcc compiles in any case."""
+    if workers.host.name != "sim":
+        return None
+    return NvccBeside(find_nvcc() if config.enabled else None, workers, config)
 
 
 @contextlib.contextmanager

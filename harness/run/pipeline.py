@@ -23,13 +23,6 @@ _PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
-class BuiltTask(Generic[P]):
-    """A task that can be measured."""
-
-    item: P
-
-
-@dataclass(frozen=True)
 class Finished(Generic[R]):
     """A task that needn't be measured: its result is known."""
 
@@ -60,7 +53,7 @@ class Stages(ABC, Generic[T, P, R]):
     """The steps that are done with a task. Whatever `prepare`, `measure`, `keep` or `examine` raise ends the run."""
 
     @abstractmethod
-    def prepare(self, task: T) -> BuiltTask[P] | Finished[R]:
+    def prepare(self, task: T) -> P | Finished[R]:
         """Make a task ready for a lane, or find its result without one."""
 
     @abstractmethod
@@ -215,13 +208,13 @@ class _Belt(Generic[T, P, R]):
             self._moved()
             return (task,)
 
-    def prepared(self, outcome: BuiltTask[P] | Finished[R]) -> None:
+    def prepared(self, outcome: P | Finished[R]) -> None:
         with self._changed:
             self._preparing -= 1
-            if isinstance(outcome, BuiltTask):
-                self._ready.append(outcome.item)
-            else:
+            if isinstance(outcome, Finished):
                 self._results.append(outcome.result)
+            else:
+                self._ready.append(outcome)
             self._moved()
 
     def next_ready(self) -> tuple[P, int] | None:

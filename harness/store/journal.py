@@ -7,7 +7,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,8 +158,13 @@ def read_journals(results: Path) -> Iterator[Evaluation]:
 
 def scan_journals(results: Path) -> Iterator[Evaluation | JournalProblem]:
     """Yield every evaluation, each id once, and every line that holds none, in the order of files and lines."""
+    return scan_files(journal_files(results))
+
+
+def scan_files(paths: Iterable[Path]) -> Iterator[Evaluation | JournalProblem]:
+    """Scan some journals like scan_journals()."""
     seen: dict[str, bytes] = {}
-    for path in journal_files(results):
+    for path in paths:
         for line in read_lines(path):
             try:
                 evaluation = from_line(line.data)

@@ -67,11 +67,7 @@ def check_problems(
     device = "cuda" if choose_backend(backend) == "cuda" else "cpu"
     master_seed = draw_master_seed() if seed is None else seed
     with alone_on_gpu(notify) if device == "cuda" else contextlib.nullcontext():
-        ceilings = _ceilings() if device == "cuda" else None
+        driver = driver_version() if device == "cuda" else None
+        ceilings = device_ceilings(cache_folder(), driver) if driver else None
         for problem, names in selected:
             yield check_problem(problem, names, master_seed, device, notify, ceilings)
-
-
-def _ceilings() -> Ceilings | None:
-    driver = driver_version()
-    return device_ceilings(cache_folder(), driver) if driver else None

@@ -35,20 +35,15 @@ class _Protocol:
         self._report = ArmReport()
 
     def reach(self, stage: Reached) -> None:
-        self._write(replace(self._report, stage=stage))
-
-    def protect(self, protections: tuple[str, ...]) -> None:
-        self._write(replace(self._report, protections=protections))
+        self.tell(stage=stage)
 
     def note(self, source: InlineSource) -> None:
-        self._write(replace(self._report, sources=(*self._report.sources, source)))
+        self.tell(sources=(*self._report.sources, source))
 
-    def fail(self, error: Exception) -> None:
-        self._write(replace(self._report, error="".join(traceback.format_exception(error))))
-
-    def _write(self, report: ArmReport) -> None:
-        self._report = report
-        self._path.write_text(json.dumps(encode(report)), encoding="utf-8")
+    def tell(self, **facts: Any) -> None:
+        """Change these fields of the report."""
+        self._report = replace(self._report, **facts)
+        self._path.write_text(json.dumps(encode(self._report)), encoding="utf-8")
 
 
 def main() -> None:
@@ -58,7 +53,7 @@ def main() -> None:
     try:
         _run(task, protocol)
     except Exception as error:  # the border of the process: what the arm raised is told, not printed
-        protocol.fail(error)
+        protocol.tell(error="".join(traceback.format_exception(error)))
         sys.exit(1)
 
 
@@ -104,7 +99,7 @@ def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol)
 
     arm = Arm(device, route_extensions(task.sandbox.path, "cuda"))
     _note_sources(protocol)
-    protocol.protect(confine_thread(task.sandbox))
+    protocol.tell(protections=confine_thread(task.sandbox))
     assert task.solution is not None
     protocol.reach("load")
     arm.load(Load(task.solution, "ModelNew", FLAGS, task.compilers, builds_others=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
-from harness.model.profile import DeviceTimeline, TimelineRow
+from harness.model.instruments import DeviceTimeline, TimelineRow
 
 _KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {
     "kernel": "kernel",

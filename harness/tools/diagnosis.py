@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import MachineError
 from harness.model.environment import MachineFinding
 from harness.run.cache import cache_folder
 from harness.run.gpu_lock import GpuLock, locks_folder
-from harness.tools.protections import examine_protections
-from harness.tools.toolbox import examine_tools
+from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.folder import make_folder, remove_folder
+from harness.sandbox.own_python import own_python
+from harness.sandbox.wire.sandbox import Sandbox
+from harness.tools.target import examine_tools
 
 if TYPE_CHECKING:
     from harness.devices import Sample
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 _LEAST_DISK_GIB = 5
 _LEAST_MEMORY_GIB = 4
 _COMPILING_S = 60
+_CONFINING_S = 30
+_ALWAYS_CONFINED = "clean environment, own folder, own descriptors"
 
 
 def examine() -> list[MachineFinding]:
@@ -31,7 +37,7 @@ def examine() -> list[MachineFinding]:
     findings = [_torch(), _host_compiler(), _nvcc(), _nvcc_beside(), _ninja()]
     findings += [_gpu(), _driver(), _nvml(), _memory(), _disk()]
     findings += _clocks()
-    findings += examine_protections()
+    findings += _protections()
     findings.append(_backend("backend cuda", _try_cuda))
     findings.append(_backend("backend sim", _try_sim))
     findings += _untried_python()
@@ -48,21 +54,16 @@ def _torch() -> MachineFinding:
 def _host_compiler() -> MachineFinding:
     from harness.devices import host_compiler_version
 
-    version = host_compiler_version()
-    if version is None:
-        return MachineFinding("host compiler", "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX")
-    return MachineFinding("host compiler", "good", version)
+    return _version(
+        "host compiler", host_compiler_version(), "missing", "no C++ compiler", "install g++ 11 or newer, or set CXX"
+    )
 
 
 def _nvcc() -> MachineFinding:
     from harness.devices import nvcc_version
 
-    version = nvcc_version()
-    if version is None:
-        return MachineFinding(
-            "nvcc", "warning", "not found: extensions can't be built for a GPU", "install the CUDA toolkit"
-        )
-    return MachineFinding("nvcc", "good", version)
+    lacking = "not found: extensions can't be built for a GPU"
+    return _version("nvcc", nvcc_version(), "warning", lacking, "install the CUDA toolkit")
 
 
 def _nvcc_beside() -> MachineFinding:
@@ -116,10 +117,14 @@ def _gpu() -> MachineFinding:
 def _driver() -> MachineFinding:
     from harness.devices import driver_version
 
-    version = driver_version()
-    if version is None:
-        return MachineFinding("driver", "warning", "nvidia-smi doesn't answer", "install NVIDIA's driver to use a GPU")
-    return MachineFinding("driver", "good", version)
+    remedy = "install NVIDIA's driver to use a GPU"
+    return _version("driver", driver_version(), "warning", "nvidia-smi doesn't answer", remedy)
+
+
+def _version(
+    name: str, version: str | None, without: Literal["missing", "warning"], lacking: str, remedy: str
+) -> MachineFinding:
+    return MachineFinding(name, "good", version) if version else MachineFinding(name, without, lacking, remedy)
 
 
 def _nvml() -> MachineFinding:
@@ -160,6 +165,46 @@ def _clocks() -> list[MachineFinding]:
             remedy = f"the next run on it resets it; or {clock.remedy}"
             findings.append(MachineFinding("clock", "warning", f"{what} by a run that was killed", remedy))
     return findings
+
+
+def _protections() -> list[MachineFinding]:
+    """A finding for each means, in force or missing."""
+    told = _try_confinement()
+    if isinstance(told, str):
+        return [MachineFinding("confinement", "missing", told, "say so, with this text, to who maintains harness")]
+    active, missing = told["active"], told["missing"]
+    findings = [MachineFinding("confinement", "good", _ALWAYS_CONFINED)]
+    findings += [MachineFinding(f"confinement: {name}", "good", "in force") for name in active]
+    findings += [MachineFinding(f"confinement: {one['name']}", "warning", one["why"], one["remedy"]) for one in missing]
+    return findings
+
+
+def _try_confinement() -> dict[str, Any] | str:
+    """Return what the child says, or how it failed."""
+    folder = make_folder()
+    home = os.path.expanduser("~")
+    sandbox, server = (Sandbox(place, (), home, os.getpid()) for place in (str(folder), tempfile.gettempdir()))
+    try:
+        with open(os.devnull, "rb") as nothing:
+            done = subprocess.run(
+                own_python(
+                    "harness.worker.confinement", str(nothing.fileno()), sandbox.to_argument(), server.to_argument()
+                ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                pass_fds=[nothing.fileno()],
+                env={**scrubbed(os.environ, ()), **of_own_folder(folder, "doctor")},
+                timeout=_CONFINING_S,
+                check=False,
+            )
+        if done.returncode == 0:
+            told: dict[str, Any] = json.loads(done.stdout)
+            return told
+        return (done.stderr.decode(errors="replace").splitlines() or ["it ended without a word"])[-1]
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        remove_folder(folder)
 
 
 def _memory() -> MachineFinding:

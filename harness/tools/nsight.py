@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.model.profile import KernelCounters, Stall
+from harness.model.instruments import KernelCounters, Stall
 
 MetricSet = Literal["basic", "detailed", "full"]
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from harness.builder.compiler_log import demangled
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild
-from harness.model.profile import DeviceTimeline, KernelCounters, Profile
+from harness.model.instruments import DeviceTimeline, KernelCounters, Profile
 from harness.run.gpu_lock import alone_on_gpu
 from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
 from harness.tools.chrome_trace import NoTrace, read_timeline
 from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
 from harness.tools.sources import write_sources
-from harness.tools.target import Inspection
-from harness.tools.toolbox import refusal
+from harness.tools.target import Inspection, refusal
 
 _CALLS = 3
 """The calls in the timeline: the pauses between them show as well."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.builder.compiler_log import demangled
 from harness.model.build import ExtensionBuild
-from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
+from harness.model.instruments import WHAT_IT_FINDS, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
 from harness.referee.audit.kernels import Origins, in_framework_libraries, own_kernels
 from harness.referee.audit.run_time import Written
 from harness.run.gpu_lock import alone_on_gpu
@@ -17,9 +17,8 @@ from harness.tools.arm_task import Calls, InlineSource
 from harness.tools.bench import Bench, bench_for
 from harness.tools.sanitizer_log import AlikeReports, SanitizerLog, read_log
 from harness.tools.sources import locate
-from harness.tools.target import Inspection, Target
+from harness.tools.target import Inspection, Target, refusal
 from harness.tools.tool_process import Ended
-from harness.tools.toolbox import refusal
 
 _VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 """The variable that keeps torch from cutting tensors out of blocks of 2 MiB, where an access beside a tensor is still

@@ -16,8 +16,7 @@ from harness.model.check import Tolerance
 from harness.model.record import SETTINGS
 from harness.python_text import parse
 from harness.suggest import did_you_mean
-from harness.workspace.constants import module_constants, with_constants
-from harness.workspace.formula import Amount, FormulaError, WorkFormulas
+from harness.workspace.constants import Amount, FormulaError, WorkFormulas, module_constants, with_constants
 from harness.workspace.source_hash import hash_folder, refuse_unfit
 from harness.workspace.yaml_file import read_yaml
 

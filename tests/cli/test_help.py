@@ -1,4 +1,4 @@
-"""Help of every command: fits 80 columns, without escape codes in a pipe, fast, each command in its panel."""
+"""Help of every command: fits 80 columns, without escape codes in a pipe, fast."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from harness.cli import tree
-from harness.cli.app import PANELS, app
+from harness.cli import settings
+from harness.cli.app import app
 from tests.cli.shell import Shell
 from tests.machine import ROOT
 
-COMMANDS = [path for path, _ in tree.walk(tree.prepare(app, PANELS))]
+COMMANDS = [path for path, _ in settings.walk(settings.prepare(app))]
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -31,15 +31,10 @@ def test_help_fits_eighty_columns_without_escape_codes(
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path], ids=" ".join)
 def test_help_of_a_command_says_what_it_does_and_explains_each_option(path: tuple[str, ...]) -> None:
-    command = dict(tree.walk(tree.prepare(app, PANELS)))[path]
+    command = dict(settings.walk(settings.prepare(app)))[path]
     assert command.help
     unexplained = [param.name for param in command.params if param.param_type_name == "option" and not param.help]
     assert unexplained == []
-
-
-def test_every_command_has_its_panel() -> None:
-    top = {path[0] for path in COMMANDS if len(path) == 1}
-    assert top == set(PANELS)
 
 
 @pytest.mark.parametrize("words", [["config", "show"], ["config", "show", "--origin"], ["list"], ["doctor"]])

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.profile import DeviceTimeline, Profile
-from harness.model.sanitizing import SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
-from harness.tools import profiling, sanitizing, target, toolbox
+from harness.model.instruments import DeviceTimeline, Profile, SanitizerFinding, SanitizerTool, Sanitizing, ToolRun
+from harness.tools import profiling, sanitizing, target
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import CounterRequest
 from harness.tools.target import Inspection
@@ -89,9 +88,9 @@ def test_without_the_tool_they_end_with_three_and_say_what_to_install(
     harness: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, tool: str
 ) -> None:
     monkeypatch.setattr(target, "require_gpu", lambda: "a GPU")
-    monkeypatch.setattr(toolbox, "_USUAL", ())
-    monkeypatch.setattr(toolbox, "_OWN_FOLDERS", tmp_path)
-    monkeypatch.setattr(toolbox.shutil, "which", lambda name, path=None: None)
+    monkeypatch.setattr(target, "_USUAL", ())
+    monkeypatch.setattr(target, "_OWN_FOLDERS", tmp_path)
+    monkeypatch.setattr(target.shutil, "which", lambda name, path=None: None)
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
     outcome = harness(command, "maxpool2d", "plain")

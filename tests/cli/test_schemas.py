@@ -10,9 +10,9 @@ import pydantic
 import pytest
 import yaml
 
-from harness.cli import tree
-from harness.cli.app import PANELS, app
-from harness.cli.schemas import schema_texts
+from harness.cli import settings
+from harness.cli.app import app
+from harness.cli.config import schema_texts
 from tests.cli.shell import Shell
 from tests.machine import ROOT
 
@@ -27,7 +27,7 @@ FILES = [
     *(("gate", path) for path in sorted(ROOT.glob("gate.yaml"))),
 ]
 
-TEXTS = schema_texts(tree.prepare(app, PANELS))
+TEXTS = schema_texts(settings.prepare(app))
 
 TEMPLATE = ROOT / "harness" / "workspace" / "template"
 

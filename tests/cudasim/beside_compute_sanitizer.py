@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.model.sanitizing import SanitizerTool
+from harness.model.instruments import SanitizerTool
 from harness.model.simulator_findings import FINDING_KINDS
 from harness.tools.sanitizer_log import read_log
 from harness.tools.sanitizing import sanitizer_command

@@ -6,11 +6,11 @@ import datetime
 from typing import Any
 
 from harness.gate.judgement import Terms, judge
-from harness.gate.policy import Policy, WaiverEntry
+from harness.gate.policy import Policy
 from harness.gate.snapshot import Snapshot, accept
 from harness.model.arms import ArmName
 from harness.model.evaluation import Evaluation
-from harness.model.gate import Judged
+from harness.model.gate import Judged, Waiver
 from harness.model.timing import Timing, Turn
 from harness.model.verdict import Verdict
 from tests.examples import environment, passed
@@ -46,7 +46,7 @@ def judged(*evaluations: Evaluation, subject: Judged = SUBJECT, **about: Any) ->
     return judge(subject, evaluations, terms(**about))
 
 
-def waiver(**changes: Any) -> WaiverEntry:
+def waiver(**changes: Any) -> Waiver:
     facts = {
         "problem": "maxpool2d",
         "solution": "*",
@@ -55,7 +55,7 @@ def waiver(**changes: Any) -> WaiverEntry:
         "owner": "ann",
         "expires": "2026-12-31",
     }
-    return WaiverEntry(**{**facts, **changes})
+    return Waiver(**{**facts, **changes})
 
 
 def levels(one: Judged) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UsageError
-from harness.gate.comparability import counterpart, differences, nearest, other_environments, refuse
+from harness.gate.speed import counterpart, differences, nearest, other_environments, refuse
 from harness.model.environment import YOUNG_FLAGS
 from tests.examples import environment, sim_environment
 from tests.gate.builders import snapshot_of, timed

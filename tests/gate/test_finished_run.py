@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.gate.evaluations import Countable, from_run, left_out, other_settings
+from harness.gate.evaluations import Countable, from_run, other_settings
+from harness.gate.runs import left_out
 from harness.model.config import Config, CorrectnessConfig, TimingConfig
 from harness.model.evaluation import Evaluation
 from harness.workspace.problem import Case, Problem

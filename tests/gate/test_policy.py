@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidFile, UsageError
-from harness.gate.policy import Demands, Policy, load_policy
+from harness.gate.policy import Policy, load_policy
 from tests.gate.test_scope import git
 
 WAIVER = "waivers: [{problem: relu, solution: '*', what: performance, reason: new driver, owner: ann, expires: %s}]"
@@ -75,15 +75,18 @@ problems:
   conv2d_square: {correctness_only: false}
 """
     found = policy(tmp_path, text)
-    assert found.demands("relu") == Demands(1.5, 0.1, True)
-    assert found.demands("conv1d") == Demands(0.2, 0.1, True)
-    assert found.demands("conv2d_square") == Demands(0.2, 0.1, False)
+    demands = [found.demands(problem) for problem in ("relu", "conv1d", "conv2d_square")]
+    assert [(one.least_speedup, one.largest_slowdown, one.correctness_only) for one in demands] == [
+        (1.5, 0.1, True),
+        (0.2, 0.1, True),
+        (0.2, 0.1, False),
+    ]
 
 
 @pytest.mark.parametrize("written", ["2026-12-31", "'2026-12-31'"])
 def test_a_day_is_read_with_and_without_quotes(tmp_path: Path, written: str) -> None:
     (entry,) = policy(tmp_path, WAIVER % written).waivers
-    assert entry.waiver().expires == "2026-12-31"
+    assert str(entry.expires) == "2026-12-31"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.gate.policy import Demands
+from harness.gate.policy import Policy
 from harness.gate.snapshot import accept
 from harness.gate.speed import conclude, is_suspect, ratio, speed_answers
 from harness.model.statistics import Interval
@@ -45,12 +45,12 @@ def test_the_lower_side_of_the_ratio_uses_the_upper_side_of_the_old() -> None:
 )
 def test_the_whole_interval_decides(solution_ns: int, spread: float, answer: str) -> None:
     accepted = accept(timed(1_000_000))
-    assert speed_answers(timed(solution_ns, spread), accepted, Demands()).change == answer
+    assert speed_answers(timed(solution_ns, spread), accepted, Policy()).change == answer
 
 
 @pytest.mark.parametrize(("solution_ns", "answer"), [(1_900_000, "unchanged"), (2_100_000, "regressed")])
 def test_a_slow_down_is_a_share_of_the_accepted_time(solution_ns: int, answer: str) -> None:
-    twice = Demands(largest_slowdown=1.0)
+    twice = Policy(largest_slowdown=1.0)
     assert speed_answers(timed(solution_ns), accept(timed(1_000_000)), twice).change == answer
 
 
@@ -77,7 +77,7 @@ def test_a_regression_stands_only_if_every_repetition_finds_it(answers: list[str
 
 def test_no_more_measuring_once_one_measurement_is_clean() -> None:
     accepted = accept(timed(1_000_000))
-    slow, fine = (speed_answers(timed(ns), accepted, Demands()) for ns in (1_100_000, 1_000_000))
+    slow, fine = (speed_answers(timed(ns), accepted, Policy()) for ns in (1_100_000, 1_000_000))
     assert is_suspect([slow])
     assert is_suspect([slow, slow])
     assert not is_suspect([slow, fine])
@@ -85,11 +85,11 @@ def test_no_more_measuring_once_one_measurement_is_clean() -> None:
 
 
 def test_a_question_that_nobody_asks_raises_no_suspicion() -> None:
-    assert not is_suspect([speed_answers(timed(1_000_000, spread=0.2), None, Demands())])
+    assert not is_suspect([speed_answers(timed(1_000_000, spread=0.2), None, Policy())])
 
 
 def test_the_least_speed_up_is_a_question_of_its_own() -> None:
     accepted = accept(timed(1_000_000))
-    answers = speed_answers(timed(1_000_000), accepted, Demands(least_speedup=3.5))
+    answers = speed_answers(timed(1_000_000), accepted, Policy(least_speedup=3.5))
     assert (answers.change, answers.least) == ("unchanged", "regressed")
     assert is_suspect([answers])

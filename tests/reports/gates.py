@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from harness.model.gate import GateAttempt, GateFinding, GateReport, Judged, Location, Waiver
@@ -9,7 +10,7 @@ from harness.model.statistics import Interval
 from harness.model.verdict import Verdict
 
 PLACE = Location("solutions/relu/fast/solution.py", 7, "cuda.cu: 'x' is undefined")
-WAIVER = Waiver("relu", "*", "correctness", "compiler bug 12", "ann", "2026-12-31")
+WAIVER = Waiver("relu", "*", "correctness", "compiler bug 12", "ann", datetime.date(2026, 12, 31))
 
 
 def finding(**changes: Any) -> GateFinding:

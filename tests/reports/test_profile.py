@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.profile import DeviceTimeline, KernelCounters, Profile, Stall, TimelineRow
+from harness.model.instruments import DeviceTimeline, KernelCounters, Profile, Stall, TimelineRow
 from harness.reports.tools import profile_json, profile_report
 from tests.reports.printed import printed as shown
 from tests.wording import tells

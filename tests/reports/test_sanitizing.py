@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.cli import exit_codes
-from harness.model.sanitizing import SanitizerFinding, Sanitizing, ToolRun
+from harness.model.instruments import SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.tools import sanitizing_json, sanitizing_report
 from tests.reports.printed import printed as shown
 from tests.wording import tells

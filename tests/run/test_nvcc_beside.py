@@ -20,7 +20,7 @@ from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee.job import Job
-from harness.run import local, nvcc_beside
+from harness.run import local
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks
 from harness.run.pipeline import Shape
@@ -77,8 +77,8 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     scripted = Machine()
     monkeypatch.setattr(local, "_build", scripted.build)
-    monkeypatch.setattr(nvcc_beside, "ask_nvcc", scripted.ask)
-    monkeypatch.setattr(nvcc_beside, "find_nvcc", lambda: Nvcc("/cuda/bin/nvcc", "13.0.88"))
+    monkeypatch.setattr(local, "ask_nvcc", scripted.ask)
+    monkeypatch.setattr(local, "find_nvcc", lambda: Nvcc("/cuda/bin/nvcc", "13.0.88"))
     return scripted
 
 
@@ -130,7 +130,7 @@ def test_without_nvcc_only_the_source_is_looked_at(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_missing: bool
 ) -> None:
     if is_missing:
-        monkeypatch.setattr(nvcc_beside, "find_nvcc", lambda: None)
+        monkeypatch.setattr(local, "find_nvcc", lambda: None)
     config = Config() if is_missing else Config().without_nvcc()
     found = run(machine, tmp_path, "good", "host", "gap_good", config=config)
     assert {name: one.verdict.value for name, one in found.items()} == {

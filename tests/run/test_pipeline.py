@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from harness.run.pipeline import Again, BuiltTask, Finished, Shape, Stages, run_pipeline
+from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline
 
 PATIENCE_S = 20
 """After which a wait that should end at once has failed."""
@@ -22,14 +22,14 @@ class Scripted(Stages[int, int, str]):
 
     def __init__(
         self,
-        prepare: Callable[[int], BuiltTask[int] | Finished[str]] = BuiltTask,
+        prepare: Callable[[int], int | Finished[str]] = int,
         measure: Callable[[int, int], str | Again[int]] = lambda item, lane: f"measured {item}",
         overlapped: Callable[[str], str] = lambda result: result,
         keep: Callable[[str], object] = lambda result: None,
     ) -> None:
         self._prepare, self._measure, self._overlapped, self._keep = prepare, measure, overlapped, keep
 
-    def prepare(self, task: int) -> BuiltTask[int] | Finished[str]:
+    def prepare(self, task: int) -> int | Finished[str]:
         return self._prepare(task)
 
     def measure(self, item: int, lane: int) -> str | Again[int]:
@@ -76,9 +76,9 @@ def test_one_builder_and_one_lane_keep_the_order() -> None:
 def test_a_task_that_is_given_back_is_prepared_again(shape: Shape) -> None:
     prepared: list[int] = []
 
-    def prepare(task: int) -> BuiltTask[int]:
+    def prepare(task: int) -> int:
         prepared.append(task)
-        return BuiltTask(task)
+        return task
 
     def measure(item: int, lane: int) -> str | Again[int]:
         return Again(item + 100) if item < 20 and item % 5 == 0 else str(item)
@@ -96,10 +96,10 @@ def test_no_tasks_give_no_results() -> None:
 def test_the_next_is_built_while_one_is_measured() -> None:
     second_is_building = threading.Event()
 
-    def prepare(task: int) -> BuiltTask[int]:
+    def prepare(task: int) -> int:
         if task == 1:
             second_is_building.set()
-        return BuiltTask(task)
+        return task
 
     def measure(item: int, lane: int) -> str:
         wait(second_is_building)
@@ -111,9 +111,9 @@ def test_the_next_is_built_while_one_is_measured() -> None:
 def test_builds_go_on_side_by_side() -> None:
     all_there = threading.Barrier(3)
 
-    def prepare(task: int) -> BuiltTask[int]:
+    def prepare(task: int) -> int:
         all_there.wait(PATIENCE_S)
-        return BuiltTask(task)
+        return task
 
     assert len(run(range(3), Shape(3, 1, 3), prepare=prepare)) == 3
 
@@ -146,10 +146,10 @@ def test_where_cores_are_few_nothing_is_built_while_something_is_measured() -> N
         with lock:
             busy[kind] -= 1
 
-    def prepare(task: int) -> BuiltTask[int] | Finished[str]:
+    def prepare(task: int) -> int | Finished[str]:
         enter("build", "measure")
         leave("build")
-        return Finished("refused") if task % 7 == 0 else BuiltTask(task)
+        return Finished("refused") if task % 7 == 0 else task
 
     def measure(item: int, lane: int) -> str:
         enter("measure", "build")
@@ -168,7 +168,7 @@ def test_what_does_not_build_waits_for_no_device() -> None:
         wait(refusal_was_read)
         return "measured"
 
-    stages = Scripted(lambda task: Finished("refused") if task == 1 else BuiltTask(task), measure)
+    stages = Scripted(lambda task: Finished("refused") if task == 1 else task, measure)
     found = []
     for result in run_pipeline(range(2), stages, Shape(1, 1, 4), threading.Event()):
         found.append(result)
@@ -217,11 +217,11 @@ def test_refusals_that_nobody_reads_do_not_pile_up() -> None:
 def test_a_result_says_if_something_was_built_meanwhile() -> None:
     second_is_building, first_is_measured = threading.Event(), threading.Event()
 
-    def prepare(task: int) -> BuiltTask[int]:
+    def prepare(task: int) -> int:
         if task == 1:
             second_is_building.set()
             wait(first_is_measured)
-        return BuiltTask(task)
+        return task
 
     def measure(item: int, lane: int) -> str:
         wait(second_is_building)
@@ -241,10 +241,10 @@ def test_alternating_stages_never_overlap() -> None:
 
 @pytest.mark.parametrize("stage", ["prepare", "measure"])
 def test_an_error_of_a_stage_ends_the_run_and_is_told(stage: str) -> None:
-    def prepare(task: int) -> BuiltTask[int]:
+    def prepare(task: int) -> int:
         if stage == "prepare" and task == 3:
             raise OSError("no space")
-        return BuiltTask(task)
+        return task
 
     def measure(item: int, lane: int) -> str:
         if stage == "measure" and item == 3:
@@ -266,7 +266,7 @@ def test_a_reader_who_has_had_enough_stops_everything() -> None:
             wait(stop)  # as a wait for a worker does
         return str(item)
 
-    results = run_pipeline(range(1000), Scripted(BuiltTask, measure), Shape(2, 1, 4), stop)
+    results = run_pipeline(range(1000), Scripted(int, measure), Shape(2, 1, 4), stop)
     assert next(results) == "0"
     results.close()
     assert stop.is_set()
@@ -290,7 +290,7 @@ def test_tasks_may_wait_for_the_results_of_those_before(alternates: bool) -> Non
             assert answered.get(timeout=PATIENCE_S) == f"measured {number}"
 
     found = []
-    stages = Scripted(BuiltTask, lambda item, lane: f"measured {item}")
+    stages = Scripted(int, lambda item, lane: f"measured {item}")
     for result in run_pipeline(attempts(), stages, Shape(3, 1, 16, alternates), threading.Event()):
         found.append(result)
         answered.put(result)
@@ -304,7 +304,7 @@ def test_a_reader_may_leave_while_the_tasks_are_waited_for() -> None:
         yield 0
         never.wait()
 
-    results = run_pipeline(tasks(), Scripted(BuiltTask, lambda item, lane: item), Shape(2, 1, 4), never)
+    results = run_pipeline(tasks(), Scripted(int, lambda item, lane: item), Shape(2, 1, 4), never)
     assert next(results) == 0
     closing = threading.Thread(target=results.close, daemon=True)
     with patch.object(never, "set"):  # the tasks don't hear of it
@@ -318,7 +318,7 @@ def test_a_reader_may_leave_while_the_tasks_are_waited_for() -> None:
 def test_what_was_found_is_handed_on_before_an_error() -> None:
     first_is_there = threading.Event()
 
-    def prepare(task: int) -> BuiltTask[int] | Finished[str]:
+    def prepare(task: int) -> int | Finished[str]:
         if task == 0:
             return Finished("refused")
         wait(first_is_there)
@@ -340,7 +340,7 @@ def test_every_result_is_kept_read_or_not() -> None:
         if len(kept) == 3:
             all_kept.set()
 
-    stages = Scripted(BuiltTask, lambda item, lane: str(item), keep=keep)
+    stages = Scripted(int, lambda item, lane: str(item), keep=keep)
     results = run_pipeline(range(3), stages, Shape(1, 1, 4), threading.Event())
     assert next(results) == "0"
     wait(all_kept)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.model.profile import DeviceTimeline, TimelineRow
+from harness.model.instruments import DeviceTimeline, TimelineRow
 from harness.tools.chrome_trace import NoTrace, read_timeline
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.profile import KernelCounters, Stall
+from harness.model.instruments import KernelCounters, Stall
 from harness.tools.nsight import CounterRequest, counting_command, read_counters, reading_command
 
 DATA = Path(__file__).parent / "data"

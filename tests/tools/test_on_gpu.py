@@ -8,12 +8,11 @@ import pytest
 
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
-from harness.model.sanitizing import SanitizerTool, Sanitizing
+from harness.model.instruments import SanitizerTool, Sanitizing
 from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import run_profile
 from harness.tools.sanitizing import run_sanitizer
-from harness.tools.target import Inspection, require_gpu
-from harness.tools.toolbox import find_tool
+from harness.tools.target import Inspection, find_tool, require_gpu
 from tests.tools import fakes
 
 pytestmark = pytest.mark.gpu

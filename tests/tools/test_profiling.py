@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.model.config import LimitsConfig
-from harness.model.profile import DeviceTimeline, KernelCounters, TimelineRow
+from harness.model.instruments import DeviceTimeline, KernelCounters, TimelineRow
 from harness.tools.bench import ArmFailed
 from harness.tools.nsight import CounterRequest
 from harness.tools.profiling import count_kernels, named, remarks

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.config import LimitsConfig
-from harness.model.sanitizing import ToolRun
+from harness.model.instruments import ToolRun
 from harness.tools.bench import ArmFailed
 from harness.tools.sanitizing import look
 from harness.tools.target import Inspection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.workspace.formula import FormulaError, Operand, numeric_constants, value_of
+from harness.workspace.constants import FormulaError, Operand, numeric_constants, value_of
 
 CONSTANTS: dict[str, Operand] = {"rows": 6, "columns": 4, "ratio": 0.5, "kernel_size": (5, 7)}
 

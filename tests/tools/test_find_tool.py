@@ -8,8 +8,8 @@ import pytest
 
 from harness.errors import MachineError
 from harness.model.environment import MachineFinding
-from harness.tools import toolbox
-from harness.tools.toolbox import examine_tools, find_tool, refusal
+from harness.tools import target
+from harness.tools.target import examine_tools, find_tool, refusal
 
 
 def put(path: Path) -> Path:
@@ -22,8 +22,8 @@ def put(path: Path) -> Path:
 @pytest.fixture
 def nothing_usual(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No tools but those that a test makes."""
-    monkeypatch.setattr(toolbox, "_USUAL", (str(tmp_path / "usual"),))
-    monkeypatch.setattr(toolbox, "_OWN_FOLDERS", tmp_path / "opt")
+    monkeypatch.setattr(target, "_USUAL", (str(tmp_path / "usual"),))
+    monkeypatch.setattr(target, "_OWN_FOLDERS", tmp_path / "opt")
 
 
 @pytest.mark.usefixtures("nothing_usual")
