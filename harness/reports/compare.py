@@ -28,7 +28,7 @@ from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, resources, shares
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20
@@ -40,18 +40,9 @@ _SHORT = {
 }
 
 
-def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Report:
+@reporting
+def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Iterator[Block]:
     """The whole answer; `kept` are the ids of evaluations that an earlier run made."""
-    return Report(list(_blocks(evaluations, kept, verbose)))
-
-
-def rank_labels(ranked: Sequence[Ranked]) -> list[str]:
-    """'1', '2=', '2=', '4', and nothing for what isn't ranked."""
-    counts = Counter(one.rank for one in ranked)
-    return ["" if one.rank is None else f"{one.rank}{'=' if counts[one.rank] > 1 else ''}" for one in ranked]
-
-
-def _blocks(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Iterator[Block]:
     by_problem: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         by_problem.setdefault(evaluation.problem.name, []).append(evaluation)
@@ -75,6 +66,12 @@ def _blocks(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bo
     if warning := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
         yield Line(f"remark: {warning}", "unsure")
     yield from _summary(evaluations, kept)
+
+
+def rank_labels(ranked: Sequence[Ranked]) -> list[str]:
+    """'1', '2=', '2=', '4', and nothing for what isn't ranked."""
+    counts = Counter(one.rank for one in ranked)
+    return ["" if one.rank is None else f"{one.rank}{'=' if counts[one.rank] > 1 else ''}" for one in ranked]
 
 
 def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section
 from harness.reports.numbers import format_moment, format_speedup, format_time
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 from harness.reports.untrusted import one_line
 from harness.store.entry import Entry
 
@@ -69,8 +69,14 @@ def history_json(series: SolutionHistory) -> Iterator[dict[str, Any]]:
         yield facts | verdicts | {"cases": list(moment.entry.cases)}
 
 
-def history_report(found: Sequence[SolutionHistory]) -> Report:
-    return Report([_section(series) for series in found])
+@reporting
+def history_report(found: Sequence[SolutionHistory]) -> Iterator[Block]:
+    for series in found:
+        latest = series.latest
+        name = Span(f"{latest.problem} / {latest.solution}", "strong")
+        plot = [Line(""), Prose(drawn)] if (drawn := terminal_plot(series)) else []
+        title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
+        yield Section(title, [table_of(series.moments, _COLUMNS), *plot], is_inset=False)
 
 
 def terminal_plot(series: SolutionHistory) -> str | None:
@@ -128,16 +134,6 @@ def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
         yield Moment(entry, change, own is not None and previous is not None)
         if own is not None:
             before[entry.baseline] = own
-
-
-def _section(series: SolutionHistory) -> Section:
-    latest = series.latest
-    name = Span(f"{latest.problem} / {latest.solution}", "strong")
-    title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
-    blocks: list[Block] = [table_of(series.moments, _COLUMNS)]
-    if plot := terminal_plot(series):
-        blocks += [Line(""), Prose(plot)]
-    return Section(title, blocks, is_inset=False)
 
 
 def _change(moment: Moment) -> Span:

@@ -16,7 +16,7 @@ from harness.reports.numbers import (
     format_time,
     light_note,
 )
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 OWN = "own"
 """The column's head: the share of the device's time in the solution's own kernels."""
@@ -31,9 +31,27 @@ TIMES: Sequence[ColumnOf[Evaluation]] = (
 )
 
 
-def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Report:
+@reporting
+def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Block]:
     """The whole answer of a run."""
-    return Report(list(_blocks(evaluations, verbose)))
+    first, ordered = evaluations[0], sorted(evaluations, key=_fastest_first)
+    yield heading(first)
+    yield Line(_held_to(first), "faint")
+    yield from _results(ordered)
+    yield from baselines_blocks(evaluations)
+    if first.environment.backend == "sim":
+        yield Line(simulated_words(first), "unsure")
+        if compiled := compiled_words(evaluations):
+            yield Line(compiled)
+    for evaluation in evaluations:
+        yield from failure_section(evaluation, verbose)
+    if speeds := _speeds(ordered):
+        yield Line(speeds)
+    yield from caveats(evaluations)
+    if verbose:
+        yield from resources(evaluations)
+    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
+        yield Line(f"remark: {remark}", "faint")
 
 
 def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]], list[Line]]:
@@ -89,27 +107,6 @@ def compiled_words(evaluations: Sequence[Evaluation]) -> str:
             words = f"nvcc {', '.join(versions)} compiles for {', '.join(architectures)}"
             named.setdefault(words, []).append(evaluation.solution.name)
     return _by_words(named)
-
-
-def _blocks(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Block]:
-    first, ordered = evaluations[0], sorted(evaluations, key=_fastest_first)
-    yield heading(first)
-    yield Line(_held_to(first), "faint")
-    yield from _results(ordered)
-    yield from baselines_blocks(evaluations)
-    if first.environment.backend == "sim":
-        yield Line(simulated_words(first), "unsure")
-        if compiled := compiled_words(evaluations):
-            yield Line(compiled)
-    for evaluation in evaluations:
-        yield from failure_section(evaluation, verbose)
-    if speeds := _speeds(ordered):
-        yield Line(speeds)
-    yield from caveats(evaluations)
-    if verbose:
-        yield from resources(evaluations)
-    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
-        yield Line(f"remark: {remark}", "faint")
 
 
 def heading(evaluation: Evaluation) -> Line:

@@ -11,7 +11,7 @@ from harness.model.record import as_json
 from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
 from harness.reports.numbers import format_ms
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 _STALLS = 4
 _FEW_STALLS = 0.03
@@ -29,12 +29,9 @@ def profile_json(profile: Profile) -> dict[str, Any]:
     return record
 
 
-def profile_report(profile: Profile) -> Report:
+@reporting
+def profile_report(profile: Profile) -> Iterator[Block]:
     """A few lines for each kernel, then the timeline, then where the files are."""
-    return Report(list(_profile(profile)))
-
-
-def _profile(profile: Profile) -> Iterator[Block]:
     name = f"{profile.problem}/{profile.solution or 'reference'}"
     yield Line((Span(name, "strong"), f", case {profile.case}, on {profile.gpu}"))
     for _, group in groupby(profile.kernels, key=lambda one: (one.kernel, one.grid, one.block)):
@@ -171,12 +168,9 @@ def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 
-def sanitizing_report(sanitizing: Sanitizing) -> Report:
+@reporting
+def sanitizing_report(sanitizing: Sanitizing) -> Iterator[Block]:
     """A row for each tool, then each finding."""
-    return Report(list(_sanitizing(sanitizing)))
-
-
-def _sanitizing(sanitizing: Sanitizing) -> Iterator[Block]:
     name = f"{sanitizing.problem}/{sanitizing.solution or 'reference'}"
     answer = Span("clean", "good") if sanitizing.is_whole else Span("not looked through", "unsure")
     if sanitizing.own:
