@@ -74,7 +74,7 @@ def history_report(found: Sequence[SolutionHistory]) -> Iterator[Block]:
     for series in found:
         latest = series.latest
         name = Span(f"{latest.problem} / {latest.solution}", "strong")
-        plot = [Line(""), Prose(drawn)] if (drawn := terminal_plot(series)) else []
+        plot: list[Block] = [Line(""), Prose(drawn)] if (drawn := terminal_plot(series)) else []
         title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
         yield Section(title, [table_of(series.moments, _COLUMNS), *plot], is_inset=False)
 
