@@ -22,7 +22,7 @@ from harness.model.ranking import (
 from harness.model.statistics import geometric_mean
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
-from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest, over_table
+from harness.reports.baselines import over_fastest, over_table, remarks_on_baselines
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, several, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
@@ -99,8 +99,7 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     yield from found[:_MOST_CAVEATS]
     if len(found) > _MOST_CAVEATS:
         yield Line(f"… and {len(found) - _MOST_CAVEATS} more; 'harness show ID' has them", "faint")
-    for line in compiled_lines(evaluations):
-        yield Line(line, "faint")
+    yield from remarks_on_baselines(evaluations)
 
 
 def _times_of_baseline(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
@@ -142,8 +141,6 @@ def _other_baselines(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if fastest := [row for evaluation in evaluations if (row := over_fastest(evaluation))]:
         yield Line("over the fastest of them:", "faint")
         yield over_table(fastest, "fastest baseline")
-    for line in noisy_lines(evaluations):
-        yield Line(line, "unsure")
 
 
 def _over(timing: Timing, baseline: Baseline) -> str:

@@ -13,7 +13,7 @@ from harness.model.record import as_json
 from harness.model.statistics import Interval, ratio
 from harness.reports.blocks import Block, Column, Line, Prose, Section, Span, Table, Tone, Words, verdict_span
 from harness.reports.evaluation import solution_ns
-from harness.reports.numbers import format_error, format_moment, format_speedup, format_time
+from harness.reports.numbers import format_error, format_moment, format_ms, format_speedup
 from harness.reports.terminal import reporting
 
 
@@ -153,7 +153,7 @@ def _overview(found: Difference) -> Table:
         ("at (UTC)", *(format_moment(e.started_at, to_seconds=True) for e in both)),
         ("verdict", *(verdict_span(e.verdict) for e in both)),
         ("err/tol", *(format_error(e.checks) for e in both)),
-        ("ms", *(format_time(solution_ns(e)) for e in both)),
+        ("ms", *(format_ms(solution_ns(e)) for e in both)),
         ("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both)),
     ]
     return Table((Column(""), Column("first"), Column("second")), rows)

@@ -10,10 +10,10 @@ from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span,
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
 from harness.reports.numbers import (
     format_error,
+    format_ms,
     format_own_share,
     format_share,
     format_speedup,
-    format_time,
     light_note,
 )
 from harness.reports.terminal import reporting
@@ -26,7 +26,7 @@ LIGHT = "SOL"
 
 SOLUTION: ColumnOf[Evaluation] = (Column("solution", is_name=True), lambda one: one.solution.name)
 TIMES: Sequence[ColumnOf[Evaluation]] = (
-    (number("ms"), lambda one: format_time(solution_ns(one))),
+    (number("ms"), lambda one: format_ms(solution_ns(one))),
     (number("speed-up [95 %]"), lambda one: format_speedup(one.timing.speedup if one.timing else None)),
 )
 
@@ -133,7 +133,7 @@ def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 def _baseline_time(evaluation: Evaluation) -> str:
     timing = evaluation.timing
-    return format_time(timing.time_ns(timing.baselines[0]) if timing else None)
+    return format_ms(timing.time_ns(timing.baselines[0]) if timing else None)
 
 
 def _speeds(evaluations: Sequence[Evaluation]) -> str:

@@ -10,7 +10,7 @@ from harness.model.profile import DeviceTimeline, KernelCounters, Profile
 from harness.model.record import as_json
 from harness.model.sanitizing import WHAT_IT_FINDS, SanitizerFinding, Sanitizing, ToolRun
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
-from harness.reports.numbers import format_ms
+from harness.reports.numbers import format_ms, format_rate
 from harness.reports.terminal import reporting
 
 _STALLS = 4
@@ -80,7 +80,8 @@ def _dram(kernel: KernelCounters) -> str:
     if kernel.dram_percent is not None:
         parts.append(f"{kernel.dram_percent:.1f} % of peak")
     if kernel.dram_read_bytes is not None and kernel.dram_written_bytes is not None:
-        parts.append(f"{_bytes(kernel.dram_read_bytes)} read, {_bytes(kernel.dram_written_bytes)} written")
+        read, written = (format_rate(count, "B") for count in (kernel.dram_read_bytes, kernel.dram_written_bytes))
+        parts.append(f"{read} read, {written} written")
     return ", ".join(parts)
 
 
@@ -143,14 +144,6 @@ def _name(kernel: str) -> str:
 
 def _size(three: tuple[int, int, int]) -> str:
     return "×".join(str(number) for number in three)
-
-
-def _bytes(count: float) -> str:
-    """'2.15 GB', decimal, as bandwidths are."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}" if count < 1000 * size else f"{count / size:.0f} {unit}"
-    return f"{count:.0f} B"
 
 
 def _count(number: int) -> str:
