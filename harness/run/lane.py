@@ -27,7 +27,7 @@ from harness.model.evaluation import Evaluation
 from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import Job, evaluate
 from harness.run.gpu_lock import GpuLock
-from harness.sandbox.own_python import own_python
+from harness.sandbox.environment import own_python
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
 

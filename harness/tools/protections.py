@@ -9,9 +9,8 @@ import tempfile
 from typing import Any
 
 from harness.model.environment import MachineFinding
-from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.environment import of_own_folder, own_python, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.own_python import own_python
 from harness.sandbox.wire.sandbox import Sandbox
 
 _TIMEOUT_S = 30
