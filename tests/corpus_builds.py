@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Sequence
 
-from harness.builder.solution_files import seen_files
+from harness.builder.workers import seen_files
 from harness.model.record import hash_contents
 from harness.run.cache import cache_folder
 from harness.sandbox.wire.layout import extensions_folder, is_key

@@ -14,9 +14,8 @@ from typing import Any
 
 from harness.builder.compiler_log import compiler_errors, is_refusal, kernel_resources, without_middle
 from harness.builder.extension_cache import log_of, nvcc_calls_of
-from harness.builder.solution_files import bring, seen_files
 from harness.builder.texts import Texts, compilers_of
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, bring, seen_files
 from harness.devices import FLAGS, SimUnavailable, diagnose_build_log, find_compiler, host_calls_in
 from harness.errors import MachineError
 from harness.model.build import ExtensionBuild

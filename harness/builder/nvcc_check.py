@@ -19,8 +19,7 @@ import torch
 from harness.builder.build import BuildOutcome, read_beginning
 from harness.builder.compiler_log import kernel_resources, what_follows, without_middle
 from harness.builder.extension_cache import keep_text
-from harness.builder.solution_files import bring
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, bring
 from harness.devices import Nvcc
 from harness.errors import HarnessError
 from harness.model.build import ExtensionBuild, KernelResources, NvccCheck

@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from harness.builder.build import BuildOutcome
-from harness.builder.solution_files import bring
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, bring
 from harness.devices import beyond_simulator
 from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
@@ -33,8 +32,7 @@ from harness.referee.timing.baselines import references_of
 from harness.referee.trial import Trial, is_timed
 from harness.referee.triton import require_no_triton
 from harness.referee.unchanged import change_meanwhile
-from harness.sandbox.advice import advice_for
-from harness.sandbox.outcome import SolutionFailed
+from harness.sandbox.outcome import SolutionFailed, advice_for
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
 
 

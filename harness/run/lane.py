@@ -28,7 +28,7 @@ from harness.referee.ceilings.ceilings import device_ceilings
 from harness.referee.evaluation import evaluate
 from harness.referee.job import Job
 from harness.run.gpu_lock import GpuLock
-from harness.sandbox.own_python import own_python
+from harness.sandbox.environment import own_python
 from harness.sandbox.process import TextsNotBuilt
 from harness.sandbox.start import Surroundings
 

@@ -1,6 +1,7 @@
 """The environment variables that a worker gets: what compilers, CUDA and Python go by, and nothing else of the user's.
 
 Tokens, proxies and LD_PRELOAD stay outside. Whoever needs another one names it in limits.pass_environment.
+How a Python of ours is started stands here, too.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import site
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -68,3 +70,25 @@ def _is_allowed(name: str) -> bool:
     if name in _SET_BY_TORCH or _SECRET.search(name):
         return False
     return name in _NAMES or name.startswith(_BEGINNINGS)
+
+
+_START = """\
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+if sys.argv[1] not in sys.path:
+    sys.path.insert(0, sys.argv[1])
+module = sys.argv[2]
+del sys.argv[1:3]
+import runpy
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""The package's folder comes first where it is on no path yet (a checkout), and keeps its place where it is."""
+
+
+def own_python(module: str, *arguments: str) -> list[str]:
+    """Return the command of a process that runs `module` of this very package as its main program.
+
+    `python -m` puts the working folder first on the path: a random.py in it, which a solution may well have beside it,
+    would be imported into a process that judges. Python 3.10 has no option against that.
+    """
+    return [sys.executable, "-c", _START, str(Path(__file__).parents[2]), module, *arguments]

@@ -12,13 +12,14 @@ import socket
 import subprocess
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
+from typing import IO
 
 from harness.errors import Interrupted, MachineError
 from harness.model.environment import BackendName
+from harness.sandbox.environment import own_python
 from harness.sandbox.family import has_ended
-from harness.sandbox.output import WorkerOutput
-from harness.sandbox.own_python import own_python
 from harness.sandbox.wire.exchange import envelope, open_envelope
 from harness.sandbox.wire.forking import MARK, NO_MARK, REPLIES, Fork, Forked, Reap, Reaped, Refused
 from harness.sandbox.wire.frames import FrameError, PeerClosed, receive_frame, send_frame
@@ -206,3 +207,36 @@ class ForkServers:
             server.kill()
         for server in servers:
             server.close()
+
+
+_KEPT_OUTPUT_BYTES = 16 * 2**10
+
+
+class WorkerOutput:
+    """A pipe that is drained in the background, its first and last bytes kept; a flood costs nothing."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._head = b""
+        self._tail: deque[bytes] = deque(maxlen=4)
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        gap = f"\n… {self._dropped} bytes left out …\n".encode() if self._dropped else b""
+        return (self._head + gap + b"".join(self._tail)).decode(errors="replace").strip()
+
+    def finish(self) -> None:
+        self._thread.join(timeout=2)  # a grandchild that left the group may hold the pipe
+
+    def _drain(self) -> None:
+        while piece := os.read(self._stream.fileno(), _KEPT_OUTPUT_BYTES // 4):
+            if len(self._head) < _KEPT_OUTPUT_BYTES:
+                self._head += piece
+                continue
+            if len(self._tail) == self._tail.maxlen:
+                self._dropped += len(self._tail[0])
+            self._tail.append(piece)
+        self._stream.close()

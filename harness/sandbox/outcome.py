@@ -1,4 +1,7 @@
-"""A solution's fault, as an exception inside the referee and as a verdict outside."""
+"""A solution's fault, as an exception inside the referee and as a verdict outside, with the next step for its author.
+
+Known causes come first, then the verdict's own advice.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import re
 from harness.model.check import CheckName, Evidence
 from harness.model.evaluation import Failure
 from harness.model.verdict import Verdict
-from harness.sandbox.advice import advice_for
 from harness.sandbox.wire.messages import Raised
 
 _REASON_CHARS = 1_000
@@ -57,3 +59,102 @@ def from_exception(raised: Raised, stage: str, otherwise: Verdict) -> SolutionFa
                 break
     first_line = next((line for line in raised.message.splitlines() if line.strip()), "(no message)")
     return SolutionFailed(verdict, f"{raised.type_name} {stage}: {first_line}", raised.traceback)
+
+
+_KNOWN_CAUSES = (
+    (
+        r"(?s)load_inline\(\) missing .*cpp_sources",
+        "pass C++ declarations of the host functions as cpp_sources and name these functions in 'functions'; "
+        "a __global__ kernel can't be bound, it needs a host function that launches it",
+    ),
+    (
+        r"main\.cpp.*cuda_runtime\.h: No such file|main\.cpp.*__global__|main\.cpp.*threadIdx",
+        "CUDA code was passed as cpp_sources, which the C++ compiler gets: pass it as cuda_sources and leave the "
+        "declarations of the bound functions in cpp_sources",
+    ),
+    (
+        r"(?s)DeprecatedTypeProperties|AT_DISPATCH\w*.*\.type\(\)",
+        "AT_DISPATCH_… takes a ScalarType: write x.scalar_type() instead of x.type()",
+    ),
+    (
+        r"main\.cpp.*was not declared in this scope",
+        "declare every bound function in cpp_sources, with the signature that cuda_sources defines",
+    ),
+    (
+        r"calling a __host__ function",
+        "mark the function __device__, or __host__ __device__ if the host calls it too; a constexpr one needs neither",
+    ),
+    (
+        r"(?i)extended.lambda|lambda without __device__",
+        "write [=] __device__ (…) and build with extra_cuda_cflags=['--extended-lambda'], or pass a functor whose "
+        "operator() is __device__",
+    ),
+    (r'identifier "?\w+"? is undefined|was not declared in this scope', "declare the name, or pass it to the function"),
+    (
+        r"(?s)dynamic shared memory .* above the limit|invalid argument[^\n]*shared",
+        "above 48 KiB a kernel must opt in: cudaFuncSetAttribute(kernel, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); and check cudaGetLastError() after the launch",
+    ),
+    (
+        r"illegal.(memory|address)|illegal-address",
+        "check index arithmetic: at large shapes a 32-bit index overflows at 2^31 elements, so compute offsets in "
+        "int64_t; 'compute-sanitizer python …' names the access",
+    ),
+    (
+        r"(?s)PermissionError.*(Errno 1\b|Operation not permitted)",
+        "workers may not do that: 'harness doctor' lists what confines them, SECURITY.md what they are kept from",
+    ),
+    (
+        r"(?s)(PermissionError|Read-only file system).*(Errno 13|Errno 30)",
+        "the solution's folder is a read-only copy: write to the current directory or to tempfile",
+    ),
+    (
+        r"(?s)FileNotFoundError.*Errno 2|\[Errno 2\] No such file",
+        "the current directory is a scratch folder: name files of the solution by Path(__file__).parent / …",
+    ),
+    (
+        r"getpwuid\(\): uid not found",
+        "a worker's user has no entry in the user database: take getpass.getuser(), or do without",
+    ),
+    (
+        r"defines no class 'ModelNew'",
+        "name the module's class ModelNew",
+    ),
+)
+
+_BY_VERDICT = {
+    Verdict.COMPILE_ERROR: "mend the compiler's errors above; the whole log is at the path named",
+    Verdict.LOAD_ERROR: "mend the exception: importing solution.py and ModelNew(*init_inputs) must work",
+    Verdict.RUNTIME_ERROR: "mend the exception; where a launch failed, check cudaGetLastError() right after it",
+    Verdict.MEMORY_ERROR: "check every index against its bounds; run compute-sanitizer",
+    Verdict.OUT_OF_MEMORY: "allocate less, or reuse a workspace between calls",
+    Verdict.TIMEOUT: "look for an endless loop, a barrier that some threads never reach or, on the simulator, a block "
+    "that waits for a later one; limits (build_s, load_s, turn_s) are in the config",
+    Verdict.CRASHED: "look at the end of its output ('harness show last' has it): the process ended without an answer",
+    Verdict.WRONG_OUTPUT_TYPE: "return what the reference's forward() returns",
+    Verdict.WRONG_SHAPE: "check the formula of the output's size against the reference's",
+    Verdict.WRONG_DTYPE: "return the dtype that the reference returns",
+    Verdict.WRONG_VALUES: "compare at the positions listed; at borders look for halo and remainder handling",
+    Verdict.NONDETERMINISTIC: "look for races: a missing barrier, or a read of memory that nothing wrote",
+    Verdict.CHEATING: "'harness explain CHECK' tells what was observed and how an honest solution avoids it; a false "
+    "alarm is our bug: report it with the record",
+    Verdict.NO_CUSTOM_KERNEL: "move the computation into a kernel of your own; 'harness show' lists whose kernels ran",
+    Verdict.UNSUPPORTED: "run it on a GPU (--backend cuda); the simulator can't judge it",
+    Verdict.INVALID_PROBLEM: "mend the problem's files: no solution can be judged before",
+    Verdict.HARNESS_ERROR: "run 'harness doctor'; if the machine is sound, report this with the record",
+}
+
+
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+
+
+def advice_for(verdict: Verdict, text: str) -> str:
+    """One sentence, from the failure's text where its cause is known."""
+    # Where the gap is the simulator's, or the mistake another's, a compiler's message is no advice to the author.
+    blames_others = (Verdict.UNSUPPORTED, Verdict.INVALID_PROBLEM, Verdict.HARNESS_ERROR)
+    for pattern, advice in _KNOWN_CAUSES if verdict not in blames_others else ():
+        if re.search(pattern, text):
+            return advice
+    if verdict is Verdict.HARNESS_ERROR and _NO_SPACE.search(text):
+        return "free space, or set TMPDIR, where workers have their folders, and HARNESS_CACHE, where builds are kept"
+    return _BY_VERDICT.get(verdict, "see the record")

@@ -21,8 +21,7 @@ from harness.model.environment import BackendName
 from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
-from harness.sandbox.fork_server import ForkServers, Kind
-from harness.sandbox.output import WorkerOutput
+from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
 from harness.sandbox.wire.forking import NO_MARK
 from harness.sandbox.wire.sandbox import Sandbox
 

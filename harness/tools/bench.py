@@ -12,8 +12,7 @@ from pathlib import Path
 
 from harness.builder.build import BuildOutcome, build
 from harness.builder.extension_cache import lend
-from harness.builder.solution_files import seen_files
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, seen_files
 from harness.devices import CudaHost
 from harness.errors import InvalidFile, MachineError
 from harness.model.build import ExtensionBuild
@@ -21,10 +20,9 @@ from harness.model.config import LimitsConfig
 from harness.model.record import hash_contents
 from harness.referee.answers.reference import InvalidProblem, Reference
 from harness.run.cache import cache_folder
-from harness.sandbox.environment import of_own_folder, scrubbed
+from harness.sandbox.environment import of_own_folder, own_python, scrubbed
 from harness.sandbox.folder import make_folder, remove_folder, write_file
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.own_python import own_python
 from harness.sandbox.start import Surroundings, surroundings_of
 from harness.sandbox.wire.codec import CodecError, decode, encode
 from harness.sandbox.wire.layout import extensions_folder, files_folder, lent_extensions, scratch_folder

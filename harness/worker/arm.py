@@ -15,7 +15,7 @@ import numpy
 import torch
 
 from harness.devices.base import WorkerDevice
-from harness.sandbox.wire.initialisers import varied_initialisers
+from harness.sandbox.wire.construction import take_batch_statistics, varied_initialisers
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -33,15 +33,13 @@ from harness.sandbox.wire.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.sandbox.wire.norms import take_batch_statistics
 from harness.sandbox.wire.values import decode_value
-from harness.worker.compilation import compilation
 from harness.worker.extensions import Extensions
-from harness.worker.flags import read_flags, set_flags
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard
 from harness.worker.optimization import in_channels_last, optimize
 from harness.worker.sharing import Held, Sharing, own_bytes
+from harness.worker.torch_state import compilation, read_flags, set_flags
 
 
 class Arm:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.builder.build import BuildOutcome
 from harness.builder.nvcc_check import Opinion, SimulatedBuild, ask_nvcc
-from harness.builder.solution_files import solution_place
+from harness.builder.workers import solution_place
 from harness.devices.environment import Nvcc
 from harness.errors import Interrupted, MachineError
 from harness.model.build import ExtensionBuild

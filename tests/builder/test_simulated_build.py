@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.builder.build import _require_compiler, build
-from harness.builder.solution_files import bring
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, bring
 from harness.devices.choice import open_host
 from harness.devices.environment import FLAGS
 from harness.errors import MachineError

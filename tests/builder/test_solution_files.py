@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.builder.solution_files import seen_files
+from harness.builder.workers import seen_files
 from harness.errors import HarnessError
 from harness.workspace.source_hash import hash_files, hash_folder, judged_files
 

@@ -19,7 +19,7 @@ from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
 from harness.referee.job import make_job
 from harness.sandbox.outcome import SolutionFailed
-from harness.sandbox.wire.norms import take_batch_statistics
+from harness.sandbox.wire.construction import take_batch_statistics
 from harness.workspace.problem import load_problem
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

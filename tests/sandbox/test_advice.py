@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.verdict import Verdict
-from harness.sandbox.advice import advice_for
+from harness.sandbox.outcome import advice_for
 from tests.builder.test_compiler_log import GCC, MISSING_HEADER, NVCC
 
 GENERAL = "mend the compiler's errors above; the whole log is at the path named"

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from harness.builder import extension_cache
-from harness.builder.solution_files import bring
-from harness.builder.workers import Workers
+from harness.builder.workers import Workers, bring
 from harness.devices.environment import FLAGS
 from harness.model.verdict import Verdict
 from harness.sandbox import conversation

@@ -17,9 +17,8 @@ import numpy
 import torch
 from torch.overrides import TorchFunctionMode
 
-from harness.sandbox.wire.initialisers import varied_initialisers
+from harness.sandbox.wire.construction import keeping_statistics, take_batch_statistics, varied_initialisers
 from harness.sandbox.wire.messages import Structure
-from harness.sandbox.wire.norms import keeping_statistics, take_batch_statistics
 from harness.sandbox.wire.values import NotPlain, encode_value
 from harness.workspace.problem import Problem
 

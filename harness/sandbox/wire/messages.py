@@ -110,7 +110,7 @@ class Optimization:
 class Construct:
     """Make the model under a seed, load the state whose names and shapes match, then optimize it if asked.
 
-    `varies`: layers that it makes start with varied parameters, see initialisers. `batch_statistics`: its
+    `varies`: layers that it makes start with varied parameters, see construction. `batch_statistics`: its
     normalisations take the batch's statistics.
     """
 

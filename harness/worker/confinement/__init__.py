@@ -19,8 +19,7 @@ from harness.sandbox.wire.layout import READ_ONLY_FILES, files_folder, scratch_f
 from harness.sandbox.wire.sandbox import Sandbox
 from harness.worker.confinement import landlock
 from harness.worker.confinement.bubblewrap import Bubblewrap
-from harness.worker.confinement.limits import end_first, limit_resources
-from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, prctl
+from harness.worker.confinement.linux import PR_SET_PDEATHSIG, Unavailable, end_first, limit_resources, prctl
 from harness.worker.confinement.own_user import become_own_user, drop_rights
 from harness.worker.confinement.readable import hidden_places, listed_places, needed_places, readable_places
 from harness.worker.confinement.system_calls import filter_calls

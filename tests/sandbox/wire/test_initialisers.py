@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from harness.sandbox.wire.initialisers import varied_initialisers
+from harness.sandbox.wire.construction import varied_initialisers
 
 
 def norm(seed: int) -> nn.BatchNorm2d:

@@ -1,6 +1,8 @@
-"""Initialisers of torch.nn.init that leave no constants, for problems whose outputs would carry no information.
+"""Two ways in which both sides make a problem's model other than as it is written.
 
-Both sides construct their modules under them, so what a module derives from its parameters derives from varied ones.
+Initialisers of torch.nn.init leave no constants, for problems whose outputs would carry no information. Both sides
+construct their modules under them, so what a module derives from its parameters derives from varied ones. And
+normalisations that keep running statistics take the batch's instead.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.nn import init
+from torch.nn import Module, init
+from torch.nn.modules.batchnorm import _NormBase
 
 _SPREAD = 0.5
 """A constant becomes uniform within this distance, so the sign of a norm's weight stays."""
@@ -54,3 +57,16 @@ def _with_gain(
     original: Callable[..., torch.Tensor], tensor: torch.Tensor, a: float = 0, *rest: Any, **options: Any
 ) -> torch.Tensor:
     return original(tensor, 0 if a == _DEFAULT_SLOPE else a, *rest, **options)
+
+
+def keeping_statistics(model: Module) -> list[_NormBase]:
+    """The layers that use kept statistics in eval(), and the batch's in training mode."""
+    return [layer for layer in model.modules() if isinstance(layer, _NormBase) and layer.track_running_stats]
+
+
+def take_batch_statistics(model: Module) -> None:
+    """Let these layers take the batch's statistics and leave the kept ones as they are. All else stays in eval(): a
+    dropout would be random."""
+    for layer in keeping_statistics(model):
+        layer.train()
+        layer.track_running_stats = False

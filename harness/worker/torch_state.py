@@ -1,13 +1,17 @@
-"""torch's global switches: the same in every worker before its module is loaded, and looked at again afterwards."""
+"""The state of torch in this process: its global switches, and what torch.compile() has done by torch's own counters.
+
+The switches are the same in every worker before its module is loaded, and are looked at again afterwards.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from harness.sandbox.wire.messages import Flag
+from harness.sandbox.wire.messages import Compilation, Flag
 
 _Get = Callable[[], Flag]
 _Set = Callable[[Any], object]
@@ -91,3 +95,23 @@ def _value(get: _Get) -> Flag | None:
     except RuntimeError:
         return None
     return _PLAIN if value == _UNSET else value
+
+
+_FRAMES = "frames"
+"""The counter of every function that the compiler looks at: where even this is missing torch counts elsewhere."""
+
+
+def compilation() -> Compilation | None:
+    """Read torch's counters; return None where the compiler isn't even imported. A count is None where this torch
+    doesn't keep it under the name that it has in 2.11 and 2.13."""
+    utils: Any = sys.modules.get("torch._dynamo.utils")
+    if utils is None:
+        return None
+    counters = getattr(utils, "counters", {})
+    compiles = getattr(sys.modules.get("torch._dynamo.convert_frame"), "FRAME_COMPILE_COUNTER", None)
+    is_counted = _FRAMES in counters
+    return Compilation(
+        graphs=counters.get("stats", {}).get("unique_graphs", 0) if is_counted else None,
+        graph_breaks=sum(counters.get("graph_break", {}).values()) if is_counted else None,
+        recompilations=sum(compiles.values()) - len(compiles) if compiles else None,  # by function; the first is none
+    )

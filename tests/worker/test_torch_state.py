@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from harness.devices.environment import FLAGS
-from harness.worker.flags import read_flags
+from harness.sandbox.wire.messages import Compilation
+from harness.worker.torch_state import compilation, read_flags
 from tests.machine import ROOT
 
 _NEWER = hasattr(torch.backends, "fp32_precision")
@@ -49,7 +52,7 @@ def changed_by(tmp_path: Any, line: str) -> Any:
 
 def test_they_are_those_of_the_referee_whatever_the_variables_say() -> None:
     code = (
-        "import json; from harness.worker.flags import *; from harness.devices.environment import FLAGS; "
+        "import json; from harness.worker.torch_state import *; from harness.devices.environment import FLAGS; "
         "before = read_flags(); set_flags({**FLAGS, 'deterministic_algorithms': True}); "
         "print(json.dumps([before, read_flags()]))"
     )
@@ -60,12 +63,12 @@ def test_they_are_those_of_the_referee_whatever_the_variables_say() -> None:
 
 def test_torchs_own_defaults_are_what_is_set() -> None:
     """So that setting them changes nothing that was measured before they were."""
-    found = run("import json; from harness.worker.flags import *; print(json.dumps(read_flags()))")
+    found = run("import json; from harness.worker.torch_state import *; print(json.dumps(read_flags()))")
     assert {name: found[name] for name in FLAGS} == FLAGS
 
 
 def test_torchscript_fuses_nothing_on_a_gpu() -> None:
-    found = run("import json; from harness.worker.flags import *; set_flags({}); print(json.dumps(read_flags()))")
+    found = run("import json; from harness.worker.torch_state import *; set_flags({}); print(json.dumps(read_flags()))")
     assert (found["jit_texpr_fuser"], found["jit_can_fuse_on_gpu"]) == (False, False)
 
 
@@ -97,3 +100,51 @@ def test_a_precision_that_is_set_by_its_newer_name_is_told_although_the_old_one_
     assert found["matmul_fp32_precision"] == ["ieee", "tf32"]
     assert found["float32_matmul_precision"][0] == "highest"
     assert found["matmul_allow_tf32"][0] is False
+
+
+COUNT = """
+import json, torch
+from harness.worker.torch_state import compilation
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2
+
+def count():
+    found = compilation()
+    return found and [found.graphs, found.graph_breaks, found.recompilations]
+
+before = count()
+model = torch.compile(Model(), backend="eager")
+model(torch.ones(3))
+model(torch.ones(3))
+first = count()
+model(torch.ones(3, 3))
+print(json.dumps([before, first, count()]))
+"""
+
+
+def test_graphs_their_breaks_and_recompilations_are_counted() -> None:
+    """The second shape compiles both halves of the function again."""
+    assert run(COUNT) == [None, [2, 1, 0], [4, 2, 2]]
+
+
+def with_torch(monkeypatch: pytest.MonkeyPatch, utils: Any, frames: Any) -> Compilation | None:
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", utils)
+    monkeypatch.setitem(sys.modules, "torch._dynamo.convert_frame", frames)
+    return compilation()
+
+
+def test_what_torch_does_not_count_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = Compilation(None, None, None)
+    assert with_torch(monkeypatch, SimpleNamespace(), SimpleNamespace()) == unknown
+    renamed = SimpleNamespace(counters=defaultdict(Counter, {"functions": Counter(total=1)}))
+    assert with_torch(monkeypatch, renamed, SimpleNamespace(FRAME_COMPILE_COUNTER=Counter())) == unknown
+
+
+def test_functions_that_the_compiler_left_alone_gave_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    utils = SimpleNamespace(counters=defaultdict(Counter, {"frames": Counter(total=1)}))
+    frames = SimpleNamespace(FRAME_COMPILE_COUNTER=Counter({0: 1}))
+    assert with_torch(monkeypatch, utils, frames) == Compilation(0, 0, 0)
