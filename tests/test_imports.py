@@ -61,7 +61,7 @@ ALLOWED_MODULES = {
     ("cli", "tools"): {"harness.tools"},
     ("cli", "gate"): {"harness.gate"},
     # progress names the Job it observes.
-    ("cli", "referee"): {"harness.referee.evaluation"},
+    ("cli", "referee"): {"harness.referee.job"},
 }
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.model.evaluation import Evaluation
-from harness.referee.evaluation import Job
+from harness.referee.job import Job
 from harness.reports import format_speedup, one_line, verdict_text
 
 _MOST_RESULTS = 12

@@ -16,9 +16,8 @@ from harness.builder.workers import Workers
 from harness.devices import beyond_simulator
 from harness.errors import HarnessError, Interrupted
 from harness.model.arms import ReferenceArm
-from harness.model.config import Config
 from harness.model.environment import Environment
-from harness.model.evaluation import Evaluation, Failure, ProblemRef, SolutionRef, SpeedOfLight
+from harness.model.evaluation import Evaluation, Failure, SolutionRef, SpeedOfLight
 from harness.model.roofline import above_light, arithmetic_of, at_clocks_seen, speed_of_light
 from harness.model.verdict import Verdict
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
@@ -26,57 +25,17 @@ from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import load_arm
 from harness.referee.correctness import Notify
 from harness.referee.found import Found, Stage
+from harness.referee.job import Job
 from harness.referee.memory import require_memory
 from harness.referee.shortage import Attempt, is_shortage, judge_shortage, let_go
 from harness.referee.simulated_trial import SimulatedTrial
 from harness.referee.timing.baselines import references_of
-from harness.referee.trial import Subject, Trial, is_timed
+from harness.referee.trial import Trial, is_timed
 from harness.referee.triton import require_no_triton
-from harness.referee.unchanged import change_meanwhile, remember_harness
+from harness.referee.unchanged import change_meanwhile
 from harness.sandbox.advice import advice_for
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import TextsNotBuilt, WorkerProcess
-from harness.workspace.problem import Problem
-from harness.workspace.selection import Task
-from harness.workspace.solution import Solution
-
-
-@dataclass(frozen=True)
-class Job:
-    """One solution to evaluate, and the settings."""
-
-    run: str
-    problem: Problem
-    solution: Solution
-    cases: tuple[str, ...]
-    config: Config
-    seed: int
-    problem_ref: ProblemRef
-    solution_ref: SolutionRef
-
-
-def make_job(run: str, task: Task, config: Config, seed: int) -> Job:
-    """A job with the hashes of its files as they are now, before any code of the solution runs."""
-    remember_harness()
-    problem, solution, about = task.problem, task.solution, task.solution.about
-    return Job(
-        run=run,
-        problem=problem,
-        solution=solution,
-        cases=task.cases,
-        config=config,
-        seed=seed,
-        problem_ref=ProblemRef(problem.name, problem.sha256, problem.precision, problem.title),
-        solution_ref=SolutionRef(
-            name=solution.name,
-            sha256=solution.sha256,
-            author=about.author,
-            precision=about.precision,
-            expected_verdict=about.expected_verdict,
-            explanation=about.explanation.strip(),
-            files=solution.texts(),
-        ),
-    )
 
 
 def evaluate(
@@ -101,7 +60,7 @@ def evaluate(
         if built.failed:
             raise built.failed
         assert workers is not None
-        _Judging.of(job, workers, environment, built, found, notify).in_either_mode()
+        _Judging(job, workers, environment, built, found, notify).in_either_mode()
     except SolutionFailed as error:
         verdict, failure = error.verdict, error.failure
     except InvalidProblem as error:
@@ -209,26 +168,11 @@ class _Judging:
     """One solution under the referee's eyes, on workers of one device; `found` gathers what comes out."""
 
     job: Job
-    subject: Subject
     workers: Workers
+    environment: Environment
+    built: BuildOutcome
     found: Found
     notify: Notify
-    compilers: str | None
-
-    @classmethod
-    def of(
-        cls,
-        job: Job,
-        workers: Workers,
-        environment: Environment,
-        built: BuildOutcome,
-        found: Found,
-        notify: Notify,
-    ) -> _Judging:
-        driver = environment.driver if environment.backend == "cuda" else None
-        written = Written(built.builds, job.solution_ref.files)
-        subject = Subject(job.problem, job.cases, job.seed, job.config, written, driver, job.solution_ref.precision)
-        return cls(job, subject, workers, found, notify, built.compilers)
 
     def in_either_mode(self) -> None:
         """Judge in eval(); where values are wrong, with the batch's statistics in normalisations, as in training mode,
@@ -247,12 +191,7 @@ class _Judging:
         problem = replace(problem, batch_statistics=True, independent_batch=False)
         again = Found(remarks=["wrong in eval(): judged and timed with the batch's statistics, as in training mode"])
         try:
-            replace(
-                self,
-                job=replace(self.job, problem=problem),
-                subject=replace(self.subject, problem=problem),
-                found=again,
-            ).or_blame()
+            replace(self, job=replace(self.job, problem=problem), found=again).or_blame()
         except (SolutionFailed, InvalidProblem) as error:
             if isinstance(error, InvalidProblem) or _has_wrong_values(error):
                 raise first from None
@@ -278,7 +217,7 @@ class _Judging:
     def once(self) -> None:
         """Load, check, time. All its workers have ended when it returns or raises."""
         timing, notify, found = self.job.config.timing, self.notify, self.found
-        is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.subject, self.workers)
+        is_gpu, will_be_timed = self.workers.host.name == "cuda", is_timed(self.job, self.workers)
         if is_gpu:
             require_memory(self.job.problem, self.job.cases)
         with ExitStack() as stack:
@@ -296,7 +235,9 @@ class _Judging:
             with Stage(found, "load"):
                 notify("loading")
                 kind = Trial if is_gpu else SimulatedTrial
-                trial = kind(self.subject, self.workers, load, found, notify)
+                written = Written(self.built.builds, self.job.solution_ref.files)
+                driver = self.environment.driver if is_gpu else None
+                trial = kind(self.job, self.workers, load, found, notify, written, driver)
             with Stage(found, "correctness"):
                 trial.check()
             if will_be_timed:
@@ -318,11 +259,11 @@ class _Judging:
     def _load(self, worker: WorkerProcess, is_seen: bool) -> None:
         """Load the solution. `is_seen`: a baseline shows whether tracing works there, which takes time to try."""
         job, limits = self.job, self.job.config.limits
-        path = bring(worker, job.solution.folder, job.solution_ref.sha256, self.compilers)
+        path = bring(worker, job.solution.folder, job.solution_ref.sha256, self.built.compilers)
         self.found.protections = worker.protections
         if self.workers.host.name == "cuda" and not is_seen:
             worker.try_trace(limits.load_s)
-        load_arm(worker, path, "ModelNew", limits, compilers=self.compilers)
+        load_arm(worker, path, "ModelNew", limits, compilers=self.built.compilers)
 
 
 def _has_wrong_values(error: SolutionFailed) -> bool:

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -249,6 +250,7 @@ class _EdgeRows:
         self._given = [_rows_of(inputs, rows) for rows in self._rows]
         self.want = [setting.oracle.answer(given)[number] for number, given in enumerate(self._given)]
 
+    @cached_property
     def evidence(self) -> list[ErrorEvidence]:
         return [self._setting.evidence_on(given)[number] for number, given in enumerate(self._given)]
 
@@ -276,6 +278,7 @@ class _Whole:
         self._buffers, self._setting, self._inputs = buffers, setting, inputs
         self.want = setting.oracle.answer(inputs)
 
+    @cached_property
     def evidence(self) -> Sequence[ErrorEvidence]:
         return self._setting.evidence_on(self._inputs)
 
@@ -305,10 +308,9 @@ def _judge(answer: _EdgeRows | _Whole, setting: Setting, is_all: bool = False) -
     compared = answer.compare([named or least_tolerance(want, dtype, precision) for want, dtype in pairs], is_all)
     if named or all(output.passed for output in compared):
         return compared
-    evidence = answer.evidence()
-    if not all(one.is_telling for one in evidence):
+    if not all(one.is_telling for one in answer.evidence):
         raise InvalidProblem("the reference's own error is so large at the full shape that a wrong element would pass")
-    return answer.compare([one.tolerance for one in evidence], is_all)
+    return answer.compare([one.tolerance for one in answer.evidence], is_all)
 
 
 def _rows_of(inputs: Sequence[Any], rows: Sequence[int]) -> list[Any]:

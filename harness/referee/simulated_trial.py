@@ -31,7 +31,7 @@ class SimulatedTrial(Trial):
         """
         if any(not _has_framework(one) for one in self._own_work):
             return
-        host, config = self._workers.host, self._subject.config
+        host, config = self._workers.host, self._job.config
         whole = [one for one in self._own_work if one.case not in self._sampled]
         for one in whole or self._own_work:
             if not is_right_without_launches(self._prepare(one.case), host, self._worker, config):
@@ -49,7 +49,7 @@ class SimulatedTrial(Trial):
         Raises: SolutionFailed.
         """
         setting = self._prepare(case)
-        is_alone = list(self._subject.problem.cases) == [FULL]
+        is_alone = list(self._job.problem.cases) == [FULL]
         if case not in self._sampled:
             try:
                 return self._check_case(setting)
@@ -62,7 +62,7 @@ class SimulatedTrial(Trial):
                     raise self._confirmed(error) from None
                 raise
         if is_alone and self._shrink(setting):
-            return self._check_full_then_shrunk(replace(setting, problem=self._subject.problem))
+            return self._check_full_then_shrunk(replace(setting, problem=self._job.problem))
         traced = self._check_case(setting)
         if case != FULL and not any(one.is_compared for one in traced):
             raise SolutionFailed(
@@ -129,7 +129,7 @@ class SimulatedTrial(Trial):
         problem = next(self._shrunk, None)
         if problem is None:
             return False
-        self._subject = replace(self._subject, problem=problem)
+        self._job = replace(self._job, problem=problem)
         self._varied_for.pop(SHRUNK, None)
         self._found.checks[:] = [check for check in self._found.checks if check.case != SHRUNK]
         self._found.remarks.append(describe_shrunk(problem))

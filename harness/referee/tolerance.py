@@ -122,8 +122,8 @@ def _require_the_same_again(
     for one, other, found in zip(native, again, evidence, strict=True):
         if not found.unit.is_exact and distance(other, one, found.unit) > found.forgiven:
             raise InvalidProblem(
-                "the reference gives different outputs for the same inputs, so that no answer is the right one: it keeps "
-                "state from call to call, or draws random numbers; make what it keeps or draws an input"
+                "the reference gives different outputs for the same inputs, so that no answer is the right one: it "
+                "keeps state from call to call, or draws random numbers; make what it keeps or draws an input"
             )
 
 
@@ -139,9 +139,9 @@ def unit_of(want: torch.Tensor) -> Tolerance:
 
 def rms(values: torch.Tensor) -> float:
     """The root mean square of the finite values; 0 where there are none."""
-    finite = values[values.isfinite()]
-    wide = finite.abs().double() if finite.is_complex() else finite.double()
-    return float(wide.square().mean().sqrt()) if wide.numel() else 0.0
+    finite = values.isfinite()
+    wide = torch.where(finite, values.abs() if values.is_complex() else values, 0).double()
+    return float(wide.norm()) / math.sqrt(max(1, int(finite.sum())))
 
 
 def values_around(want: torch.Tensor, index: int) -> torch.Tensor:

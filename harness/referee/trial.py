@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
@@ -32,6 +32,7 @@ from harness.referee.ceilings.work import is_computed_in, work_of
 from harness.referee.correctness import CaseOutcome, Notify, check_case
 from harness.referee.flag_changes import flag_remarks
 from harness.referee.found import Found, Stage
+from harness.referee.job import Job
 from harness.referee.mutants.telling import describe_varied, telling
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
@@ -44,26 +45,11 @@ from harness.referee.timing.timed_case import TimedCase, TimedOutcome
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import WorkerProcess
 from harness.sandbox.wire.messages import FlagChange
-from harness.workspace.problem import FULL, Problem
+from harness.workspace.problem import FULL
 
 _NO_FLOORS = (
     "memory was too short to measure the clock's floors: short calls aren't averaged, and no ratio is withheld for them"
 )
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The subject of a judgement: a problem's cases under a master seed, with what the solution wrote and built."""
-
-    problem: Problem
-    cases: tuple[str, ...]
-    seed: int
-    config: Config
-    written: Written
-    driver: str | None
-    """The version of the GPU's driver; None without a GPU."""
-    precision: str | None = None
-    """The precision that the solution declares."""
 
 
 class Trial:
@@ -71,14 +57,19 @@ class Trial:
 
     def __init__(
         self,
-        subject: Subject,
+        job: Job,
         workers: Workers,
         load: Callable[[], WorkerProcess],
         found: Found,
         notify: Notify,
+        written: Written,
+        driver: str | None,
     ) -> None:
-        """`load` gives a worker that has loaded the solution, a new one each time. Raises: SolutionFailed."""
-        self._subject = subject
+        """`load` gives a worker that has loaded the solution, a new one each time. `driver`: the version of the GPU's;
+        None without a GPU. Raises: SolutionFailed."""
+        self._job = job
+        self._written = written
+        self._driver = driver
         self._workers = workers
         self._new_worker = load
         self._found = found
@@ -91,10 +82,10 @@ class Trial:
         """Cases whose values were compared and whose trace accuses nobody."""
         self._sampled: set[str] = set()
         """Cases of which the simulator runs a few blocks alone."""
-        self._is_timed = is_timed(subject, workers)
+        self._is_timed = is_timed(job, workers)
         self._still_fill_ns = _still_fill_ns() if self._is_timed else None  # nobody else's word, so before it is loaded
         if self._workers.host.name == "cuda":  # while workers start up
-            first = next(iter(self._untimed_cases), subject.config.timing.case)
+            first = next(iter(self._untimed_cases), job.config.timing.case)
             self._ready[first] = self._prepare(first)
         self._worker = self._load()
 
@@ -114,7 +105,7 @@ class Trial:
 
         Raises: SolutionFailed, InvalidProblem where the reference fails.
         """
-        timing = self._subject.config.timing
+        timing = self._job.config.timing
         outcomes: list[TimedOutcome] = []
         with Stage(self._found, "timing"):
             floors = self._workers.host.timer_overhead()
@@ -135,7 +126,7 @@ class Trial:
 
     def look_back(self) -> None:
         """Remark on what a solution that isn't timed changed of torch's flags. Raises: SolutionFailed."""
-        self._remark_on(describe_arm(self._worker, self._subject.config.limits).flags)
+        self._remark_on(describe_arm(self._worker, self._job.config.limits).flags)
 
     def require_effect(self) -> None:
         """Require, last of all, that values depend on the solution's own kernels, where a trace is no proof of it.
@@ -145,7 +136,7 @@ class Trial:
 
     def _load(self) -> WorkerProcess:
         worker = self._new_worker()
-        self._changed_at_load = describe_arm(worker, self._subject.config.limits).flags
+        self._changed_at_load = describe_arm(worker, self._job.config.limits).flags
         self._found.remarks += flag_remarks("the solution, on import,", self._changed_at_load)
         return worker
 
@@ -160,7 +151,7 @@ class Trial:
         references.clear()
         self._workers.host.require_alive()  # what the ended ones left may be a device that is stuck
         references |= {
-            arm: stack.enter_context(self._workers.start()) for arm in references_of(self._subject.config.timing)
+            arm: stack.enter_context(self._workers.start()) for arm in references_of(self._job.config.timing)
         }
         with Stage(self._found, "load"):
             self._worker = self._load()
@@ -176,7 +167,7 @@ class Trial:
         # The buffers go before the workers that have them open.
         with ExitStack() as lending, ProbeKernel() as probe, Telemetry() as telemetry:
             with Stage(self._found, "timing"):
-                setting = self._prepare(self._subject.config.timing.case, repeat)
+                setting = self._prepare(self._job.config.timing.case, repeat)
                 config = self._beside_its_like(setting)
                 auditor = self._auditor(setting)
                 capacity = Capacity(config.timing.calls_per_turn, references_of(config.timing))
@@ -203,7 +194,7 @@ class Trial:
     def _beside_its_like(self, setting: Setting) -> Config:
         """The config, with the reference in the precision that the solution declares as a further baseline, where it
         computes in another by itself."""
-        config, precision = self._subject.config, self._subject.precision
+        config, precision = self._job.config, self._job.solution_ref.precision
         like = OF_PRECISION.get(precision or "")
         if precision is None or like is None or like in config.timing.baselines:
             return config
@@ -214,19 +205,19 @@ class Trial:
     @property
     def _untimed_cases(self) -> list[str]:
         """The cases that aren't timed, the cheap ones first."""
-        subject = self._subject
-        cases = [case for case in subject.cases if not (self._is_timed and case == subject.config.timing.case)]
+        job = self._job
+        cases = [case for case in job.cases if not (self._is_timed and case == job.config.timing.case)]
         return sorted(cases, key=lambda name: name == FULL)
 
     @property
     def _traced_case(self) -> str:
         """The case that stands for the solution: what a GPU would time, else the largest."""
-        return self._standing_case or self._subject.cases[-1]
+        return self._standing_case or self._job.cases[-1]
 
     @property
     def _standing_case(self) -> str | None:
         """The case whose work decides, whatever that of other cases is."""
-        return next((name for name in (self._subject.config.timing.case, FULL) if name in self._subject.cases), None)
+        return next((name for name in (self._job.config.timing.case, FULL) if name in self._job.cases), None)
 
     def _check_untimed(self, case: str) -> list[TracedCase]:
         return self._check_case(self._prepare(case), is_traced=not self._is_timed and case == self._traced_case)
@@ -235,7 +226,7 @@ class Trial:
         case = setting.case
         auditor = self._auditor(setting) if is_traced else None
         watch = auditor.check if auditor else None
-        host, config = self._workers.host, self._subject.config
+        host, config = self._workers.host, self._job.config
         outcome = check_case(setting, host, self._worker, config, self._notify, watch, case in self._sampled)
         self._keep(outcome)
         if auditor is None:
@@ -270,16 +261,16 @@ class Trial:
         self._found.case = case
         if ready := self._ready.pop(case, None):
             return ready
-        subject = self._subject
+        job = self._job
         setting = prepare_setting(
-            *(subject.problem, case, subject.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)
+            *(job.problem, case, job.seed, self._workers.host.torch_device, repeat), self._varied_for.get(case)
         )
         if must_be_sampled(setting, self._workers.host):
             self._sampled.add(case)
         is_sampled = case in self._sampled
         if not is_sampled and case not in self._varied_for:
             setting = self._telling(setting)
-        if case == subject.config.timing.case:
+        if case == job.config.timing.case:
             self._found.work = work_of(setting)
         if not is_sampled:  # now: later the buffers take the memory
             self._found.tolerances[case] = setting.derived()
@@ -295,14 +286,14 @@ class Trial:
         return found
 
     def _auditor(self, setting: Setting) -> Auditor:
-        driver = self._subject.driver if self._is_timed else None
+        driver = self._driver if self._is_timed else None
         can_trace = bool(self._worker.can_trace)
-        least_share = self._subject.config.correctness.min_own_share
+        least_share = self._job.config.correctness.min_own_share
         facts = gather_facts(
-            setting, self._subject.written, self._found.work, self._workers.cache, driver, can_trace, least_share
+            setting, self._written, self._found.work, self._workers.cache, driver, can_trace, least_share
         )
         self._found.ceilings = facts.ceilings
-        return Auditor(setting.case, self._subject.config.timing.baselines[0], facts)
+        return Auditor(setting.case, self._job.config.timing.baselines[0], facts)
 
     def _keep(self, outcome: CaseOutcome) -> None:
         """Keep what a case gave. Raises: SolutionFailed where the outcome is a failure."""
@@ -323,9 +314,9 @@ class Trial:
             self._found.trace = auditor.found
 
 
-def is_timed(subject: Subject, workers: Workers) -> bool:
-    timing = subject.config.timing
-    return workers.host.name == "cuda" and timing.enabled and timing.case in subject.cases
+def is_timed(job: Job, workers: Workers) -> bool:
+    timing = job.config.timing
+    return workers.host.name == "cuda" and timing.enabled and timing.case in job.cases
 
 
 def _without_counterparts(failed: SolutionFailed) -> SolutionFailed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.model.arms import Baseline
@@ -91,21 +91,15 @@ def baselines_blocks(evaluations: Sequence[Evaluation]) -> list[Block]:
 
 
 def remarks_on_baselines(evaluations: Sequence[Evaluation]) -> list[Block]:
-    """Name the ratios that aren't to be quoted, and what compiling took."""
-    noisy: list[Block] = [Line(line, "unsure") for line in noisy_lines(evaluations)]
+    """Name the ratios over further baselines that aren't to be quoted, 'plain over compile: noisy: …', and what
+    compiling took."""
+    noisy: list[Block] = [
+        Line(f"{evaluation.solution.name} over {baseline}: noisy: {reason}", "unsure")
+        for evaluation in evaluations
+        for baseline in (evaluation.timing.baselines[1:] if evaluation.timing else ())
+        for reason in (evaluation.timing.noises_over(baseline) if evaluation.timing else ())
+    ]
     return [*noisy, *(Line(line, "faint") for line in compiled_lines(evaluations))]
-
-
-def noisy_lines(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """'plain over compile: noisy: …', for each baseline beyond the first whose ratio isn't to be quoted."""
-    for evaluation in evaluations:
-        timing = evaluation.timing
-        for baseline, reason in _noises(timing) if timing else ():
-            yield f"{evaluation.solution.name} over {baseline}: noisy: {reason}"
-
-
-def _noises(timing: Timing) -> Iterator[tuple[Baseline, str]]:
-    return ((baseline, reason) for baseline in timing.baselines[1:] for reason in timing.noises_over(baseline))
 
 
 def mark_of(baseline: Baseline, fastest: Fastest | None) -> str:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from harness.model.verdict import Verdict
 from harness.reports.untrusted import one_line
-
-if TYPE_CHECKING:
-    pass
 
 Tone = Literal["plain", "strong", "faint", "good", "bad", "unsure", "odd", "name"]
 """'name' is a stranger's word, which Markdown must set apart."""

@@ -22,13 +22,13 @@ from harness.model.ranking import (
 from harness.model.statistics import geometric_mean
 from harness.model.timing import Timing
 from harness.model.verdict import Verdict
-from harness.reports.baselines import compiled_lines, noisy_lines, over_fastest, over_table
+from harness.reports.baselines import over_fastest, over_table, remarks_on_baselines
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Span, Table, number, several, table_of
 from harness.reports.evaluation import judgement, simulated_words
 from harness.reports.evidence import seen_by
 from harness.reports.numbers import format_ms, format_speedup
 from harness.reports.run import SOLUTION, TIMES, caveats, failure_section, heading, resources, shares
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 _MOST_FAILURES = 20
 _MOST_CAVEATS = 20
@@ -40,18 +40,9 @@ _SHORT = {
 }
 
 
-def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Report:
+@reporting
+def compare_report(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Iterator[Block]:
     """The whole answer; `kept` are the ids of evaluations that an earlier run made."""
-    return Report(list(_blocks(evaluations, kept, verbose)))
-
-
-def rank_labels(ranked: Sequence[Ranked]) -> list[str]:
-    """'1', '2=', '2=', '4', and nothing for what isn't ranked."""
-    counts = Counter(one.rank for one in ranked)
-    return ["" if one.rank is None else f"{one.rank}{'=' if counts[one.rank] > 1 else ''}" for one in ranked]
-
-
-def _blocks(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bool) -> Iterator[Block]:
     by_problem: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         by_problem.setdefault(evaluation.problem.name, []).append(evaluation)
@@ -75,6 +66,12 @@ def _blocks(evaluations: Sequence[Evaluation], kept: frozenset[str], verbose: bo
     if warning := of_several_gpus(e.environment.gpu_uuid for e in evaluations if e.timing):
         yield Line(f"remark: {warning}", "unsure")
     yield from _summary(evaluations, kept)
+
+
+def rank_labels(ranked: Sequence[Ranked]) -> list[str]:
+    """'1', '2=', '2=', '4', and nothing for what isn't ranked."""
+    counts = Counter(one.rank for one in ranked)
+    return ["" if one.rank is None else f"{one.rank}{'=' if counts[one.rank] > 1 else ''}" for one in ranked]
 
 
 def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterator[Block]:
@@ -102,8 +99,7 @@ def _ranking(evaluations: Sequence[Evaluation], kept: frozenset[str]) -> Iterato
     yield from found[:_MOST_CAVEATS]
     if len(found) > _MOST_CAVEATS:
         yield Line(f"… and {len(found) - _MOST_CAVEATS} more; 'harness show ID' has them", "faint")
-    for line in compiled_lines(evaluations):
-        yield Line(line, "faint")
+    yield from remarks_on_baselines(evaluations)
 
 
 def _times_of_baseline(evaluations: Sequence[Evaluation]) -> Iterator[Line]:
@@ -145,8 +141,6 @@ def _other_baselines(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
     if fastest := [row for evaluation in evaluations if (row := over_fastest(evaluation))]:
         yield Line("over the fastest of them:", "faint")
         yield over_table(fastest, "fastest baseline")
-    for line in noisy_lines(evaluations):
-        yield Line(line, "unsure")
 
 
 def _over(timing: Timing, baseline: Baseline) -> str:

@@ -13,8 +13,8 @@ from harness.model.record import as_json
 from harness.model.statistics import Interval, ratio
 from harness.reports.blocks import Block, Column, Line, Prose, Section, Span, Table, Tone, Words, verdict_span
 from harness.reports.evaluation import solution_ns
-from harness.reports.numbers import format_error, format_moment, format_speedup, format_time
-from harness.reports.terminal import Report
+from harness.reports.numbers import format_error, format_moment, format_ms, format_speedup
+from harness.reports.terminal import reporting
 
 
 @dataclass(frozen=True)
@@ -79,29 +79,27 @@ def difference_json(found: Difference) -> dict[str, Any]:
     }
 
 
-def difference_report(found: Difference) -> Report:
+@reporting
+def difference_report(found: Difference) -> Iterator[Block]:
+    yield _overview(found)
+    yield Line("")
     speed = f"speed, second over first: {format_speedup(found.speed)}: " if found.speed else "speed: "
-    blocks: list[Block] = [_overview(found), Line(""), Line((Span(speed, "strong"), found.judgement))]
+    yield Line((Span(speed, "strong"), found.judgement))
     if found.caution and found.speed:
-        blocks.append(Line(f"caution: {found.caution}", "unsure"))
+        yield Line(f"caution: {found.caution}", "unsure")
     for title, changes in (("cases", found.cases), ("config", found.config), ("environment", found.environment)):
         if changes:
-            blocks.append(
-                Section(title, [Line(f"{one.name}: {_plain(one.old)} → {_plain(one.new)}") for one in changes])
-            )
-    return Report([*blocks, Section("source", list(_source_lines(found)), is_inset=False)])
+            yield Section(title, [Line(f"{one.name}: {_plain(one.old)} → {_plain(one.new)}") for one in changes])
+    yield Section("source", list(_source_lines(found)), is_inset=False)
 
 
 def _moves(old: Environment, new: Environment) -> Iterator[ChangedFact]:
     """torch's flags as far as older records have them, too, or they aren't torch's defaults; which GPU, where both know
     it."""
-    for change in _changes(_facts(old), _facts(new)):
+    before, after = ({**as_json(one), "flags": one.telling_flags} for one in (old, new))
+    for change in _changes(before, after):
         if change.name != "gpu_uuid" or None not in (change.old, change.new):
             yield change
-
-
-def _facts(environment: Environment) -> dict[str, Any]:
-    return {**as_json(environment), "flags": environment.telling_flags}
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[ChangedFact]:
@@ -155,7 +153,7 @@ def _overview(found: Difference) -> Table:
         ("at (UTC)", *(format_moment(e.started_at, to_seconds=True) for e in both)),
         ("verdict", *(verdict_span(e.verdict) for e in both)),
         ("err/tol", *(format_error(e.checks) for e in both)),
-        ("ms", *(format_time(solution_ns(e)) for e in both)),
+        ("ms", *(format_ms(solution_ns(e)) for e in both)),
         ("speed-up", *(format_speedup(e.timing.speedup if e.timing else None) for e in both)),
     ]
     return Table((Column(""), Column("first"), Column("second")), rows)

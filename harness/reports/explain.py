@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import yaml
 from harness.model.simulator_findings import FINDING_KINDS, FindingKind
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Block, Column, Line, Section, Span, Table
-from harness.reports.terminal import Report
+from harness.reports.terminal import Report, reporting
 
 _TEXTS = Path(__file__).with_name("explanations.yaml")
 _MORE = "'harness explain NAME' says more of one; docs/referee.md, docs/timing.md and docs/simulator_faults.md of all."
@@ -60,12 +61,12 @@ def explained(name: str, explanation: Explanation) -> Report:
     return Report([Line((Span(name, "strong"), f": {explanation.meaning}.")), *sections])
 
 
-def all_explained() -> Report:
-    blocks: list[Block] = []
+@reporting
+def all_explained() -> Iterator[Block]:
     for kind, words in explanations().items():
-        rows = [(name, explanation.meaning) for name, explanation in words.items()]
-        blocks += [Table((Column(kind), Column("meaning")), rows), Line("")]
-    return Report([*blocks, Line(_MORE, "faint")])
+        yield Table((Column(kind), Column("meaning")), [(name, one.meaning) for name, one in words.items()])
+        yield Line("")
+    yield Line(_MORE, "faint")
 
 
 def _of_finding(kind: FindingKind) -> Explanation:

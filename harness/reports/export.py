@@ -21,6 +21,7 @@ from harness.model.kernelbench import (
     counts,
     pass_at_k,
 )
+from harness.model.record import as_json
 from harness.model.verdict import Verdict
 from harness.reports.blocks import Column, Table, number
 from harness.reports.evidence import seen_by
@@ -37,8 +38,7 @@ def to_csv(entries: Iterable[Entry]) -> str:
     writer = csv.DictWriter(file, [*(field.name for field in fields(Entry)), "share_of_light"], lineterminator="\n")
     writer.writeheader()
     for entry in entries:
-        verdicts = {"verdict": entry.verdict.value, "expected_verdict": entry.expected_verdict.value}
-        facts = asdict(entry) | verdicts | {"cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
+        facts = {**as_json(entry), "cases": " ".join(entry.cases), "share_of_light": entry.share_of_light}
         writer.writerow({name: _no_formula(value) for name, value in facts.items()})
     return file.getvalue()
 

@@ -10,16 +10,38 @@ from harness.model.gate import OUTCOMES, Accepted, GateAttempt, GateFinding, Gat
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, Tone, number, several, table_of
 from harness.reports.numbers import format_speedup
-from harness.reports.terminal import Report
+from harness.reports.terminal import Report, reporting
 
 NOT_JUDGED = "performance was not judged"
 _TONES: dict[str, Tone] = {"failed": "bad", "broken": "odd", "inconclusive": "unsure", "passed": "good"}
 _DETAILS, _DETAILS_AT_ONCE = 4000, 1200  # characters
 
 
-def gate_report(report: GateReport, verbose: bool) -> Report:
+@reporting
+def gate_report(report: GateReport, verbose: bool) -> Iterator[Block]:
     """The table, what is wrong, remarks, and the answer in the last line."""
-    return Report(list(_blocks(report, verbose)))
+    is_speed_judged = report.not_judged is None
+    columns: list[ColumnOf[Judged]] = [
+        (Column("solution", is_name=True), lambda one: one.solution),
+        (Column("verdict"), verdict_words),
+        (Column("of the accepted speed"), lambda one: speed_words(one)[1]),
+        (Column("gate"), lambda one: Span(label(one), _TONES[one.outcome])),
+    ]
+    if not is_speed_judged:
+        del columns[2]
+    for problem, group in groupby(report.judged, key=lambda judged: judged.problem):
+        yield Section(problem, [table_of(group, columns)])
+    for judged in report.judged:
+        for finding in judged.findings:
+            if verbose or finding.level != "remark":
+                yield _finding(judged, finding, verbose)
+    if report.judged:
+        yield Line("")
+    for remark in report.remarks:
+        yield Line(f"remark: {remark}", "faint")
+    for line in setting_lines(report):
+        yield Line(line, "unsure" if line.startswith(NOT_JUDGED) else "faint")
+    yield Line(headline(report), _TONES[report.outcome])
 
 
 def gate_json(report: GateReport) -> str:
@@ -110,31 +132,6 @@ def _attempt_words(place: int, attempt: GateAttempt) -> str:
     conclusion = f": {attempt.speed}" if attempt.speed else ""
     speedup = f"speed-up {format_speedup(attempt.speedup)}" if attempt.speedup else attempt.verdict.value
     return f"measurement {place}: {speedup}{against}{conclusion}"
-
-
-def _blocks(report: GateReport, verbose: bool) -> Iterator[Block]:
-    is_speed_judged = report.not_judged is None
-    columns: list[ColumnOf[Judged]] = [
-        (Column("solution", is_name=True), lambda one: one.solution),
-        (Column("verdict"), verdict_words),
-        (Column("of the accepted speed"), lambda one: speed_words(one)[1]),
-        (Column("gate"), lambda one: Span(label(one), _TONES[one.outcome])),
-    ]
-    if not is_speed_judged:
-        del columns[2]
-    for problem, group in groupby(report.judged, key=lambda judged: judged.problem):
-        yield Section(problem, [table_of(group, columns)])
-    for judged in report.judged:
-        for finding in judged.findings:
-            if verbose or finding.level != "remark":
-                yield _finding(judged, finding, verbose)
-    if report.judged:
-        yield Line("")
-    for remark in report.remarks:
-        yield Line(f"remark: {remark}", "faint")
-    for line in setting_lines(report):
-        yield Line(line, "unsure" if line.startswith(NOT_JUDGED) else "faint")
-    yield Line(headline(report), _TONES[report.outcome])
 
 
 def _finding(judged: Judged, finding: GateFinding, verbose: bool) -> Section:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.model.record import as_json
 from harness.model.statistics import Interval
 from harness.reports.baselines import speedup_of
 from harness.reports.blocks import Block, Column, ColumnOf, Line, Prose, Section, Span, number, table_of, verdict_span
-from harness.reports.numbers import format_moment, format_speedup, format_time
+from harness.reports.numbers import format_moment, format_ms, format_speedup
 from harness.reports.pictures.drawing import require_picture_name, save
 from harness.reports.pictures.speedups import Measurement, history
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 from harness.reports.untrusted import one_line
 from harness.store.entry import Entry
 
@@ -36,18 +37,8 @@ class Moment:
     """True where this evaluation was timed and one before it was."""
 
 
-@dataclass(frozen=True)
-class SolutionHistory:
-    """Evaluations that may be compared, oldest first: one problem, solution, environment, config and baseline.
-
-    What wasn't timed (`baseline` is None) stands with the timed ones of its environment and config.
-    """
-
-    moments: tuple[Moment, ...]
-
-    @property
-    def latest(self) -> Entry:
-        return self.moments[-1].entry
+SolutionHistory = Sequence[Moment]
+"""Evaluations that may be compared, one at least, oldest first: one problem, solution, environment and config."""
 
 
 def histories(entries: Sequence[Entry], limit: int | None = None) -> list[SolutionHistory]:
@@ -55,27 +46,28 @@ def histories(entries: Sequence[Entry], limit: int | None = None) -> list[Soluti
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault((entry.problem, entry.solution, entry.environment, entry.config), []).append(entry)
-    found = [
-        SolutionHistory(tuple(_moments(group))[-limit if limit else None :]) for _, group in sorted(groups.items())
-    ]
-    return sorted(found, key=lambda series: (series.latest.problem, series.latest.solution))
+    return [list(_moments(group))[-limit if limit else None :] for _, group in sorted(groups.items())]
 
 
 def history_json(series: SolutionHistory) -> Iterator[dict[str, Any]]:
     """A flat object per evaluation."""
-    for moment in series.moments:
-        facts = asdict(moment.entry) | {"change": moment.change}
-        verdicts = {name: facts[name].value for name in ("verdict", "expected_verdict")}
-        yield facts | verdicts | {"cases": list(moment.entry.cases)}
+    for moment in series:
+        yield {**as_json(moment.entry), "change": moment.change}
 
 
-def history_report(found: Sequence[SolutionHistory]) -> Report:
-    return Report([_section(series) for series in found])
+@reporting
+def history_report(found: Sequence[SolutionHistory]) -> Iterator[Block]:
+    for series in found:
+        latest = series[-1].entry
+        name = Span(f"{latest.problem} / {latest.solution}", "strong")
+        plot: list[Block] = [Line(""), Prose(drawn)] if (drawn := terminal_plot(series)) else []
+        title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
+        yield Section(title, [table_of(series, _COLUMNS), *plot], is_inset=False)
 
 
 def terminal_plot(series: SolutionHistory) -> str | None:
     """Speed-ups with their intervals, one column each, on a log axis; None where fewer than two were timed."""
-    intervals = [interval for moment in series.moments if (interval := speedup_of(moment.entry))][-_MOST_POINTS:]
+    intervals = [interval for moment in series if (interval := speedup_of(moment.entry))][-_MOST_POINTS:]
     if len(intervals) < 2:
         return None
     low, high = min(i.low for i in intervals), max(i.high for i in intervals)
@@ -96,7 +88,7 @@ def save_history_plot(found: Sequence[SolutionHistory], path: Path) -> None:
     Raises: UsageError for another ending or where nothing was timed; MachineError where a PNG can't be made.
     """
     require_picture_name(path)
-    measured = [(m.entry, interval) for s in found for m in s.moments if (interval := speedup_of(m.entry))]
+    measured = [(m.entry, interval) for s in found for m in s if (interval := speedup_of(m.entry))]
     if not measured:
         raise UsageError("--plot: none of these evaluations was timed, so there is nothing to draw")
     facts = [_facts(entry) for entry, _ in measured]
@@ -130,16 +122,6 @@ def _moments(entries: Sequence[Entry]) -> Iterator[Moment]:
             before[entry.baseline] = own
 
 
-def _section(series: SolutionHistory) -> Section:
-    latest = series.latest
-    name = Span(f"{latest.problem} / {latest.solution}", "strong")
-    title = (name, Span(f" on {latest.environment_label}, config {latest.config}"))
-    blocks: list[Block] = [table_of(series.moments, _COLUMNS)]
-    if plot := terminal_plot(series):
-        blocks += [Line(""), Prose(plot)]
-    return Section(title, blocks, is_inset=False)
-
-
 def _change(moment: Moment) -> Span:
     """'=' where the intervals overlap: no change is shown."""
     if moment.change is None:
@@ -150,7 +132,7 @@ def _change(moment: Moment) -> Span:
 _COLUMNS: tuple[ColumnOf[Moment], ...] = (
     (Column("at (UTC)", wraps=False), lambda one: format_moment(one.entry.started_at)),
     (Column("commit", wraps=False), lambda one: (one.entry.commit or "—")[:7]),
-    (number("ms"), lambda one: format_time(one.entry.solution_ns)),
+    (number("ms"), lambda one: format_ms(one.entry.solution_ns)),
     (number("speed-up [95 %]"), lambda one: format_speedup(speedup_of(one.entry))),
     (number("change"), _change),
     (Column("verdict"), lambda one: verdict_span(one.entry.verdict)),

@@ -10,21 +10,18 @@ from harness.model.environment import MachineFinding
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Span, Table, Tone, number
 from harness.reports.numbers import format_moment, format_rate
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 _TONES: dict[str, Tone] = {"good": "good", "warning": "unsure", "missing": "bad"}
 
 
-def findings_table(findings: Sequence[MachineFinding]) -> Report:
-    rows = [
-        row
-        for one in findings
-        for row in (
-            (one.name, Span(one.state, _TONES[one.state]), one.detail),
-            *([("", "", f"→ {one.remedy}")] if one.remedy else []),
-        )
-    ]
-    return Report([Table((Column("finding"), Column("state"), Column("detail")), rows)])
+@reporting
+def findings_table(findings: Sequence[MachineFinding]) -> Iterator[Block]:
+    rows: list[tuple[str | Span, ...]] = []
+    for one in findings:
+        rows.append((one.name, Span(one.state, _TONES[one.state]), one.detail))
+        rows += [("", "", f"→ {one.remedy}")] if one.remedy else []
+    yield Table((Column("finding"), Column("state"), Column("detail")), rows)
 
 
 def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, Any]:
@@ -32,20 +29,17 @@ def ceilings_json(ceilings: Ceilings, was_cached: bool, path: str) -> dict[str, 
     return {"ceilings": as_json(ceilings), "was_cached": was_cached, "file": path}
 
 
-def ceilings_table(ceilings: Ceilings, was_cached: bool) -> Report:
+@reporting
+def ceilings_table(ceilings: Ceilings, was_cached: bool) -> Iterator[Block]:
     """Every rate with its unit; of memory also the share of what its clock and bus allow."""
-    when = format_moment(ceilings.measured_at)
-    measured = f"measured {when} UTC with torch {ceilings.torch}"
-    blocks: list[Block] = [
-        Line((Span(ceilings.device, "strong"), f", driver {ceilings.driver}")),
-        Line(f"{measured}; --again measures anew" if was_cached else measured, "faint"),
-        Table((Column("memory"), number("rate"), number("of peak")), list(_memory(ceilings))),
-        Line(""),
-        Table((Column("arithmetic"), number("measured"), number("in theory")), list(_arithmetic(ceilings))),
-    ]
+    measured = f"measured {format_moment(ceilings.measured_at)} UTC with torch {ceilings.torch}"
+    yield Line((Span(ceilings.device, "strong"), f", driver {ceilings.driver}"))
+    yield Line(f"{measured}; --again measures anew" if was_cached else measured, "faint")
+    yield Table((Column("memory"), number("rate"), number("of peak")), list(_memory(ceilings)))
+    yield Line("")
+    yield Table((Column("arithmetic"), number("measured"), number("in theory")), list(_arithmetic(ceilings)))
     if ceilings.theory:
-        blocks.append(Line(f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz"))
-    return Report(blocks)
+        yield Line(f"in theory: {ceilings.multiprocessors} multiprocessors at {ceilings.sm_mhz} MHz")
 
 
 def _memory(ceilings: Ceilings) -> Iterator[tuple[str, str, str]]:

@@ -27,8 +27,10 @@ def format_speedup(interval: Interval | None) -> str:
     return f"{interval.estimate:.{digits}f}× [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
-def format_ms(nanoseconds: float) -> str:
-    """Milliseconds with four significant digits."""
+def format_ms(nanoseconds: float | None) -> str:
+    """Milliseconds with four significant digits; '—' for what wasn't timed."""
+    if nanoseconds is None:
+        return "—"
     milliseconds = nanoseconds / 1e6
     digits = max(0, 3 - math.floor(math.log10(milliseconds))) if milliseconds > 0 else 0
     return f"{milliseconds:.{min(digits, 6)}f}"
@@ -88,11 +90,6 @@ def light_note(shares: Sequence[tuple[str, float | None, RateSource | None]]) ->
         return None
     (most, _), *others = sorted(names.items(), key=lambda item: -len(item[1]))
     return "; ".join([f"SOL: of {most}", *(f"{', '.join(few)}: of {source}" for source, few in others)])
-
-
-def format_time(ns: float | None) -> str:
-    """Milliseconds with four significant digits; '—' for what wasn't timed."""
-    return "—" if ns is None else format_ms(ns)
 
 
 def format_moment(iso: str, to_seconds: bool = False) -> str:

@@ -10,7 +10,7 @@ from harness.model.problem_check import Draw, MutantResult, ProblemCheck
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Section, Span, Table, Tone, number
 from harness.reports.numbers import derived_words, light_words, work_words
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 _FEW = 2
 """The most labels in a cell of the table; further ones are a number."""
@@ -23,12 +23,9 @@ def problem_check_json(check: ProblemCheck) -> dict[str, Any]:
     return {**record, **conclusions}
 
 
-def problem_check_report(check: ProblemCheck, verbose: bool) -> Report:
+@reporting
+def problem_check_report(check: ProblemCheck, verbose: bool) -> Iterator[Block]:
     """`verbose`: every draw of inputs with its tolerance, and which of them miss a mutant."""
-    return Report(list(_parts(check, verbose)))
-
-
-def _parts(check: ProblemCheck, verbose: bool) -> Iterator[Block]:
     yield Line((Span(check.problem, "strong"), " ", _conclusion(check)))
     yield Line(f"{_counted(check)}, on {check.device}, seed {check.seed}", "faint")
     if check.mutants:

@@ -10,13 +10,13 @@ from harness.reports.blocks import Block, Column, ColumnOf, Line, Section, Span,
 from harness.reports.evaluation import build_blocks, failure_blocks, judgement, simulated_words, solution_ns
 from harness.reports.numbers import (
     format_error,
+    format_ms,
     format_own_share,
     format_share,
     format_speedup,
-    format_time,
     light_note,
 )
-from harness.reports.terminal import Report
+from harness.reports.terminal import reporting
 
 OWN = "own"
 """The column's head: the share of the device's time in the solution's own kernels."""
@@ -26,14 +26,32 @@ LIGHT = "SOL"
 
 SOLUTION: ColumnOf[Evaluation] = (Column("solution", is_name=True), lambda one: one.solution.name)
 TIMES: Sequence[ColumnOf[Evaluation]] = (
-    (number("ms"), lambda one: format_time(solution_ns(one))),
+    (number("ms"), lambda one: format_ms(solution_ns(one))),
     (number("speed-up [95 %]"), lambda one: format_speedup(one.timing.speedup if one.timing else None)),
 )
 
 
-def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Report:
+@reporting
+def run_report(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Block]:
     """The whole answer of a run."""
-    return Report(list(_blocks(evaluations, verbose)))
+    first, ordered = evaluations[0], sorted(evaluations, key=_fastest_first)
+    yield heading(first)
+    yield Line(_held_to(first), "faint")
+    yield from _results(ordered)
+    yield from baselines_blocks(evaluations)
+    if first.environment.backend == "sim":
+        yield Line(simulated_words(first), "unsure")
+        if compiled := compiled_words(evaluations):
+            yield Line(compiled)
+    for evaluation in evaluations:
+        yield from failure_section(evaluation, verbose)
+    if speeds := _speeds(ordered):
+        yield Line(speeds)
+    yield from caveats(evaluations)
+    if verbose:
+        yield from resources(evaluations)
+    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
+        yield Line(f"remark: {remark}", "faint")
 
 
 def shares(evaluations: Sequence[Evaluation]) -> tuple[list[ColumnOf[Evaluation]], list[Line]]:
@@ -91,27 +109,6 @@ def compiled_words(evaluations: Sequence[Evaluation]) -> str:
     return _by_words(named)
 
 
-def _blocks(evaluations: Sequence[Evaluation], verbose: bool) -> Iterator[Block]:
-    first, ordered = evaluations[0], sorted(evaluations, key=_fastest_first)
-    yield heading(first)
-    yield Line(_held_to(first), "faint")
-    yield from _results(ordered)
-    yield from baselines_blocks(evaluations)
-    if first.environment.backend == "sim":
-        yield Line(simulated_words(first), "unsure")
-        if compiled := compiled_words(evaluations):
-            yield Line(compiled)
-    for evaluation in evaluations:
-        yield from failure_section(evaluation, verbose)
-    if speeds := _speeds(ordered):
-        yield Line(speeds)
-    yield from caveats(evaluations)
-    if verbose:
-        yield from resources(evaluations)
-    for remark in dict.fromkeys(remark for evaluation in evaluations for remark in evaluation.remarks):
-        yield Line(f"remark: {remark}", "faint")
-
-
 def heading(evaluation: Evaluation) -> Line:
     environment = evaluation.environment
     where = environment.gpu or "simulator"
@@ -136,7 +133,7 @@ def _results(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 def _baseline_time(evaluation: Evaluation) -> str:
     timing = evaluation.timing
-    return format_time(timing.time_ns(timing.baselines[0]) if timing else None)
+    return format_ms(timing.time_ns(timing.baselines[0]) if timing else None)
 
 
 def _speeds(evaluations: Sequence[Evaluation]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -25,6 +27,7 @@ _STYLES: dict[Tone, str] = {
     "name": "bold",
 }
 _NAME_WIDTH = 8
+Asked = ParamSpec("Asked")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,16 @@ class Report:
 
     def __rich__(self) -> RenderableType:
         return rendered(self.blocks)
+
+
+def reporting(blocks: Callable[Asked, Iterator[Block]]) -> Callable[Asked, Report]:
+    """Decorate a function that yields a report's blocks: it returns the report."""
+
+    @functools.wraps(blocks)
+    def whole(*args: Asked.args, **options: Asked.kwargs) -> Report:
+        return Report(list(blocks(*args, **options)))
+
+    return whole
 
 
 def rendered(blocks: Sequence[Block]) -> RenderableType:

@@ -120,15 +120,8 @@ def timing_cells(row: ArmNumbers) -> dict[str, Any]:
 def _numbers(timing: Timing, arm: ArmName, is_headline: bool) -> ArmNumbers:
     baseline = next((one for one in timing.baselines if one == arm), None)
     ratio = timing.control_ratio if arm == "control" else timing.speedup_over(baseline) if baseline else None
-    return _row(
-        timing.metric,
-        arm,
-        timing.calls_ns(arm),
-        timing.block_ns(arm),
-        ratio,
-        timing.speed_over(baseline) if baseline and is_headline else None,
-        timing.held_up(arm),
-    )
+    speed = timing.speed_over(baseline) if baseline and is_headline else None
+    return _row(timing.metric, arm, timing.calls_ns(arm), timing.block_ns(arm), ratio, speed, timing.held_up(arm))
 
 
 def _launches(timing: Timing) -> Iterator[ArmNumbers]:

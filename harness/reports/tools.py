@@ -17,8 +17,8 @@ from harness.model.instruments import (
 )
 from harness.model.record import as_json
 from harness.reports.blocks import Block, Column, Line, Pairs, Prose, Section, Span, Table, Tone, number
-from harness.reports.numbers import format_ms
-from harness.reports.terminal import Report
+from harness.reports.numbers import format_ms, format_rate
+from harness.reports.terminal import reporting
 
 _STALLS = 4
 _FEW_STALLS = 0.03
@@ -36,12 +36,9 @@ def profile_json(profile: Profile) -> dict[str, Any]:
     return record
 
 
-def profile_report(profile: Profile) -> Report:
+@reporting
+def profile_report(profile: Profile) -> Iterator[Block]:
     """A few lines for each kernel, then the timeline, then where the files are."""
-    return Report(list(_profile(profile)))
-
-
-def _profile(profile: Profile) -> Iterator[Block]:
     name = f"{profile.problem}/{profile.solution or 'reference'}"
     yield Line((Span(name, "strong"), f", case {profile.case}, on {profile.gpu}"))
     for _, group in groupby(profile.kernels, key=lambda one: (one.kernel, one.grid, one.block)):
@@ -90,7 +87,8 @@ def _dram(kernel: KernelCounters) -> str:
     if kernel.dram_percent is not None:
         parts.append(f"{kernel.dram_percent:.1f} % of peak")
     if kernel.dram_read_bytes is not None and kernel.dram_written_bytes is not None:
-        parts.append(f"{_bytes(kernel.dram_read_bytes)} read, {_bytes(kernel.dram_written_bytes)} written")
+        read, written = (format_rate(count, "B") for count in (kernel.dram_read_bytes, kernel.dram_written_bytes))
+        parts.append(f"{read} read, {written} written")
     return ", ".join(parts)
 
 
@@ -155,14 +153,6 @@ def _size(three: tuple[int, int, int]) -> str:
     return "×".join(str(number) for number in three)
 
 
-def _bytes(count: float) -> str:
-    """'2.15 GB', decimal, as bandwidths are."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}" if count < 1000 * size else f"{count / size:.0f} {unit}"
-    return f"{count:.0f} B"
-
-
 def _count(number: int) -> str:
     """'210 million', '3,117'."""
     return f"{number / 1e6:,.0f} million" if number >= 10_000_000 else f"{number:,}"
@@ -178,12 +168,9 @@ def sanitizing_json(sanitizing: Sanitizing) -> dict[str, Any]:
     return {**record, "is_clean": sanitizing.is_whole and not sanitizing.own}
 
 
-def sanitizing_report(sanitizing: Sanitizing) -> Report:
+@reporting
+def sanitizing_report(sanitizing: Sanitizing) -> Iterator[Block]:
     """A row for each tool, then each finding."""
-    return Report(list(_sanitizing(sanitizing)))
-
-
-def _sanitizing(sanitizing: Sanitizing) -> Iterator[Block]:
     name = f"{sanitizing.problem}/{sanitizing.solution or 'reference'}"
     answer = Span("clean", "good") if sanitizing.is_whole else Span("not looked through", "unsure")
     if sanitizing.own:

@@ -25,7 +25,8 @@ from harness.errors import Interrupted, MachineError
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.ceilings.ceilings import device_ceilings
-from harness.referee.evaluation import Job, evaluate
+from harness.referee.evaluation import evaluate
+from harness.referee.job import Job
 from harness.run.gpu_lock import GpuLock
 from harness.sandbox.own_python import own_python
 from harness.sandbox.process import TextsNotBuilt

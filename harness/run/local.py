@@ -22,7 +22,8 @@ from harness.model.config import Config, NvccConfig
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.referee.answers.reference import Reference
-from harness.referee.evaluation import Job, evaluate, make_job
+from harness.referee.evaluation import evaluate
+from harness.referee.job import Job, make_job
 from harness.run.cores import Cores, keep_thread_to
 from harness.run.lane import Assignment, Lane
 from harness.run.pipeline import Again, Finished, Shape, Stages, run_pipeline

@@ -13,7 +13,7 @@ from harness.cli.exit_codes import INTERRUPTED
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.evaluation import make_job
+from harness.referee.job import make_job
 from harness.run import early_start
 from harness.run import session as session_module
 from harness.sandbox.fork_server import ForkServers

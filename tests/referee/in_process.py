@@ -16,6 +16,7 @@ from harness.devices.base import Measured
 from harness.devices.sim.host import SimHost
 from harness.model.config import Config, CorrectnessConfig
 from harness.referee.correctness import CaseOutcome, Watch, check_case
+from harness.referee.job import Job, make_job
 from harness.referee.sampling import must_be_sampled
 from harness.referee.setting import Setting, prepare_setting
 from harness.sandbox.process import SolutionRaised
@@ -34,7 +35,9 @@ from harness.sandbox.wire.messages import (
     TurnTaken,
 )
 from harness.worker.arm import Arm
-from harness.workspace.problem import load_problem
+from harness.workspace.problem import Precision, load_problem
+from harness.workspace.selection import Task
+from harness.workspace.solution import Solution, SolutionFile
 
 
 class InProcessDevice:
@@ -182,6 +185,12 @@ def _as_on_a_gpu(reply: TurnTaken) -> TurnTaken:
 
 def in_process_host() -> SimHost:
     return SimHost(Toolkit(Path("never-built")))
+
+
+def job_of(folder: Path, cases: tuple[str, ...], config: Config, precision: Precision | None = None) -> Job:
+    """A job whose problem lies in `folder`, for a solution that stays in the test's own process."""
+    solution = Solution("s", folder.name, folder, SolutionFile(precision=precision))
+    return make_job("run", Task(load_problem(folder), solution, cases), config, 7)
 
 
 def setting_of(folder: Path, source: str, yaml: str = "", case: str = "full") -> Setting:

@@ -10,7 +10,8 @@ from harness.builder.build import BuildOutcome
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.evaluation import evaluate, make_job
+from harness.referee.evaluation import evaluate
+from harness.referee.job import make_job
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks
 from harness.workspace.workspace import Workspace

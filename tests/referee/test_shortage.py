@@ -17,7 +17,7 @@ from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem
-from harness.referee.evaluation import make_job
+from harness.referee.job import make_job
 from harness.referee.shortage import is_shortage
 from harness.sandbox.outcome import SolutionFailed
 from harness.workspace.selection import select_tasks

@@ -17,7 +17,7 @@ from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
 from harness.referee import evaluation as evaluation_module
 from harness.referee.answers.reference import InvalidProblem, keeps_statistics
-from harness.referee.evaluation import make_job
+from harness.referee.job import make_job
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.norms import take_batch_statistics
 from harness.workspace.problem import load_problem
@@ -83,8 +83,7 @@ def evaluated(
     modes: list[bool] = []
 
     def run(judging: Any) -> None:
-        trains = judging.subject.problem.batch_statistics
-        assert judging.job.problem is judging.subject.problem
+        trains = judging.job.problem.batch_statistics
         judging.found.case = "full"
         judging.found.remarks.append(f"trains: {trains}")
         modes.append(trains)

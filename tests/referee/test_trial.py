@@ -27,14 +27,13 @@ from harness.referee.audit.run_time import Written
 from harness.referee.buffers.turns import ALL_BLOCKS
 from harness.referee.found import Found
 from harness.referee.simulated_trial import SimulatedTrial
-from harness.referee.trial import Subject, Trial
+from harness.referee.trial import Trial
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.wire.device import Finding, KernelRun
 from harness.sandbox.wire.messages import Compilation, Describe, Described, FlagChange, TakeTurn
 from harness.worker import arm as arm_module
-from harness.workspace.problem import load_problem
 from tests.referee import in_process
-from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host
+from tests.referee.in_process import InProcessDevice, InProcessWorker, in_process_host, job_of
 from tests.referee.test_correctness import DOUBLE, Honest
 from tests.referee.timing.test_timed_case import CONFIG, Listener
 from tests.wording import tells
@@ -98,9 +97,9 @@ def tried(tmp_path: Path, model: type[nn.Module], config: Config, cases: tuple[s
     )
     worker: Any = InProcessWorker(model, times=(1_000,))
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, config, Written(), None)
+    job = job_of(tmp_path / "pool", cases, config)
     kind = SimulatedTrial if workers.host.name == "sim" else Trial
-    return kind(subject, workers, lambda: worker, found, lambda what: None), found, worker
+    return kind(job, workers, lambda: worker, found, lambda what: None, Written(), None), found, worker
 
 
 @pytest.mark.parametrize(
@@ -221,11 +220,13 @@ def test_fresh_processes_are_measured_one_after_another(tmp_path: Path, auditor:
     workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
     found = Found()
     trial = Trial(
-        Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None),
+        job_of(tmp_path / "pool", ("full",), config),
         workers,
         load,
         found,
         lambda what: None,
+        Written(),
+        None,
     )
     with ExitStack() as stack:
         first: Any = InProcessWorker(times=(2_000,))
@@ -256,8 +257,8 @@ def tried_in_processes(tmp_path: Path, config: Config, waits: Sequence[bool]) ->
         host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(2_000,))
     )
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, config, Written(), None)
-    trial = Trial(subject, workers, load, found, lambda what: None)
+    job = job_of(tmp_path / "pool", ("full",), config)
+    trial = Trial(job, workers, load, found, lambda what: None, Written(), None)
     with ExitStack() as stack:
         trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     return found, loaded
@@ -282,8 +283,9 @@ def test_the_reference_in_a_declared_precision_is_measured_where_it_is_another_t
         host=in_process_host(), cache=tmp_path, start=lambda: InProcessWorker(times=(3_000,))
     )
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None, declared)
-    trial = Trial(subject, workers, lambda: InProcessWorker(Honest, times=(1_000,)), found, lambda what: None)
+    job = job_of(tmp_path / "pool", ("full",), CONFIG, declared)
+    load: Any = lambda: InProcessWorker(Honest, times=(1_000,))  # noqa: E731
+    trial = Trial(job, workers, load, found, lambda what: None, Written(), None)
     with ExitStack() as stack:
         trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     assert found.timing is not None
@@ -369,9 +371,9 @@ def test_every_process_tells_of_flags_and_the_first_of_compiling(
 
     workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path, start=start)
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, replace(CONFIG, timing=timing), Written(), None)
+    job = job_of(tmp_path / "pool", ("full",), replace(CONFIG, timing=timing))
     loaded: Any = iter(solutions)
-    trial = Trial(subject, workers, lambda: next(loaded), found, lambda what: None)
+    trial = Trial(job, workers, lambda: next(loaded), found, lambda what: None, Written(), None)
     with ExitStack() as stack:
         trial.time({"eager": InProcessWorker(times=(2_000,))}, stack)  # type: ignore[dict-item]
     told = [remark.partition("account ")[2] for remark in found.remarks if "flags" in remark]
@@ -447,8 +449,8 @@ def tried_at_a_large_shape_alone(
     workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
     load: Any = lambda: worker(model)  # noqa: E731
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), cases, 7, CONFIG, Written(), None)
-    return SimulatedTrial(subject, workers, load, found, lambda what: None), found
+    job = job_of(tmp_path / "pool", cases, CONFIG)
+    return SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None), found
 
 
 @pytest.mark.usefixtures("auditor")

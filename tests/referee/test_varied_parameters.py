@@ -16,10 +16,8 @@ from harness.model.verdict import Verdict
 from harness.referee.audit.run_time import Written
 from harness.referee.found import Found
 from harness.referee.simulated_trial import SimulatedTrial
-from harness.referee.trial import Subject
 from harness.sandbox.outcome import SolutionFailed
-from harness.workspace.problem import load_problem
-from tests.referee.in_process import InProcessWorker, in_process_host
+from tests.referee.in_process import InProcessWorker, in_process_host, job_of
 from tests.referee.mutants.test_telling import NORM
 from tests.referee.test_trial import ScriptedAuditor, auditor
 from tests.referee.timing.test_timed_case import CONFIG
@@ -95,9 +93,9 @@ def judged(tmp_path: Path, model: type[nn.Module]) -> tuple[Verdict, Found]:
     workers: Any = SimpleNamespace(host=in_process_host(), cache=tmp_path)
     load: Any = lambda: InProcessWorker(model)  # noqa: E731
     found = Found()
-    subject = Subject(load_problem(tmp_path / "pool"), ("full",), 7, CONFIG, Written(), None)
+    job = job_of(tmp_path / "pool", ("full",), CONFIG)
     try:
-        SimulatedTrial(subject, workers, load, found, lambda what: None).check()
+        SimulatedTrial(job, workers, load, found, lambda what: None, Written(), None).check()
     except SolutionFailed as error:
         return error.verdict, found
     return Verdict.PASSED, found

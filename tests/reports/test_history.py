@@ -28,7 +28,7 @@ def entry(minute: int, low: float | None, high: float = 0.0, **changes: Any) -> 
 
 def changes(*entries: Entry) -> list[float | None]:
     (series,) = histories(entries)
-    return [moment.change and round(moment.change, 6) for moment in series.moments]
+    return [moment.change and round(moment.change, 6) for moment in series]
 
 
 def printed(*entries: Entry) -> str:
@@ -58,7 +58,7 @@ def test_another_environment_config_or_baseline_is_not_compared() -> None:
 
 def test_of_each_series_the_newest_are_shown_with_their_change() -> None:
     (series,) = histories([entry(1, 1.0, 1.0), entry(2, 2.0, 2.0), entry(3, 3.0, 3.0)], limit=1)
-    assert [(moment.entry.id, moment.change) for moment in series.moments] == [("e3", 0.5)]
+    assert [(moment.entry.id, moment.change) for moment in series] == [("e3", 0.5)]
 
 
 def test_the_table_fits_eighty_columns() -> None:

@@ -16,7 +16,7 @@ from harness.errors import MachineError
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.evaluation import Job
+from harness.referee.job import Job
 from harness.run import local
 from harness.run.cores import Cores
 from harness.run.lane import Assignment

@@ -19,7 +19,7 @@ from harness.model.build import ExtensionBuild, NvccCheck
 from harness.model.config import Config
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.evaluation import Job
+from harness.referee.job import Job
 from harness.run import local
 from harness.run.lane import Assignment
 from harness.run.local import Evaluating, Lanes, run_tasks

@@ -12,7 +12,7 @@ from harness.model.config import Config, CorrectnessConfig
 from harness.model.environment import Environment
 from harness.model.evaluation import Evaluation
 from harness.model.verdict import Verdict
-from harness.referee.evaluation import make_job
+from harness.referee.job import make_job
 from harness.run.plan import failed_last, plan
 from harness.store.entry import Entry, entry_of
 from harness.workspace.selection import Task, select_tasks

@@ -12,7 +12,9 @@ from harness.model.check import Mismatch, OutputComparison, Tolerance
 
 _FIRST_MISMATCHES = 5
 _CHUNK = 2**24
-"""The number of elements that are compared at a time: each temporary takes 128 MiB in float64."""
+"""The most elements that are compared at a time: each temporary takes 128 MiB in float64."""
+_CPU_CHUNK = 2**18
+"""The same on a CPU, unless an item has more: temporaries that stay in its cache take a fifth of the time."""
 
 
 class Comparison:
@@ -35,7 +37,8 @@ class Comparison:
         Inexact dtypes: |got − want| ≤ atol + rtol·|want| + of_scale·rms, NaN equal to NaN, infinities equal in sign.
         Others, and an exact tolerance: equality.
         """
-        for part in _chunks(got.shape, _CHUNK):
+        item = math.prod(got.shape[1:])
+        for part in _chunks(got.shape, _CHUNK if got.is_cuda else min(_CHUNK, max(_CPU_CHUNK, item))):
             starts = [one.start for one in part]
             for axis, start in enumerate(origin):
                 starts[axis] += start

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.model.record import as_json
 from harness.model.statistics import Interval
 from harness.reports import markdown
 from harness.reports.baselines import OverBaseline, over_fastest_of, over_like_of, over_table
@@ -114,40 +115,29 @@ def _problem_json(problem: ProblemBoard) -> dict[str, Any]:
 
 
 def _standing_json(standing: Standing) -> dict[str, Any]:
-    entry = standing.entry
+    entry = as_json(standing.entry)
     return {
         "rank": standing.rank,
-        "solution": entry.solution,
         "class": standing.precision_class,
-        "verdict": entry.verdict.value,
-        "is_fragile": entry.is_fragile,
         "why_unranked": standing.why_unranked,
+        "evaluation": standing.entry.id,
+        **{name: entry[name] for name in _OF_ENTRY},
         "speedup": _interval_json(standing.speedup),
-        "speed": entry.speed,
         "control": _interval_json(standing.control),
-        "metric": entry.metric,
-        "noise": entry.noise,
-        "solution_ns": entry.solution_ns,
-        "baseline_ns": entry.baseline_ns,
-        "fastest_baseline": _over_json(over_fastest_of(entry)),
-        "like_baseline": _over_json(over_like_of(entry)),
-        "speed_of_light_ns": entry.speed_of_light_ns,
-        "share_of_light": entry.share_of_light,
-        "own_share": entry.own_share,
-        "light_source": entry.light_source,
-        "author": entry.author,
-        "evaluation": entry.id,
-        "run": entry.run,
-        "started_at": entry.started_at,
-        "backend": entry.backend,
-        "environment": entry.environment,
-        "config": entry.config,
-        "commit": entry.commit,
-        "problem_sha256": entry.problem_sha256,
-        "solution_sha256": entry.solution_sha256,
+        "fastest_baseline": _over_json(over_fastest_of(standing.entry)),
+        "like_baseline": _over_json(over_like_of(standing.entry)),
+        "share_of_light": standing.entry.share_of_light,
         "is_older_source": standing.is_older_source,
         "evaluations": standing.evaluations,
     }
+
+
+_OF_ENTRY = (
+    *("solution", "verdict", "is_fragile", "speed", "metric", "noise", "solution_ns", "baseline_ns"),
+    *("speed_of_light_ns", "own_share", "light_source", "author", "run", "started_at", "backend", "environment"),
+    *("config", "commit", "problem_sha256", "solution_sha256"),
+)
+"""The columns of the index that a standing's object has under the same names."""
 
 
 def _over_json(row: OverBaseline | None) -> dict[str, Any] | None:

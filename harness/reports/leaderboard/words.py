@@ -13,7 +13,7 @@ from harness.model.verdict import Verdict
 from harness.reports.blocks import several
 from harness.reports.leaderboard.board import Board, ProblemBoard, Standing
 from harness.reports.leaderboard.rules import PRECISION_CLASSES, PrecisionClass, title_of
-from harness.reports.numbers import format_own_share, format_share, format_speedup, format_time
+from harness.reports.numbers import format_ms, format_own_share, format_share, format_speedup
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def row_of(standing: Standing) -> StandingRow:
     speed = (entry.speed, metric, "fragile" if entry.is_fragile else None)
     return StandingRow(
         rank=str(standing.rank or "—"),
-        time=format_time(entry.solution_ns if is_shown else None),
-        baseline_time=format_time(entry.baseline_ns if is_shown else None),
+        time=format_ms(entry.solution_ns if is_shown else None),
+        baseline_time=format_ms(entry.baseline_ns if is_shown else None),
         speedup=format_speedup(standing.speedup if is_shown else None),
         light=format_share(entry.share_of_light if is_shown else None, entry.light_source),
         own=format_own_share(entry.own_share),
