@@ -17,20 +17,17 @@ from harness.cli import exit_codes, settings
 from harness.cli.check_problem import check_problem
 from harness.cli.config import config_app
 from harness.cli.doctor import doctor
-from harness.cli.explain import explain
-from harness.cli.export import export
+from harness.cli.export import export, score
 from harness.cli.gate import gate
-from harness.cli.history import history
-from harness.cli.index import index
+from harness.cli.history import history, plot
 from harness.cli.leaderboard import leaderboard
 from harness.cli.list import list_workspace, prompt
 from harness.cli.new import import_app, init, new_app
 from harness.cli.nvidia_tools import profile, sanitize
-from harness.cli.plot import plot
 from harness.cli.run import compare, run
-from harness.cli.score import score
-from harness.cli.show import diff, feedback, show
+from harness.cli.show import diff, explain, feedback, show
 from harness.cli.snapshot import snapshot_app
+from harness.cli.store import index
 from harness.cli.watch import watch
 from harness.errors import HarnessError, UsageError
 from harness.reports import quoted

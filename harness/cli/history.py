@@ -1,9 +1,11 @@
-"""`harness history`: how solutions of a problem did over time."""
+"""`harness history` and `harness plot`: how solutions did over time, and pictures of evaluations."""
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,11 @@ from harness.cli import completion
 from harness.cli.options import BackendChoice, ProblemName, ResultsFolder, RunName
 from harness.cli.printing import print_json, print_report, say
 from harness.cli.store import chosen_entries, open_store
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.model.evaluation import Evaluation
+    from harness.store.index import Index
 
 
 def history(
@@ -53,3 +60,66 @@ def history(
                 print_json(facts)
     else:
         print_report(history_report(found))
+
+
+class PictureFormat(str, enum.Enum):
+    SVG = "svg"
+    PNG = "png"
+
+
+def plot(
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM|ID",
+            help="A problem, or an evaluation's identifier as in 'harness show'.",
+            autocompletion=completion.problems_and_evaluations,
+        ),
+    ] = "last",
+    solution: Annotated[
+        str | None,
+        typer.Argument(
+            help="One of the problem's solutions. Default: all.",
+            show_default=False,
+            autocompletion=completion.solutions,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the pictures.")] = Path("plots"),
+    format: Annotated[list[PictureFormat] | None, typer.Option(help="svg or png; repeatable. Default: both.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="What the pictures show, an evaluation a line.")] = False,
+    results: ResultsFolder = None,
+) -> None:
+    """Draw an evaluation: the calls of each arm over time and as a histogram, and what they achieve below the ceilings
+    of the device.
+
+    Of a problem, each solution's newest evaluation that was timed is drawn. The names of the files go to stdout.
+
+    Example: harness plot maxpool2d shared_tile --format svg
+    """
+    from harness.reports import PICTURE_FORMATS, pictures_json, pictures_of, write_pictures
+
+    with open_store(results) as index:
+        evaluations = _chosen(index, problem, solution)
+    formats = list(dict.fromkeys(one.value for one in format)) if format else PICTURE_FORMATS
+    for evaluation in evaluations:
+        pictures = pictures_of(evaluation)
+        files = write_pictures(pictures, output, formats)
+        if json:
+            print_json(pictures_json(pictures, files))
+        else:
+            typer.echo("\n".join(map(str, files)))
+
+
+def _chosen(index: Index, name: str, solution: str | None) -> Sequence[Evaluation]:
+    """Evaluations to draw. Raises: UsageError, with a suggestion, where there is none or none was timed."""
+    from harness.suggest import did_you_mean
+
+    problems = {entry.problem for entry in index.entries()}
+    if solution is None and name not in problems and "Did you mean" not in did_you_mean(name, problems):
+        return [index.evaluation(name)]
+    entries = chosen_entries(index, name, solution)
+    newest = {entry.solution: entry.id for entry in entries if entry.solution_ns is not None}
+    if not newest:
+        of = f"{name}/{solution}" if solution else name
+        raise UsageError(f"no evaluation of {of} was timed: 'harness run --problem {name}' on a GPU times what passes")
+    return index.evaluations([newest[name] for name in sorted(newest)])
