@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.reports.gate_comment import gate_markdown
+from harness.reports.github import gate_markdown
 from tests.reports.gates import ALLOWED, FINE, REGRESSED, WAIVED, finding, hostile, judged, report
 from tests.wording import tells
 
