@@ -12,7 +12,7 @@ from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.reports.compare import compare_report as compare_report
-    from harness.reports.diff import difference as difference
+    from harness.reports.diff import Difference as Difference
     from harness.reports.diff import difference_json as difference_json
     from harness.reports.diff import difference_report as difference_report
     from harness.reports.evaluation import log_text as log_text
