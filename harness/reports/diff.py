@@ -72,7 +72,7 @@ class Difference:
 
     @property
     def caution(self) -> str | None:
-        """Why the speed may mislead."""
+        """The reasons why the speed may mislead; None where there are none."""
         old, new = self.old, self.new
         is_elsewhere = old.environment.fingerprint != new.environment.fingerprint
         several = None if is_elsewhere else of_several_gpus((old.environment.gpu_uuid, new.environment.gpu_uuid))

@@ -1,4 +1,4 @@
-"""What GitHub shows of a gate: annotations, which are commands that a step of an action prints, and Markdown for a
+"""GitHub's views of a gate: annotations, which are commands that a step of an action prints, and Markdown for a
 comment on a pull request or for a job's summary. All within GitHub's limits.
 
 Source: GitHub's 'Workflow commands for GitHub Actions'; the escapes are those of actions/toolkit, command.ts. Of one

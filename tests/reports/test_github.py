@@ -1,4 +1,4 @@
-"""What GitHub shows of a gate: commands for the runner of its Actions, Markdown for a comment or a job's summary."""
+"""GitHub's views of a gate: its runner's commands, and Markdown for a comment or a job's summary."""
 
 from __future__ import annotations
 
