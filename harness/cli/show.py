@@ -79,10 +79,10 @@ def diff(
 
     Example: harness diff 20261121T0434 last
     """
-    from harness.reports import difference, difference_json, difference_report
+    from harness.reports import Difference, difference_json, difference_report
 
     with open_store(results) as index:
-        found = difference(index.evaluation(first), index.evaluation(second))
+        found = Difference(index.evaluation(first), index.evaluation(second))
     if json:
         print_json(difference_json(found), indent=2)
     else:

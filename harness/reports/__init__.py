@@ -12,7 +12,7 @@ from harness.face import lazy
 
 if TYPE_CHECKING:
     from harness.reports.compare import compare_report as compare_report
-    from harness.reports.diff import difference as difference
+    from harness.reports.diff import Difference as Difference
     from harness.reports.diff import difference_json as difference_json
     from harness.reports.diff import difference_report as difference_report
     from harness.reports.evaluation import log_text as log_text
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from harness.reports.gate import gate_json as gate_json
     from harness.reports.gate import gate_report as gate_report
     from harness.reports.gate import snapshot_table as snapshot_table
-    from harness.reports.gate_comment import SUMMARY_BYTES as SUMMARY_BYTES
-    from harness.reports.gate_comment import gate_markdown as gate_markdown
+    from harness.reports.github import SUMMARY_BYTES as SUMMARY_BYTES
     from harness.reports.github import annotation_commands as annotation_commands
+    from harness.reports.github import gate_markdown as gate_markdown
     from harness.reports.github import resuming as resuming
     from harness.reports.github import stopping as stopping
     from harness.reports.github import without_old_commands as without_old_commands

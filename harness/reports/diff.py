@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.model.environment import Environment, of_several_gpus
+from harness.model.environment import of_several_gpus
 from harness.model.evaluation import Evaluation
 from harness.model.record import as_json
 from harness.model.statistics import Interval, ratio
@@ -28,17 +28,63 @@ class ChangedFact:
 
 @dataclass(frozen=True)
 class Difference:
-    """`new` against `old`. `speed` is the ratio of their speed-ups; `caution` says why it may mislead."""
+    """`new` against `old`."""
 
     old: Evaluation
     new: Evaluation
-    config: tuple[ChangedFact, ...]
-    environment: tuple[ChangedFact, ...]
-    cases: tuple[ChangedFact, ...]
-    source: tuple[str, ...]
-    """Lines of a unified diff."""
-    speed: Interval | None
-    caution: str | None
+
+    @property
+    def config(self) -> list[ChangedFact]:
+        return list(_changes(as_json(self.old.config), as_json(self.new.config)))
+
+    @property
+    def environment(self) -> list[ChangedFact]:
+        """torch's flags as far as older records have them, too, or they aren't torch's defaults; which GPU, where both
+        know it."""
+        environments = (self.old.environment, self.new.environment)
+        before, after = ({**as_json(one), "flags": one.telling_flags} for one in environments)
+        changes = _changes(before, after)
+        return [one for one in changes if one.name != "gpu_uuid" or None not in (one.old, one.new)]
+
+    @property
+    def cases(self) -> list[ChangedFact]:
+        return list(_changes({"cases": sorted(self.old.cases)}, {"cases": sorted(self.new.cases)}))
+
+    @property
+    def source(self) -> list[str]:
+        """Lines of a unified diff."""
+        lines: list[str] = []
+        for name in sorted({*self.old.solution.files, *self.new.solution.files}):
+            before, after = (one.solution.files.get(name, "").splitlines() for one in (self.old, self.new))
+            first, second = (f"{one.solution.name}/{name} {one.id}" for one in (self.old, self.new))
+            lines += difflib.unified_diff(before, after, first, second, lineterm="")
+        return lines
+
+    @property
+    def speed(self) -> Interval | None:
+        """The ratio of the speed-ups over the first baseline that both have."""
+        old, new = self.old.timing, self.new.timing
+        baseline = next((one for one in old.baselines if one in new.baselines), None) if old and new else None
+        if old is None or new is None or baseline is None:
+            return None
+        before, after = old.speedup_over(baseline), new.speedup_over(baseline)
+        return ratio(after, before) if before and after else None
+
+    @property
+    def caution(self) -> str | None:
+        """The reasons why the speed may mislead; None where there are none."""
+        old, new = self.old, self.new
+        is_elsewhere = old.environment.fingerprint != new.environment.fingerprint
+        several = None if is_elsewhere else of_several_gpus((old.environment.gpu_uuid, new.environment.gpu_uuid))
+        reasons = {
+            "they are of two problems": old.problem.name != new.problem.name,
+            "the problem's files changed": old.problem.sha256 != new.problem.sha256,
+            "the environments differ": is_elsewhere,
+            "their times are of two metrics": len({e.timing.metric for e in (old, new) if e.timing}) > 1,
+            "one is noisy": any(e.timing and e.timing.noise for e in (old, new)),
+        }
+        found = [reason for reason, holds in reasons.items() if holds]
+        return "; ".join([*found, several] if several else found) or None
 
     @property
     def judgement(self) -> str:
@@ -48,19 +94,6 @@ class Difference:
         if self.speed.low > 1:
             return "the second is faster"
         return "the second is slower" if self.speed.high < 1 else "no difference shown: the interval reaches over 1"
-
-
-def difference(old: Evaluation, new: Evaluation) -> Difference:
-    return Difference(
-        old=old,
-        new=new,
-        config=tuple(_changes(as_json(old.config), as_json(new.config))),
-        environment=tuple(_moves(old.environment, new.environment)),
-        cases=tuple(_changes({"cases": sorted(old.cases)}, {"cases": sorted(new.cases)})),
-        source=tuple(_source(old, new)),
-        speed=_speed(old, new),
-        caution=_caution(old, new),
-    )
 
 
 def difference_json(found: Difference) -> dict[str, Any]:
@@ -93,15 +126,6 @@ def difference_report(found: Difference) -> Iterator[Block]:
     yield Section("source", list(_source_lines(found)), is_inset=False)
 
 
-def _moves(old: Environment, new: Environment) -> Iterator[ChangedFact]:
-    """torch's flags as far as older records have them, too, or they aren't torch's defaults; which GPU, where both know
-    it."""
-    before, after = ({**as_json(one), "flags": one.telling_flags} for one in (old, new))
-    for change in _changes(before, after):
-        if change.name != "gpu_uuid" or None not in (change.old, change.new):
-            yield change
-
-
 def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iterator[ChangedFact]:
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
@@ -109,40 +133,6 @@ def _changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> Iter
             yield from _changes(before, after, f"{prefix}{name}.")
         elif before != after:
             yield ChangedFact(prefix + name, before, after)
-
-
-def _source(old: Evaluation, new: Evaluation) -> Iterator[str]:
-    for name in sorted({*old.solution.files, *new.solution.files}):
-        before, after = old.solution.files.get(name, ""), new.solution.files.get(name, "")
-        labels = (f"{old.solution.name}/{name} {old.id}", f"{new.solution.name}/{name} {new.id}")
-        yield from difflib.unified_diff(before.splitlines(), after.splitlines(), *labels, lineterm="")
-
-
-def _speed(old: Evaluation, new: Evaluation) -> Interval | None:
-    """Compare the speed-ups over the first baseline that both have."""
-    if old.timing is None or new.timing is None:
-        return None
-    for baseline in old.timing.baselines:
-        if baseline in new.timing.baselines:
-            before, after = old.timing.speedup_over(baseline), new.timing.speedup_over(baseline)
-            return ratio(after, before) if before and after else None
-    return None
-
-
-def _caution(old: Evaluation, new: Evaluation) -> str | None:
-    is_elsewhere = old.environment.fingerprint != new.environment.fingerprint
-    several = None if is_elsewhere else of_several_gpus((old.environment.gpu_uuid, new.environment.gpu_uuid))
-    reasons = {
-        "they are of two problems": old.problem.name != new.problem.name,
-        "the problem's files changed": old.problem.sha256 != new.problem.sha256,
-        "the environments differ": is_elsewhere,
-        "their times are of two metrics": old.timing is not None
-        and new.timing is not None
-        and old.timing.metric != new.timing.metric,
-        "one is noisy": any(e.timing and e.timing.noise for e in (old, new)),
-    }
-    found = [reason for reason, holds in reasons.items() if holds]
-    return "; ".join([*found, several] if several else found) or None
 
 
 def _overview(found: Difference) -> Table:

@@ -18,26 +18,18 @@ _LONGEST = 32_000
 def junit_xml(report: GateReport) -> str:
     """The whole file. Broken is an error; failed, and inconclusive where forbidden, a failure; waived a skip."""
     root = ElementTree.Element("testsuites", name="harness gate")
-    counts = [0, 0, 0, 0]
     for problem, group in groupby(report.judged, key=lambda judged: judged.problem):
-        cases = [_case(judged) for judged in group]
-        numbers = [len(cases), *(sum(case.find(tag) is not None for case in cases) for tag in _TAGS)]
-        counts = [total + number for total, number in zip(counts, numbers, strict=True)]
-        suite = ElementTree.SubElement(root, "testsuite", {"name": harmless(problem), **_counts(numbers)})
+        suite = ElementTree.SubElement(root, "testsuite", name=harmless(problem))
         suite.append(_properties(report))
-        suite.extend(cases)
-    root.attrib.update(_counts(counts))
+        suite.extend(_case(judged) for judged in group)
+    for suite in (root, *root):
+        suite.attrib.update({name: str(len([*suite.iter(tag)])) for name, tag in _COUNTED.items()})
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False).join((_DECLARATION, "\n"))
 
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_TAGS = ("failure", "error", "skipped")
-
-
-def _counts(numbers: list[int]) -> dict[str, str]:
-    names = ("tests", "failures", "errors", "skipped")
-    return {name: str(number) for name, number in zip(names, numbers, strict=True)}
+_COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def _properties(report: GateReport) -> ElementTree.Element:

@@ -36,8 +36,10 @@ def sarif_json(report: GateReport) -> str:
         if finding.level in _LEVELS
         for place in finding.places
     ]
+    texts = ("shortDescription", "fullDescription", "help")  # GitHub asks for all of them
+    rules = [{"id": rule, **{field: {"text": text} for field in texts}} for rule, text in RULES.items()]
     run = {
-        "tool": {"driver": {"name": "harness", "semanticVersion": __version__, "rules": _rules()}},
+        "tool": {"driver": {"name": "harness", "semanticVersion": __version__, "rules": rules}},
         "originalUriBaseIds": {_ROOT: {"description": {"text": "the root of the repository"}}},
         "invocations": [{"executionSuccessful": report.outcome != "broken"}],
         "columnKind": "unicodeCodePoints",
@@ -46,33 +48,24 @@ def sarif_json(report: GateReport) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rules() -> list[dict[str, Any]]:
-    """The rules with all texts that GitHub asks for."""
-    fields = ("shortDescription", "fullDescription", "help")
-    return [{"id": rule, **{field: {"text": text} for field in fields}} for rule, text in RULES.items()]
-
-
 def _result(report: GateReport, judged: Judged, finding: GateFinding, place: Location) -> dict[str, Any]:
     about = f"{judged.problem}/{judged.solution}"
     lines = [f"{about}: {finding.message}", *([place.text] if place.text else []), f"next: {finding.next_step}"]
+    location = {
+        "artifactLocation": {"uri": quote(harmless(report.folder + place.file)), "uriBaseId": _ROOT},
+        "region": {"startLine": max(1, place.line)},
+    }
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": list(RULES).index(finding.rule),
         "level": _LEVELS[finding.level],
         "message": {"text": clipped(harmless("\n".join(lines)), _LONGEST)},
-        "locations": [{"physicalLocation": _location(report.folder + place.file, place.line)}],
+        "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"harnessGate/v1": _fingerprint(about, finding, place)},
     }
     if finding.level == "waived":
         result["suppressions"] = [{"kind": "external", "justification": harmless(finding_words(finding)[-2])}]
     return result
-
-
-def _location(file: str, line: int) -> dict[str, Any]:
-    return {
-        "artifactLocation": {"uri": quote(harmless(file)), "uriBaseId": _ROOT},
-        "region": {"startLine": max(1, line)},
-    }
 
 
 def _fingerprint(about: str, finding: GateFinding, place: Location) -> str:

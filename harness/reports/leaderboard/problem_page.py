@@ -10,12 +10,12 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from harness.model.evaluation import Evaluation, Work
+from harness.model.evaluation import Work
 from harness.reports.baselines import speedup_of
 from harness.reports.leaderboard.board import ProblemBoard
 from harness.reports.leaderboard.solution_page import SolutionView
 from harness.reports.leaderboard.words import problem_note
-from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words
+from harness.reports.numbers import format_moment, format_ms, format_rate, format_speedup, light_words, work_words
 from harness.reports.pictures.axes import Scale
 from harness.reports.pictures.drawing import page_svg
 from harness.reports.pictures.roofline import Rate, scatter
@@ -67,7 +67,7 @@ class ProblemView:
     def shapes(self) -> dict[str, str]:
         """The shape of the output in each case."""
         shapes: dict[str, str] = {}
-        for evaluation in self._evaluations:
+        for evaluation in (view.evaluation for view in self.solutions):
             for check in evaluation.checks if evaluation.problem.sha256 == self.problem.sha256 else ():
                 outputs = ", ".join("×".join(map(str, output.shape)) or "scalar" for output in check.outputs)
                 shapes.setdefault(check.case, outputs)
@@ -90,11 +90,7 @@ class ProblemView:
 
     @property
     def work(self) -> str | None:
-        if not self.rates:
-            return None
-        work = self.rates[-1].work
-        operations = "no operations counted" if work.operations is None else format_rate(work.operations, "FLOP")
-        return f"{format_rate(work.least_bytes, 'B')} at least to move, {operations}"
+        return work_words(self.rates[-1].work) if self.rates else None
 
     @property
     def limit(self) -> str:
@@ -147,10 +143,6 @@ class ProblemView:
             (format_moment(one.started_at), one.solution, format_speedup(speedup_of(one)), one.commit or "—")
             for one in reversed(self.newest)
         ]
-
-    @property
-    def _evaluations(self) -> list[Evaluation]:
-        return [view.evaluation for view in self.solutions]
 
     @cached_property
     def _ranked(self) -> list[SolutionView]:

@@ -152,17 +152,16 @@ def _candidates(tallies: Iterable[Tally], key_of: Callable[[Tally], tuple[str, s
     groups: dict[tuple[str, str], list[Tally]] = {}
     for tally in tallies:
         groups.setdefault(key_of(tally), []).append(tally)
-    found = [_candidate(*key, group) for key, group in groups.items()]
+    found = [
+        Candidate(
+            key=key,
+            label=label,
+            evaluations=sum(t.evaluations for t in group),
+            measured=len({(t.problem, t.solution) for t in group if t.is_measured}),
+            newest=max(t.newest for t in group),
+            is_simulated=all(t.is_simulated for t in group),
+        )
+        for (key, label), group in groups.items()
+    ]
     newest_first = sorted(found, key=lambda c: (c.newest, c.key), reverse=True)
     return sorted(newest_first, key=lambda c: (c.is_simulated, -c.measured))
-
-
-def _candidate(key: str, label: str, tallies: Sequence[Tally]) -> Candidate:
-    return Candidate(
-        key=key,
-        label=label,
-        evaluations=sum(t.evaluations for t in tallies),
-        measured=len({(t.problem, t.solution) for t in tallies if t.is_measured}),
-        newest=max(t.newest for t in tallies),
-        is_simulated=all(t.is_simulated for t in tallies),
-    )

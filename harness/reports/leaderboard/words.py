@@ -63,12 +63,10 @@ def _total(board: Board, name: PrecisionClass) -> ClassTotal:
         of_all=_fast_p([s for samples in tried for s in samples]),
         of_best=_fast_p(best),
         left_out=tuple(p.name for p, samples in per_problem if samples and _is_left_out(p)),
-        invalid=tuple(p.name for p in board.problems if p.is_invalid and _has_class(p, name)),
+        invalid=tuple(
+            p.name for p in board.problems if p.is_invalid and name in {s.precision_class for s in p.standings}
+        ),
     )
-
-
-def _has_class(problem: ProblemBoard, name: PrecisionClass) -> bool:
-    return any(standing.precision_class == name for standing in problem.standings)
 
 
 def _is_left_out(problem: ProblemBoard) -> bool:

@@ -110,7 +110,7 @@ def roof_of(ceilings: Ceilings, work: Work, light: SpeedOfLight) -> Roof:
 
 def roofline_of(evaluation: Evaluation, arms: Sequence[ArmSamples]) -> Roofline | None:
     """Return None for a record that doesn't say how much work a call is. The reference is held against the problem's
-    precision, as records.roofline has it."""
+    precision."""
     work, ceilings, light = evaluation.work, evaluation.ceilings, evaluation.speed_of_light
     if work is None:
         return None
@@ -122,8 +122,8 @@ def roofline_of(evaluation: Evaluation, arms: Sequence[ArmSamples]) -> Roofline 
 
 
 def roofline(arms: Sequence[ArmSamples], work: Work, roof: Roof | None, reference_roof: Roof | None) -> Roofline:
-    """`arms` as samples_picture() has them. The reference may compute in another precision than the solution, but for
-    the one that is there to compute in the same."""
+    """The reference may compute in another precision than the solution, but for the one that is there to compute in the
+    same."""
     intensity = None if work.operations is None else work.operations / work.least_bytes
     alike = {"solution", *OF_PRECISION.values()}
     points = (_point(arm, work, intensity, roof if arm.name in alike else reference_roof) for arm in arms)

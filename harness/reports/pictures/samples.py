@@ -22,7 +22,8 @@ _FEW_CALLS, _MANY_OUTLIERS, _MOST_STRIPES = 60, 60, 100
 
 def draw_samples(samples: Samples, top: float) -> tuple[list[Mark], float]:
     """Draw below `top`; returns the marks and where they end."""
-    marks, top = _legend_of_arms(samples, top + _GAP - 10)
+    arms = [(_dots(arm.colour, arm.marker, 2.6), arm.name) for arm in samples.arms]
+    marks, top = legend(arms, _LEFT, RIGHT, top + _GAP - 10, 11)
     unit, size = unit_of(min(arm.median_ns for arm in samples.arms))
     top += 27
     title = f"all arms, {samples.metric}{', log axis' if samples.is_log else ''}"
@@ -84,9 +85,12 @@ def _close_up(samples: Samples, arm: ArmSamples, top: float) -> list[Mark]:
         y = down(block.ns / size)
         marks.append(Stroke(((across(block.first - 0.5), y), (across(block.end - 0.5), y)), width=1.5))
     radius = 4.0 if arm.beyond <= _MANY_OUTLIERS else 2.0
-    for marker, beyond in _beyond(arm):
-        y = top if marker == "^" else top + _CLOSE_UP
-        marks.append(Dots([(across(number), y) for number in beyond], arm.colour, radius, marker))
+    bottom_ns, top_ns = arm.close_up_ns
+    for marker, y, is_above in (("^", top, True), ("v", top + _CLOSE_UP, False)):
+        calls = zip(arm.numbers, arm.ns, strict=True)
+        beyond = [number for number, ns in calls if (ns > top_ns if is_above else ns < bottom_ns)]
+        if beyond:
+            marks.append(Dots([(across(number), y) for number in beyond], arm.colour, radius, marker))
     marks.append(Label((16, top + _CLOSE_UP / 2), unit, anchor="middle", tilt=90))
     return [*marks, _title(arm.name, top, arm.colour), Label((RIGHT, top - 7), _facts(arm), "faint", "end", size=10.5)]
 
@@ -126,18 +130,6 @@ def _bars(arm: ArmSamples, found: Sequence[int], edges: Sequence[float], panel: 
     return [Area(corners, arm.colour, 0.35), Stroke(corners, arm.colour, 1.2)]
 
 
-def _beyond(arm: ArmSamples) -> Iterable[tuple[str, list[int]]]:
-    """The calls above and below of what the close-up spans, each with the marker at its border."""
-    low, high = arm.close_up_ns
-    calls = list(zip(arm.numbers, arm.ns, strict=True))
-    for marker, numbers in (
-        ("^", [number for number, ns in calls if ns > high]),
-        ("v", [number for number, ns in calls if ns < low]),
-    ):
-        if numbers:
-            yield marker, numbers
-
-
 def _title(text: str, top: float, colour: str = "ink") -> Label:
     return Label((_LEFT, top - 7), text, colour, is_bold=True)
 
@@ -163,10 +155,6 @@ def _facts(arm: ArmSamples) -> str:
     outliers = f"{count} outlier{'' if count == 1 else 's'}{share}"
     beyond = f", {arm.beyond} beyond this panel" if arm.beyond else ""
     return f"median {format_median(arm.typical_ns, arm.interval)}, {len(arm.ns)} calls, {outliers}{beyond}"
-
-
-def _legend_of_arms(samples: Samples, top: float) -> tuple[list[Mark], float]:
-    return legend([(_dots(arm.colour, arm.marker, 2.6), arm.name) for arm in samples.arms], _LEFT, RIGHT, top, 11)
 
 
 def _explanations(samples: Samples) -> list[tuple[LegendSample, str]]:
