@@ -94,7 +94,7 @@ def build(
             with workers.start(for_build=True) as worker:
                 path = bring(worker, solution.folder, sha256, compilers)
                 load = Load(path, "ModelNew", FLAGS, compilers, workers.host.seen_gpu())
-                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0, ())), limits)
+                reported = _follow(worker, (load, Construct(encode_value(init_inputs), 0)), limits)
                 unbuilt = reported.unbuilt
                 if not unbuilt:
                     reports = _merged(reported.reports, made, texts.built() if compilers else ())

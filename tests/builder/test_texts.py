@@ -160,7 +160,7 @@ def test_a_worker_that_is_to_report_builds_nothing(workers: Workers, tmp_path: P
     with workers.start() as worker:
         worker.ask(Load(bring(worker, one.folder, compilers="x"), "ModelNew", FLAGS, "x"), 60)
         with pytest.raises(TextsNotBuilt) as caught:
-            worker.ask(Construct(encode_value([]), 0, ()), 60)
+            worker.ask(Construct(encode_value([]), 0), 60)
     assert [text.cpp_sources for text in caught.value.texts] == [("int64_t one() { return 14; }",)]
 
 
@@ -169,5 +169,5 @@ def test_a_worker_that_was_offered_no_build_builds_for_itself(workers: Workers, 
     with workers.start() as worker:
         worker.ask(Load(bring(worker, one.folder), "ModelNew", FLAGS), 60)
         with pytest.raises(SolutionRaised) as caught:  # that one isn't 13 was found out
-            worker.ask(Construct(encode_value([]), 0, ()), 60)
+            worker.ask(Construct(encode_value([]), 0), 60)
     assert [(report.succeeded, report.text) for report in caught.value.raised.extensions] == [(True, None)]

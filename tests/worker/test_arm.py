@@ -35,7 +35,7 @@ def arm_of(device: InProcessDevice) -> Arm:
     given: Any = extensions
     arm = Arm(device, given)
     arm._class, arm._guard, arm._is_guarded = torch.nn.Identity, Guard(device), True
-    arm.construct(Construct(encode_value([]), 7, ()))
+    arm.construct(Construct(encode_value([]), 7))
     return arm
 
 
