@@ -25,9 +25,9 @@ from harness.model.record import hash_contents
 from harness.model.verdict import Verdict
 from harness.sandbox.outcome import SolutionFailed
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt, WorkerProcess
+from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Constructed, ExtensionReport, Load, Loaded, Raised, Request
-from harness.sandbox.wire.values import encode_value
 from harness.workspace.solution import Solution
 
 _LOG_BYTES = 4 * 2**20

@@ -22,8 +22,7 @@ from harness.sandbox.environment import of_own_folder, scrubbed
 from harness.sandbox.family import Family, Leftovers
 from harness.sandbox.folder import make_folder, remove_folder
 from harness.sandbox.fork_server import ForkServers, Kind, WorkerOutput
-from harness.sandbox.wire.forking import NO_MARK
-from harness.sandbox.wire.sandbox import Sandbox
+from harness.sandbox.wire.sandbox import NO_MARK, Sandbox
 
 _REAPING_S = 1
 _OF_WORKSPACE = ("problems", "solutions", "results", "tests", ".git")

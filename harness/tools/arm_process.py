@@ -96,8 +96,8 @@ def _run(task: ArmTask, protocol: _Protocol) -> None:
 def _hold(task: ArmTask, reference: Reference, device: Any, protocol: _Protocol) -> Any:
     """The solution's model, with the extensions that the build step has left."""
     from harness.devices import FLAGS
+    from harness.sandbox.wire.codec import encode_value
     from harness.sandbox.wire.messages import Construct, Load
-    from harness.sandbox.wire.values import encode_value
     from harness.worker.arm import Arm
     from harness.worker.confinement import confine_thread
     from harness.worker.extensions import route_extensions

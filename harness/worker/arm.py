@@ -15,6 +15,7 @@ import numpy
 import torch
 
 from harness.devices.base import WorkerDevice
+from harness.sandbox.wire.codec import decode_value
 from harness.sandbox.wire.construction import take_batch_statistics, varied_initialisers
 from harness.sandbox.wire.messages import (
     Argument,
@@ -33,7 +34,6 @@ from harness.sandbox.wire.messages import (
     TensorRef,
     TurnTaken,
 )
-from harness.sandbox.wire.values import decode_value
 from harness.worker.extensions import Extensions
 from harness.worker.form import fitting, form_of, is_plain, unpack
 from harness.worker.guard import Guard

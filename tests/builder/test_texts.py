@@ -16,9 +16,9 @@ from harness.model.config import LimitsConfig
 from harness.model.verdict import Verdict
 from harness.run.cache import cache_folder
 from harness.sandbox.process import SolutionRaised, TextsNotBuilt
+from harness.sandbox.wire.codec import encode_value
 from harness.sandbox.wire.extension_text import ExtensionText
 from harness.sandbox.wire.messages import Construct, Load
-from harness.sandbox.wire.values import encode_value
 from harness.workspace.solution import Solution, load_solution
 
 pytestmark = pytest.mark.sim

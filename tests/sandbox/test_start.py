@@ -22,9 +22,9 @@ from harness.sandbox.family import has_ended
 from harness.sandbox.fork_server import ForkServer, ForkServers
 from harness.sandbox.start import Launch, StartedWorker, make_launch, surroundings_of
 from harness.sandbox.wire.exchange import READY, open_envelope
-from harness.sandbox.wire.forking import MARK
 from harness.sandbox.wire.frames import receive_frame
 from harness.sandbox.wire.messages import REPLIES
+from harness.sandbox.wire.sandbox import MARK
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from harness.referee.buffers.slots import Capacity, can_keep_outputs
 from harness.referee.setting import Setting
 from harness.sandbox.outcome import from_exception
 from harness.sandbox.process import SolutionRaised, WorkerProcess
+from harness.sandbox.wire.codec import NotPlain, decode_value, encode_value
 from harness.sandbox.wire.messages import (
     Argument,
     Attach,
@@ -29,7 +30,6 @@ from harness.sandbox.wire.messages import (
     Optimization,
     TensorRef,
 )
-from harness.sandbox.wire.values import NotPlain, decode_value, encode_value
 
 _STATE_ALIGNMENT = 256
 

@@ -34,7 +34,7 @@ class TensorRef:
 
 @dataclass(frozen=True)
 class Argument:
-    """One positional input: a shared tensor, or a plain value (wire.values)."""
+    """One positional input: a shared tensor, or a plain value (wire.codec)."""
 
     tensor: TensorRef | None = None
     value: Any = None
